@@ -1,0 +1,1 @@
+"""The hidden tests: one file for each piece of the assignment. They alone know the reference."""

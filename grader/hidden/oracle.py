@@ -1,0 +1,76 @@
+"""Oracles: what the contract asks for, computed in float64 on the CPU from the stored inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
+    """Grouped RMSNorm of ``x: [b, s, h]`` with ``gamma: [h]``, float64."""
+    groups = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
+    root = torch.sqrt(groups.square().mean(-1, keepdim=True) + eps)
+    return (groups / root).flatten(-2) * gamma.double()
+
+
+@dataclass(frozen=True)
+class NormGradients:
+    """Gradients of grouped RMSNorm, and for each element the sum of the absolute values of its terms."""
+
+    input: Tensor
+    input_scale: Tensor
+    gamma: Tensor
+    gamma_scale: Tensor
+
+
+def rms_norm_gradients(x: Tensor, gamma: Tensor, group_size: int, eps: float, upstream: Tensor) -> NormGradients:
+    """Gradients of :func:`rms_norm`, by the formula rather than by autograd, float64.
+
+    With ``r`` the root: ``dL/dx_j = u_j g_j / r - x_j / (gz r^3) * sum_i u_i g_i x_i``, and ``dL/dg_j`` sums
+    ``u_j x_j / r`` over tokens.
+    """
+    groups = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
+    weighted = (upstream.double() * gamma.double()).unflatten(-1, (-1, group_size))
+    root = torch.sqrt(groups.square().mean(-1, keepdim=True) + eps)
+    direct = weighted / root
+    factor = groups / (group_size * root**3)
+    products = weighted * groups
+    through_root = factor * products.sum(-1, keepdim=True)
+    terms = upstream.double() * (groups / root).flatten(-2)  # [b, s, h]
+    return NormGradients(
+        input=(direct - through_root).flatten(-2),
+        input_scale=(direct.abs() + factor.abs() * products.abs().sum(-1, keepdim=True)).flatten(-2),
+        gamma=terms.flatten(0, -2).sum(0),
+        gamma_scale=terms.abs().flatten(0, -2).sum(0),
+    )
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the pairs ``(x_i, x_{i+hd/2})`` of ``x: [b, s, nh, hd]`` by tables ``[s, hd]``, float64."""
+    x, cos, sin = x.double(), cos.double().unsqueeze(1), sin.double().unsqueeze(1)
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def pair_norm(x: Tensor) -> Tensor:
+    """``hypot(x_i, x_{i+hd/2})`` for every element of ``x``, float64: the scale of a rotation's rounding."""
+    first, second = x.double().chunk(2, dim=-1)
+    norm = torch.hypot(first, second)
+    return torch.cat((norm, norm), dim=-1)
+
+
+def ntk_angles(dim: int, base: float, ratio: int, positions: int) -> Tensor:
+    """Angles ``[positions, dim/2]`` of rotary embedding on the base ``base * ratio^(dim/(dim-2))``, float64."""
+    scaled = float(base) * float(ratio) ** (dim / (dim - 2))
+    theta = scaled ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    return torch.outer(torch.arange(positions, dtype=torch.float64), theta)
+
+
+def smallest_even_ratio(length: int, max_seq_len: int) -> int:
+    """The smallest even ``k`` with ``max_seq_len * k >= length``."""
+    ratio = 2
+    while max_seq_len * ratio < length:
+        ratio += 2
+    return ratio

@@ -1,0 +1,210 @@
+"""Task 4, NTKAwareRoPE. Tables are read through forward: a rotated (1, 0) is the cosine and the sine of the angle.
+
+How ``apply_rotary_pos_emb`` pairs and turns is charged there; here the tables are read as it would show them.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.hidden import oracle
+from grader.hidden.carried_forward import Convention, convention_followed, turning_scale
+from grader.judge.cases import dtypes, normal
+from grader.judge.compare import (
+    TABLE_LIMIT,
+    TABLE_UNIT,
+    check_close,
+    check_equal,
+    check_errors,
+    check_like,
+    check_shape,
+    error_in_ulp,
+    name,
+    require,
+    ulp,
+)
+from grader.judge.student import Student, StudentModule
+
+DIM, MS = 8, 8
+# Angles of up to 4 radians in float32 are off by some units in the last place, and 16-bit outputs round them away.
+TURNING_LIMIT = {torch.float32: 64.0, torch.float16: 4.0, torch.bfloat16: 4.0}
+
+
+def table_errors(
+    output: Tensor, pairs: tuple[Tensor, Tensor], convention: Convention, angles: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Errors of cosines and sines ``[s, hd]`` in units of ``2^-24 (1 + angle)``, plus what a 16-bit table rounds."""
+    cos, sin = convention.read(output[0, :, 0].double().cpu())
+    cos_angles, sin_angles = angles[:, pairs[0]], angles[:, pairs[1]]
+    errors = torch.cat(((cos - cos_angles.cos()).abs(), (sin - sin_angles.sin()).abs()), dim=-1)
+    if dtype is not torch.float32:  # half an ulp of a number up to one, for the table's own rounding
+        errors = (errors - float(ulp(torch.tensor(0.75), dtype)) / 2).clamp(min=0)
+    return (errors / (TABLE_UNIT * (1 + torch.cat((cos_angles, sin_angles), dim=-1)))).nan_to_num(nan=torch.inf)
+
+
+def check_tables(
+    student: Student,
+    module: StudentModule,
+    length: int,
+    ratio: int,
+    device: str,
+    *,
+    dim: int = DIM,
+    base: float = 10000,
+    dtype: torch.dtype = torch.float32,
+    when: str = "",
+) -> None:
+    """Require the tables that a call on ``length`` positions uses to be those of ``ratio``."""
+    convention = convention_followed(student)
+    probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    output = module(probe.to(device))
+    check_shape(output, [1, length, 1, dim])
+    angles = oracle.ntk_angles(dim, base, ratio, length)
+    layouts = [table_errors(output, pairs, convention, angles, dtype) for pairs in convention.pairs_read(dim)]
+    nearest = min(layouts, key=lambda errors: float(errors.max()))
+    check_errors(nearest, TABLE_LIMIT, f"cosines and sines for {length} positions{when}")
+
+
+def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
+    """A small module: 8 features, trained on 8 positions."""
+    return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
+
+
+@pytest.mark.rubric("rope_base")
+@pytest.mark.parametrize("dim", [4, 8, 64])
+@pytest.mark.parametrize("base", [10000, 500000])
+@pytest.mark.parametrize("ratio", [1, 2, 4])
+def test_the_ratio_stretches_the_base(student: Student, dim: int, base: int, ratio: int, device: str) -> None:
+    module = student.NTKAwareRoPE(dim=dim, max_seq_len=32, base=base, ratio=ratio, device=device)
+    check_tables(student, module, 32 * ratio, ratio, device, dim=dim, base=base)
+
+
+@pytest.mark.rubric("rope_base")
+@dtypes
+def test_far_positions_are_exact(student: Student, dtype: torch.dtype, device: str) -> None:
+    """Beyond 256 positions are no bfloat16 numbers, beyond 2048 no float16 numbers."""
+    module = student.NTKAwareRoPE(dim=16, max_seq_len=2056, ratio=2, dtype=dtype, device=device)
+    check_tables(student, module, 4112, 2, device, dim=16, dtype=dtype)
+
+
+@pytest.mark.rubric("rope_boundary")
+@pytest.mark.parametrize(
+    ("ratio", "length"),
+    [(1, 1), (1, MS), (2, 2 * MS), (3, MS + 1), (3, 2 * MS), (3, 2 * MS + 1), (3, 3 * MS), (4, MS), (5, 5 * MS - 1)],
+    ids=lambda value: str(value),
+)
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_the_cached_tables_serve_up_to_es_positions(
+    student: Student, ratio: int, length: int, dynamic: bool, device: str
+) -> None:
+    check_tables(student, construct(student, device, ratio, dynamic=dynamic), length, ratio, device)
+
+
+@pytest.mark.rubric("rope_boundary")
+@dtypes
+def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
+    student: Student, seed: int, dtype: torch.dtype, device: str
+) -> None:
+    x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
+    output = construct(student, device)(x.to(device))
+    check_shape(output, x.shape)
+    angles = oracle.ntk_angles(DIM, 10000, 1, 5).float().repeat(1, 2)
+    own = student.apply_rotary_pos_emb(x.to(device), angles.cos().to(device), angles.sin().to(device))
+    if own.dtype == dtype:  # or that function has been charged for it
+        check_like(output, x.to(device))
+    check_output(output, x, convention_followed(student))
+
+
+def check_output(output: Tensor, x: Tensor, convention: Convention) -> None:
+    """Require an output of a module with ratio 1 to be ``x`` turned, to within what its dtype can tell."""
+    candidates = []
+    for cos_pairs, sin_pairs in convention.pairs_read(DIM):
+        angles = oracle.ntk_angles(DIM, 10000, 1, x.shape[1])
+        cos, sin = torch.empty(x.shape[1], DIM, dtype=torch.float64), torch.empty(x.shape[1], DIM, dtype=torch.float64)
+        order = convention.order(DIM)
+        cos[:, order], sin[:, order] = angles[:, cos_pairs].cos().repeat(1, 2), angles[:, sin_pairs].sin().repeat(1, 2)
+        candidates.append(convention.rotate(x, cos, sin))
+    scale = turning_scale(x)
+    nearest = min(candidates, key=lambda expected: float(error_in_ulp(output, expected, scale, x.dtype).max()))
+    check_close(output, nearest, scale, x.dtype, TURNING_LIMIT[x.dtype], f"{name(x.dtype)} output")
+
+
+@pytest.mark.rubric("rope_smallest_even_ratio")
+@pytest.mark.parametrize("length", [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS])
+@pytest.mark.parametrize("ratio", [1, 3])
+def test_longer_sequences_use_the_smallest_even_ratio(
+    student: Student, length: int, ratio: int, device: str
+) -> None:
+    used = oracle.smallest_even_ratio(length, MS) if length > ratio * MS else ratio
+    check_tables(student, construct(student, device, ratio), length, used, device)
+
+
+@pytest.mark.rubric("rope_static")
+@pytest.mark.parametrize("ratio", [1, 2, 3])
+def test_a_static_module_forgets_a_long_sequence(student: Student, ratio: int, device: str) -> None:
+    module = construct(student, device, ratio)
+    long, middle = 9 * MS, 4 * MS + 1
+    for length in (MS, long, MS, ratio * MS, middle, ratio * MS):
+        used = ratio if length <= ratio * MS else oracle.smallest_even_ratio(length, MS)
+        check_tables(student, module, length, used, device, when=" after longer and shorter calls")
+
+
+@pytest.mark.rubric("rope_dynamic")
+@pytest.mark.parametrize(("ratio", "first", "second"), [(1, 2 * MS + 1, 9 * MS), (3, 5 * MS, 7 * MS), (2, 3 * MS, 12 * MS)])
+def test_a_dynamic_module_keeps_what_it_grew_to(
+    student: Student, ratio: int, first: int, second: int, device: str
+) -> None:
+    """Two growths in a row, both counted from ``max_seq_len``; in between and afterwards shorter inputs."""
+    module = construct(student, device, ratio, dynamic=True)
+    check_tables(student, module, MS, ratio, device)
+    for longest in (first, second):
+        grown = oracle.smallest_even_ratio(longest, MS)
+        for length in (longest, MS, grown * MS, grown * MS - 1):
+            check_tables(student, module, length, grown, device, when=f" after a call with {longest}")
+
+
+def check_registration(module: StudentModule, positions: int) -> None:
+    """Require the tables to be buffers, one for each position and feature pair at least, outside ``state_dict``."""
+    require(not module.parameters(), "a parameter is registered; this module has none")
+    require(not module.state_dict(), f"state_dict() lists {', '.join(module.state_dict())}")
+    held = sum(buffer.value.numel() * (2 if buffer.value.is_complex() else 1) for buffer in module.buffers())
+    require(held >= positions * DIM, f"the registered buffers hold {held} numbers, too few for {positions} positions")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("ratio", [1, 3])
+def test_tables_are_non_persistent_buffers(student: Student, ratio: int, device: str) -> None:
+    module = construct(student, device, ratio)
+    check_registration(module, ratio * MS)
+    for buffer in module.buffers():
+        require(buffer.value.device.type == torch.device(device).type, f"a buffer is on {buffer.value.device}")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: str) -> None:
+    module = construct(student, device, dynamic=dynamic)
+    module(torch.ones(1, 5 * MS, 1, DIM, device=device))
+    check_registration(module, 6 * MS if dynamic else MS)
+
+
+@pytest.mark.rubric("rope_buffers")
+def test_tables_follow_the_module_to_another_device(student: Student) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device beside the CPU")
+    module = construct(student, "cpu", dynamic=True)
+    module(torch.ones(1, 3 * MS, 1, DIM))
+    module.to("cuda:0")
+    for buffer in module.buffers():
+        require(buffer.value.device.type == "cuda", f"a buffer stays on {buffer.value.device} after module.to('cuda')")
+    check_tables(student, module, 4 * MS, 4, "cuda:0", when=" after growth and module.to('cuda')")
+
+
+@pytest.mark.rubric("rope_buffers")
+@dtypes
+def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
+    _, (after,) = construct(student, device).observe(x.to(device))
+    check_equal(after, x, "the input after the call")

@@ -1,0 +1,140 @@
+"""The one place where outputs are compared: against a float64 oracle, in units in the last place.
+
+``e_i = |y_i - oracle_i| / ulp(s_i)`` with a scale ``s_i`` for each element. Every tolerance stands here with its reason;
+``grader/docs/decisions`` tells how they were chosen.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .faults import WrongAnswer
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+# Significand bits (with the hidden one) and the exponent of the smallest normal number.
+_FORMATS = {
+    torch.float64: (53, -1022),
+    torch.float32: (24, -126),
+    torch.float16: (11, -14),
+    torch.bfloat16: (8, -126),
+}
+
+# Correct implementations order their operations differently; four times the reference's own error covers them all.
+# The floors are for inputs on which the reference happens to be nearly exact.
+FORWARD_FLOOR = {torch.float32: 16.0, torch.float16: 4.0, torch.bfloat16: 4.0}
+# Sums over tokens and groups round many times in float32; in 16 bits the final rounding dominates.
+INPUT_GRADIENT_LIMIT = {torch.float32: 1024.0, torch.float16: 6.0, torch.bfloat16: 6.0}
+PARAMETER_GRADIENT_LIMIT = {torch.float32: 64.0, torch.float16: 6.0, torch.bfloat16: 6.0}
+# A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
+TABLE_LIMIT = 32.0
+TABLE_UNIT = 2.0**-24
+# `rand * width + low` and `uniform_` round once or twice differently.
+INIT_LIMIT = 4.0
+
+
+def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
+    bits, smallest = _FORMATS[dtype]
+    exponent = torch.frexp(scale.double().abs()).exponent - 1
+    return torch.ldexp(torch.ones_like(scale, dtype=torch.float64), exponent.clamp(min=smallest) - (bits - 1))
+
+
+def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
+    """The one of two dtypes with fewer significand bits."""
+    return min(first, second, key=lambda dtype: _FORMATS[dtype][0])
+
+
+def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """Elementwise error; infinite where ``actual`` is not finite."""
+    error = (actual.detach().cpu().double() - oracle).abs() / ulp(scale, dtype)
+    return error.nan_to_num(nan=torch.inf)
+
+
+def forward_limit(reference: Tensor, oracle: Tensor, scale: Tensor) -> float:
+    """How far a correct output may be off, from how far the reference's own output is."""
+    own = float(error_in_ulp(reference, oracle, scale, reference.dtype).max())
+    return max(4 * (own + 0.5), FORWARD_FLOOR[reference.dtype])
+
+
+def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
+    """Require a shape.
+
+    Raises:
+        WrongAnswer: If it is another.
+    """
+    if list(actual.shape) != list(shape):
+        raise WrongAnswer(f"the shape is {list(actual.shape)}, not {list(shape)}")
+
+
+def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
+    """Require the shape, device and dtype of ``example`` (or another dtype).
+
+    Raises:
+        WrongAnswer: Naming the first that differs.
+    """
+    check_shape(actual, example.shape)
+    wanted = dtype or example.dtype
+    if actual.dtype != wanted:
+        raise WrongAnswer(f"the output is {name(actual.dtype)}, not {name(wanted)}")
+    if actual.device != example.device:
+        raise WrongAnswer(f"the output is on {actual.device}, not on {example.device}")
+
+
+def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: str) -> None:
+    """Require ``actual`` within ``limit`` ulp of ``oracle``, whatever dtype it came in.
+
+    Args:
+        actual: What the student computed.
+        oracle: float64, on the CPU.
+        scale: Magnitude whose ulp is the unit; broadcasts with ``oracle``.
+        dtype: Whose ulp is meant.
+        limit: In ulp.
+        what: The noun that the message begins with, such as ``"float16 output"``.
+
+    Raises:
+        WrongAnswer: With the place and size of the largest error, without the expected value.
+    """
+    check_shape(actual, oracle.shape)
+    check_errors(error_in_ulp(actual, oracle, scale, dtype), limit, what)
+
+
+def check_errors(errors: Tensor, limit: float, what: str) -> None:
+    """Require every error to be within the limit; see :func:`check_close`."""
+    if errors.numel() == 0 or (worst := float(errors.max())) <= limit:
+        return
+    wrong = errors > limit
+    place = [int(index) for index in torch.nonzero(wrong)[0]]
+    count = f"{int(wrong.sum())} of {wrong.numel()} elements are off, the first at {place}"
+    size = "not finite" if worst == torch.inf else f"off by {worst:.3g} ulp at most, where {limit:.3g} are allowed"
+    raise WrongAnswer(f"{what} of shape {list(errors.shape)}: {count}; {size}", worst, limit)
+
+
+def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
+    """Require the same values, bit for bit but for the sign of zero, whatever dtype they came in.
+
+    Raises:
+        WrongAnswer: With the first place that differs, without the expected value.
+    """
+    check_shape(actual, expected.shape)
+    differs = actual.detach().cpu().double() != expected.cpu().double()
+    if bool(differs.any()):
+        place = [int(index) for index in torch.nonzero(differs)[0]]
+        count = f"{int(differs.sum())} of {differs.numel()} elements differ"
+        raise WrongAnswer(f"{what} of shape {list(actual.shape)}: {count}, the first at {place}")
+
+
+def require(condition: bool, message: str) -> None:
+    """Require a condition of the contract.
+
+    Raises:
+        WrongAnswer: With the message, if it does not hold.
+    """
+    if not condition:
+        raise WrongAnswer(message)
+
+
+def name(dtype: torch.dtype) -> str:
+    """``float16`` for ``torch.float16``."""
+    return str(dtype).removeprefix("torch.")

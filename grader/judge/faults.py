@@ -1,0 +1,124 @@
+"""Why a case did not pass: the student's faults as exceptions. Anything else that a hidden test raises is ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..results.outcome import Outcome
+
+MAX_MESSAGE = 300
+
+
+class StudentFault(Exception):
+    """Ends a case with ``outcome``; the message is for the student."""
+
+    outcome = Outcome.CRASHED
+
+    def __init__(self, message: str, error_ulp: float | None = None, limit_ulp: float | None = None) -> None:
+        """Remember the message and, for a wrong value, how wrong it was and how much was allowed."""
+        super().__init__(message)
+        self.error_ulp = error_ulp
+        self.limit_ulp = limit_ulp
+
+
+class WrongAnswer(StudentFault):
+    """A value, shape, dtype or effect that the contract does not allow."""
+
+    outcome = Outcome.FAILED
+
+
+class Crashed(StudentFault):
+    """An exception in student code, or the end of its process.
+
+    Attributes:
+        types: Names of the exception's class and its bases; empty when the process died.
+        raw_message: The exception's own text, unmasked: for checks, never for display.
+    """
+
+    def __init__(self, message: str, types: tuple[str, ...] = (), raw_message: str = "") -> None:
+        """Remember what was raised beside the message for the student."""
+        super().__init__(message)
+        self.types = types
+        self.raw_message = raw_message
+
+
+class TimedOut(StudentFault):
+    """No answer in time."""
+
+    outcome = Outcome.TIMED_OUT
+
+
+class MemoryExceeded(StudentFault):
+    """More memory than a submission may use."""
+
+    outcome = Outcome.MEMORY_EXCEEDED
+
+
+class NotImplementedYet(StudentFault):
+    """The stub was reached."""
+
+    outcome = Outcome.NOT_IMPLEMENTED
+
+
+class Missing(StudentFault):
+    """A file or a name that is not there."""
+
+    outcome = Outcome.MISSING
+
+
+class InvalidReply(StudentFault):
+    """Something that is no plain value, or is too large."""
+
+    outcome = Outcome.INVALID_REPLY
+
+
+_SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
+    "timed_out": TimedOut,
+    "missing": Missing,
+    "invalid_reply": InvalidReply,
+    "unfit": WrongAnswer,
+}
+
+
+def fault_from_reply(error: Any, files: Mapping[str, str]) -> StudentFault:
+    """Turn the error that a worker reported into a fault; its fields are untrusted and checked here."""
+    fields = error if isinstance(error, dict) else {}
+    kind, message = fields.get("kind"), safe_text(fields.get("message"))
+    if kind == "memory_exceeded":
+        return MemoryExceeded("more memory was used than a submission may use")
+    if isinstance(kind, str) and kind in _SIMPLE_FAULTS:
+        return _SIMPLE_FAULTS[kind](message)
+    if kind not in ("crashed", "not_implemented"):
+        return InvalidReply("a malformed error report")
+    frames = fields.get("frames")
+    place = "".join(_frame(frame, files) for frame in frames[-3:]) if isinstance(frames, list) else ""
+    if kind == "not_implemented":
+        return NotImplementedYet(f"{message or 'still a stub'}{place}")
+    types = fields.get("types")
+    names = tuple(safe_text(name) for name in types) if isinstance(types, list) else ()
+    text = f"{names[0] if names else 'an exception'}: {mask_values(message)}{place}"
+    return Crashed(text, names, str(fields.get("message")))
+
+
+def _frame(frame: Any, files: Mapping[str, str]) -> str:
+    """One of the student's own frames; the source line comes from our copy of the submission."""
+    match frame:
+        case [str(path), int(line), str(function)] if path in files:
+            source = files[path].splitlines()
+            code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
+            return f"\n  {path}:{line} in {safe_text(function)}: {code}"
+    return ""
+
+
+def safe_text(value: Any) -> str:
+    """Text from a student that may be shown: one line, bounded, without control characters."""
+    text = value if isinstance(value, str) else ""
+    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
+    return re.sub(r"\s+", " ", printable).strip()[:MAX_MESSAGE]
+
+
+def mask_values(message: str) -> str:
+    """Hide what an exception may echo of a hidden input: everything but short integers, such as sizes."""
+    return re.sub(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE)

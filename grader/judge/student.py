@@ -1,0 +1,240 @@
+"""What hidden tests see of a submission: objects that look like the student's classes and answer with values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..assignment import Rubric
+from ..sandbox.launch import WorkerFailed, WorkerLike
+from ..sandbox.limits import Limits
+from .faults import Crashed, InvalidReply, StudentFault, TimedOut, fault_from_reply
+
+StartWorker = Callable[[Mapping[str, str]], WorkerLike]
+
+
+class Student:
+    """One submission, met afresh for each property.
+
+    Args:
+        files: Path to source text.
+        start_worker: Gives a worker that holds those files.
+        rubric: Says which file defines a name, and which task that belongs to.
+        limits: What the submission may use.
+    """
+
+    def __init__(self, files: Mapping[str, str], start_worker: StartWorker, rubric: Rubric, limits: Limits) -> None:
+        """Start the submission's clock; a worker is started when one is needed."""
+        self.files = files
+        self._start_worker = start_worker
+        self._file_of = {name: task.file for task in rubric.tasks for name in task.names}
+        self._file_of["apply_rotary_pos_emb"] = "src/functional.py"
+        self._limits = limits
+        self._left_s = limits.submission_s
+        self._hung: set[str] = set()
+        self._bare_packages: dict[str, bool] = {}
+        self._import_faults: dict[str, StudentFault] = {}
+        self._worker: WorkerLike | None = None
+        self._loaded = ""
+
+    # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def GroupRMSNorm(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
+        """Construct the student's class of that name."""
+        return self._construct("GroupRMSNorm", arguments)
+
+    def VocabEmbedding(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
+        """Construct the student's class of that name."""
+        return self._construct("VocabEmbedding", arguments)
+
+    def ParallelVocabEmbedding(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
+        """Construct the student's class of that name."""
+        return self._construct("ParallelVocabEmbedding", arguments)
+
+    def NTKAwareRoPE(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
+        """Construct the student's class of that name."""
+        return self._construct("NTKAwareRoPE", arguments)
+
+    @property
+    def apply_rotary_pos_emb(self) -> StudentFunction:
+        """The student's function of that name."""
+        return StudentFunction(self, "apply_rotary_pos_emb", "apply_rotary_pos_emb")
+
+    def start_afresh(self) -> None:
+        """Forget all state: the next request meets a newly imported submission."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker, self._loaded = None, ""
+
+    # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
+
+    def _construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
+        number = self.request(name, "construct", name=name, arguments=arguments)
+        if type(number) is not int:
+            raise InvalidReply("a malformed reply")
+        return StudentModule(self, name, number)
+
+    def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
+        """Have an operation done on the file that defines ``name``; gives the value.
+
+        Raises:
+            StudentFault: If student code gives none.
+        """
+        if self._loaded != name:
+            self._load(name)
+        return self._ask(name, operation, **arguments)
+
+    def _load(self, name: str) -> None:
+        """Import the file that defines ``name``; without its siblings, if one of those is what fails.
+
+        A file that cannot be imported is tried once a submission, not once a property.
+        """
+        if name in self._import_faults:
+            raise self._import_faults[name]
+        module = self._file_of[name].removesuffix(".py").replace("/", ".")
+        for bare in dict.fromkeys((self._bare_packages.get(name, False), True)):
+            try:
+                self._ask(name, "load", module=module, name=name, bare_packages=bare)
+                self._loaded, self._bare_packages[name] = name, bare
+                return
+            except StudentFault as fault:
+                if bare:
+                    self._import_faults[name] = fault
+                    raise
+
+    def _ask(self, name: str, operation: str, /, **arguments: Any) -> Any:
+        if self._left_s <= 0:
+            raise TimedOut(f"the submission has used up its {self._limits.submission_s:g} s")
+        limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
+        started = time.monotonic()
+        try:
+            if self._worker is None:
+                self._worker = self._start_worker(self.files)
+            reply = self._worker.request(operation, min(limit_s, self._left_s), **arguments)
+        except WorkerFailed as failure:
+            self._worker, self._loaded = None, ""
+            if failure.kind == "timed_out":
+                self._hung.add(name)
+                raise TimedOut(f"no answer within {limit_s:g} s") from None
+            raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
+        finally:
+            self._left_s -= time.monotonic() - started
+        if "error" in reply:
+            raise fault_from_reply(reply["error"], self.files)
+        return reply["value"]
+
+
+@dataclass(frozen=True)
+class StudentFunction:
+    """A student's function, or the forward of a student's module."""
+
+    student: Student
+    name: str
+    target: int | str
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        """Call it; gives the output.
+
+        Raises:
+            InvalidReply: If that is no tensor.
+        """
+        return self.observe(*arguments)[0]
+
+    def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Call it; gives the output and the arguments as they are after the call."""
+        reply = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
+        match reply:
+            case {"output": Tensor() as output, "arguments_after": list(after)}:
+                return output, after
+            case {"output": output}:
+                raise InvalidReply(f"{self.name} returned {type(output).__name__}, not a tensor")
+        raise InvalidReply("a malformed reply")
+
+    def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
+        """Call it and send ``upstream`` back through it."""
+        values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+        reply = self.student.request(self.name, "backward", **values)
+        match reply:
+            case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
+                return Gradients(of_arguments, of_parameters)
+        raise InvalidReply("a malformed reply")
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """What backward left behind; None where no gradient arrived."""
+
+    of_arguments: list[Tensor | None]
+    of_parameters: list[Tensor | None]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A registered parameter or buffer, by value."""
+
+    name: str
+    value: Tensor
+    requires_grad: bool = False
+
+
+@dataclass(frozen=True)
+class StudentModule(StudentFunction):
+    """A student's ``nn.Module``."""
+
+    target: int
+
+    def parameters(self) -> list[Parameter]:
+        """The registered parameters."""
+        return self._tensors("parameters")
+
+    def buffers(self) -> list[Parameter]:
+        """The registered buffers, persistent or not."""
+        return self._tensors("buffers")
+
+    def state_dict(self) -> list[str]:
+        """The names that ``state_dict()`` lists."""
+        names = self.student.request(self.name, "state_dict", target=self.target)
+        if not isinstance(names, list):
+            raise InvalidReply("a malformed reply")
+        return [str(name) for name in names]
+
+    def assign(self, value: Tensor | float) -> StudentModule:
+        """Set the only parameter, whatever its name and shape; a number fills all parameters."""
+        self.student.request(self.name, "assign", target=self.target, value=value)
+        return self
+
+    def reset_parameters(self) -> None:
+        """Call the method of that name."""
+        self._method("reset_parameters")
+
+    def to(self, where: torch.dtype | str) -> StudentModule:
+        """Convert to a dtype, or move to a device."""
+        self._method("to", where)
+        return self
+
+    def train(self, mode: bool) -> StudentModule:
+        """Switch to training or to evaluation mode."""
+        self._method("train", mode)
+        return self
+
+    def _method(self, name: str, *arguments: Any) -> None:
+        values = {"target": self.target, "name": name, "arguments": list(arguments)}
+        self.student.request(self.name, "method", **values)
+
+    def _tensors(self, operation: str) -> list[Parameter]:
+        entries = self.student.request(self.name, operation, target=self.target)
+        if not isinstance(entries, list):
+            raise InvalidReply("a malformed reply")
+        return [_parameter(entry) for entry in entries]
+
+
+def _parameter(entry: Any) -> Parameter:
+    match entry:
+        case {"name": str(name), "value": Tensor() as value}:
+            return Parameter(name, value, entry.get("requires_grad") is True)
+    raise InvalidReply("a malformed reply")

@@ -1,0 +1,58 @@
+"""What can become of a case, and the record of one that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a case or a property ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"  # a wrong value
+    CRASHED = "crashed"  # an exception in student code, or a process that died
+    TIMED_OUT = "timed_out"
+    MEMORY_EXCEEDED = "memory_exceeded"
+    NOT_IMPLEMENTED = "not_implemented"  # the stub's NotImplementedError
+    MISSING = "missing"  # file or name not there
+    INVALID_REPLY = "invalid_reply"  # something that is no plain tensor, or too large
+    NOT_ASSESSED = "not_assessed"  # needs a device that this machine does not have
+    GRADER_ERROR = "grader_error"  # ours: never a student's zero
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case of one property.
+
+    Attributes:
+        property_id: The rubric line.
+        id: Such as ``several_groups-float32-cpu``.
+        message: For the student; holds no expected value.
+        error_ulp: Largest error over all elements, in units in the last place of the output's dtype.
+        limit_ulp: How much was allowed.
+        detail: For the assistant only: the traceback of a grader error.
+    """
+
+    property_id: str
+    id: str
+    outcome: Outcome
+    message: str = ""
+    error_ulp: float | None = None
+    limit_ulp: float | None = None
+    detail: str = ""
+
+
+def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
+    """The outcome of a property from its cases: ours first, then the first case that did not pass.
+
+    Cases that could not be assessed here neither help nor hurt, unless there is nothing else.
+    """
+    outcomes = [case.outcome for case in cases]
+    if not outcomes or Outcome.GRADER_ERROR in outcomes:
+        return Outcome.GRADER_ERROR
+    assessed = [outcome for outcome in outcomes if outcome is not Outcome.NOT_ASSESSED]
+    if not assessed:
+        return Outcome.NOT_ASSESSED
+    return next((outcome for outcome in assessed if outcome is not Outcome.PASSED), Outcome.PASSED)

@@ -1,0 +1,144 @@
+"""What a worker can be asked to do with student code. Runs on the untrusted side; knows no test and no answer."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .importer import PACKAGE, MemoryImporter
+from .protocol import ProtocolError
+
+MAX_MESSAGE = 600
+MAX_FRAMES = 12
+
+
+class Operations:
+    """Holds the student's objects by number and performs one request at a time."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Take the submission's files, path to text; nothing is imported yet."""
+        self._files = files
+        self._modules: list[nn.Module] = []
+
+    def perform(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one request: ``{"value": ...}``, or ``{"error": ...}`` when student code did not return one."""
+        try:
+            handler: Callable[..., Any] = getattr(self, f"_{request['operation']}")
+            return {"value": handler(**request["arguments"])}
+        except MemoryError:
+            return {"error": {"kind": "memory_exceeded"}}
+        except ProtocolError as error:
+            return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they are the student's
+            return {"error": describe_exception(error, self._files)}
+
+    # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _load(self, module: str, name: str, bare_packages: bool) -> None:
+        """Import ``module`` of the submission afresh and check that it defines ``name``."""
+        for known in [known for known in sys.modules if known.split(".")[0] == PACKAGE]:
+            del sys.modules[known]
+        importer = MemoryImporter(self._files, bare_packages)
+        sys.meta_path[:] = [importer, *(f for f in sys.meta_path if not isinstance(f, MemoryImporter))]
+        self._namespace = importlib.import_module(module)
+        if not hasattr(self._namespace, name):
+            raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
+
+    # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _construct(self, name: str, arguments: dict[str, Any]) -> int:
+        """Build an object of the class ``name`` and give its number."""
+        self._modules.append(getattr(self._namespace, name)(**arguments))
+        return len(self._modules) - 1
+
+    def _target(self, target: int | str) -> Callable[..., Any]:
+        return self._modules[target] if isinstance(target, int) else getattr(self._namespace, target)  # type: ignore[no-any-return]
+
+    def _call(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
+        """Call an object or a function; the arguments come back as they are afterwards."""
+        output = self._target(target)(*arguments)
+        return {"output": output, "arguments_after": arguments}
+
+    def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
+        """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters."""
+        leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
+        parameters = list(self._modules[target].parameters()) if isinstance(target, int) else []
+        output = self._target(target)(*leaves)
+        output.backward(upstream)
+        return {
+            "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
+            "parameter_gradients": [parameter.grad for parameter in parameters],
+        }
+
+    def _method(self, target: int, name: str, arguments: list[Any]) -> None:
+        """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns stays here."""
+        getattr(self._modules[target], name)(*arguments)
+
+    # ── State ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _parameters(self, target: int) -> list[dict[str, Any]]:
+        named = self._modules[target].named_parameters()
+        return [{"name": n, "value": p, "requires_grad": bool(p.requires_grad)} for n, p in named]
+
+    def _buffers(self, target: int) -> list[dict[str, Any]]:
+        return [{"name": name, "value": buffer} for name, buffer in self._modules[target].named_buffers()]
+
+    def _state_dict(self, target: int) -> list[str]:
+        return [str(name) for name in self._modules[target].state_dict()]
+
+    def _assign(self, target: int, value: Tensor | float) -> None:
+        """Overwrite, in place, the first parameter that ``value`` fits once reshaped; a number fits any."""
+        parameters = list(self._modules[target].parameters())
+        size = value.numel() if isinstance(value, Tensor) else None
+        fitting = [parameter for parameter in parameters if size in (None, parameter.numel())]
+        if not fitting:
+            shapes = ", ".join(str(list(parameter.shape)) for parameter in parameters) or "none"
+            raise _Unfit(f"a parameter of {size or 'any number of'} elements was expected; registered: {shapes}")
+        with torch.no_grad():
+            if isinstance(value, Tensor):
+                fitting[0].copy_(value.reshape(fitting[0].shape))
+            else:
+                fitting[0].fill_(value)
+
+
+class _Missing(Exception):
+    """A name that the submission does not define."""
+
+
+class _Unfit(Exception):
+    """A parameter that cannot take the value it should hold."""
+
+
+def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
+    """The exception as plain data: kind, class names, message, and the frames in the student's own files."""
+    if isinstance(error, _Missing):
+        return {"kind": "missing", "message": str(error)}
+    if isinstance(error, _Unfit):
+        return {"kind": "unfit", "message": str(error)}
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == PACKAGE:
+        return {"kind": "missing", "message": f"{str(error.name).replace('.', '/')}.py is not in the submission"}
+    try:
+        message = str(error)[:MAX_MESSAGE]
+    except BaseException:  # a student's own __str__ may do anything
+        message = ""
+    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename in files:
+        frames.append([error.filename, error.lineno or 0, "<module>"])
+    return {
+        "kind": "not_implemented" if _is_stub(error) else "crashed",
+        "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
+        "message": message,
+        "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],
+    }
+
+
+def _is_stub(error: BaseException) -> bool:
+    """Whether a ``raise NotImplementedError`` was reached; torch raises that class too, for missing kernels."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return isinstance(error, NotImplementedError) and (frames[-1].line or "").startswith("raise")

@@ -1,0 +1,52 @@
+"""The untrusted process: receives a submission as text, then answers requests until the judge hangs up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+from .operations import Operations
+from .protocol import Channel, PeerClosed, ProtocolError
+
+MAX_DESCRIPTORS = 4096  # the zygote opens a handful
+
+
+def serve(fd: int) -> None:
+    """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files."""
+    channel = Channel(fd)
+    operations: Operations | None = None
+    with contextlib.suppress(PeerClosed):
+        while True:
+            request = channel.receive()
+            if operations is None:
+                operations = Operations(request["files"])
+                continue
+            reply = operations.perform(request)
+            try:
+                channel.send(reply)
+            except ProtocolError as error:
+                channel.send({"error": {"kind": "invalid_reply", "message": f"returned {error}"}})
+            except MemoryError:
+                channel.send({"error": {"kind": "memory_exceeded"}})
+
+
+def become_worker(rpc_fd: int) -> int:
+    """Forget all that the fork inherited, except the request socket; gives that descriptor's new number.
+
+    What student code prints goes to the null device: no flood can fill anything, block, or slow the judge.
+    """
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    rpc_fd = os.dup2(rpc_fd, 100)  # out of the way of the standard descriptors
+    for wanted in (0, 1, 2):
+        os.dup2(null, wanted)
+    os.dup2(rpc_fd, 3)
+    os.closerange(4, MAX_DESCRIPTORS)
+    os.environ.clear()
+    os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
+    sys.argv[:] = ["worker"]
+    return 3

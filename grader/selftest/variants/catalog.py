@@ -1,0 +1,164 @@
+"""How a decorated function or class becomes a whole submission.
+
+A submission is the text of ``ref/`` under the name ``src/``. To the file of its piece, a variant appends its own source
+and one assignment that puts it in place::
+
+    @wrong("GroupRMSNorm.forward", breaks="norm_groups", hint="norm_over_whole_hidden")
+    def rms_over_the_whole_hidden_dimension(self, input): ...
+
+So the body sees only what the target file imports (``torch``, ``Tensor``, ``nn`` and the names defined there); further
+imports go inside. A decorated class replaces the whole piece; it may derive from it.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+REF: Final = Path(__file__).parents[3] / "ref"
+HOME: Final = {
+    "GroupRMSNorm": "src/modeling/norm.py",
+    "VocabEmbedding": "src/modeling/vocab_emb.py",
+    "ParallelVocabEmbedding": "src/modeling/vocab_emb.py",
+    "apply_rotary_pos_emb": "src/functional.py",
+    "NTKAwareRoPE": "src/modeling/pos_emb.py",
+}
+CLAIM: Final = "__variant_claim__"
+
+Code = Callable[..., Any]  # a function, or a class, which is called to construct
+CodeT = TypeVar("CodeT", bound=Code)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A submission, and what a fair grader says about it.
+
+    Attributes:
+        name: Unique, as in ``wrong.norm_groups.rms_over_the_whole_hidden_dimension``.
+        piece: The class or function that differs from ``ref/``, one of ``HOME``.
+        valid: Whether it meets the contract, and so may not lose a point.
+        breaks: Ids of the rubric's properties that must lose their points; empty if valid.
+        also: Ids of further properties that may lose their points, because the fault reaches them too.
+        hint: Id of the misconception that the feedback should name; None where the rubric has none that fits.
+        description: What is wrong, or why it is valid, in one line.
+        files: The whole submission, from path to text.
+    """
+
+    name: str
+    piece: str
+    valid: bool
+    breaks: frozenset[str]
+    also: frozenset[str]
+    hint: str | None
+    description: str
+    files: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a decorator says about the code below it."""
+
+    target: str  # "Piece" or "Piece.attribute"
+    valid: bool
+    breaks: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    hint: str | None = None
+    over: type | None = None
+    helpers: Mapping[str, Code] = field(default_factory=dict)
+
+
+def wrong(
+    target: str, *, breaks: str, also: str = "", hint: str | None = None, over: type | None = None
+) -> Callable[[CodeT], CodeT]:
+    """Mark a faulty replacement.
+
+    Args:
+        target: What it replaces, ``Piece`` or ``Piece.attribute``.
+        breaks: Ids of the properties that must lose their points, separated by spaces.
+        also: Ids of properties that may lose theirs, likewise; those in ``breaks`` are left out.
+        hint: Id of the misconception that it is an example of.
+        over: A class of ``bases`` that takes the place of the piece first, so that ``target`` can be one of its steps.
+
+    Returns:
+        A decorator that leaves its function or class as it was.
+    """
+    broken = frozenset(breaks.split())
+    claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
+    return lambda code: _marked(code, claim)
+
+
+def valid(
+    target: str, *, over: type | None = None, helpers: Mapping[str, Code] | None = None
+) -> Callable[[CodeT], CodeT]:
+    """Mark a replacement that meets the contract.
+
+    Args:
+        target: As for ``wrong``.
+        over: As for ``wrong``.
+        helpers: Functions that go into files of their own, by path.
+
+    Returns:
+        A decorator that leaves its function or class as it was.
+    """
+    claim = _Claim(target, True, over=over, helpers=helpers or {})
+    return lambda code: _marked(code, claim)
+
+
+def all_variants() -> tuple[Variant, ...]:
+    """Every variant of the packages ``wrong`` and ``valid``, in the order of their files."""
+    base = {f"src/{path.relative_to(REF).as_posix()}": path.read_text() for path in sorted(REF.rglob("*.py"))}
+    return tuple(
+        _variant(f"{kind}.{topic}", code, claim, base)
+        for kind in ("wrong", "valid")
+        for topic, code, claim in _claims(kind)
+    )
+
+
+def _marked(code: CodeT, claim: _Claim) -> CodeT:
+    setattr(code, CLAIM, claim)
+    return code
+
+
+def _claims(kind: str) -> Iterator[tuple[str, Code, _Claim]]:
+    """The marked code of one package, with the name of its file."""
+    package = importlib.import_module(f"{__package__}.{kind}")
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for code in vars(module).values():
+            claim = getattr(code, "__dict__", {}).get(CLAIM)  # not inherited: the bases of a marked class are unmarked
+            if claim is not None:
+                yield info.name, code, claim
+
+
+def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str]) -> Variant:
+    piece = claim.target.partition(".")[0]
+    home = HOME[piece]
+    files = dict(base)
+    for path, helper in claim.helpers.items():
+        files[path] = f"import torch\n\n\n{_source(helper)}"
+    for replaced, replacement in ((piece, claim.over), (claim.target, code)):
+        if replacement is not None:
+            files[home] += f"\n\n{_source(replacement)}\n\n{replaced} = {replacement.__name__}\n"
+    return Variant(
+        name=f"{prefix}.{re.sub('(?<!^)(?=[A-Z])', '_', code.__name__).lower()}",
+        piece=piece,
+        valid=claim.valid,
+        breaks=claim.breaks,
+        also=claim.also,
+        hint=claim.hint,
+        description=(inspect.getdoc(code) or "").partition("\n")[0],
+        files=files,
+    )
+
+
+def _source(code: Code) -> str:
+    """The source of a function or class, from its ``def`` or ``class`` line on."""
+    text = textwrap.dedent(inspect.getsource(code))
+    first_line = ast.parse(text).body[0].lineno  # decorators come before it
+    return "".join(text.splitlines(keepends=True)[first_line - 1 :])

@@ -1,0 +1,1 @@
+"""Submissions that meet the contract by other means than the reference."""

@@ -1,0 +1,51 @@
+"""What every test here gets: the ``rubric`` marker, the dtypes, and every device that this machine has."""
+
+import difflib
+
+import pytest
+import torch
+
+from . import rubric, student
+from .feedback import PACKAGE_ERRORS, property_of
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and import the student's packages before the test files do."""
+    config.addinivalue_line("markers", "rubric(id): the property of the rubric that the test belongs to")
+    torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
+    config.stash[PACKAGE_ERRORS] = student.import_packages()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse property ids that the rubric does not have, and let student code warn."""
+    known = rubric.load().task_of
+    for item in items:
+        name = property_of(item)
+        if name is not None and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            advice = f"; did you mean {near[0]!r}?" if near else "."
+            raise pytest.UsageError(f"{item.nodeid}: the rubric has no property {name!r}{advice}")
+        if config.pluginmanager.hasplugin("warnings"):
+            item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show the rubric's hint below a failure, in plain pytest and in editors too."""
+    report = yield
+    name = property_of(item)
+    if report.failed and name is not None and not student.is_todo(call.excinfo.value):
+        report.sections.append((f"hint for {name}", rubric.load().property(name).hint["en"]))
+    return report
+
+
+@pytest.fixture(params=[torch.float32, torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype)[6:])
+def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    """Each of the three dtypes that models are trained in."""
+    return request.param
+
+
+@pytest.fixture(params=["cpu", *(["cuda"] if torch.backends.cuda.is_built() and torch.cuda.is_available() else [])])
+def device(request: pytest.FixtureRequest) -> torch.device:
+    """The CPU, and the GPU where there is one."""
+    return torch.device(request.param)

@@ -1,0 +1,89 @@
+"""Every sentence that the tests say to a student, in English and Chinese, in one table."""
+
+# ruff: noqa: RUF001  (full-width punctuation is what Chinese text is written with)
+
+import locale
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+_SENTENCES: dict[str, tuple[str, str]] = {
+    # The table
+    "task": ("Task {number}  {title}", "任务 {number}  {title}"),
+    "bonus_task": ("Task {number}  {title} (bonus)", "任务 {number}  {title}（附加）"),
+    "todo_state": ("TODO", "待做"),
+    "total": ("Total", "总分"),
+    "bonus": ("Bonus", "附加分"),
+    "public_only": (
+        "These are the public tests; hidden tests decide the score.",
+        "以上只是公开测试；最终得分由隐藏测试决定。",
+    ),
+    # What stands below it
+    "to_write": ("Still to write", "尚待完成"),
+    "broken": ("Files that could not be imported", "无法导入的文件"),
+    "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
+    "wrong": ("To correct", "需要修正"),
+    "missing_file": ("this file is missing", "缺少这个文件"),
+    "exits": ("this file ends the program when it is imported", "这个文件一导入就结束了程序"),
+    "costs": ("no test of {tasks} could run", "{tasks}的测试都无法运行"),
+    "task_name": ("task {number}", "任务 {number} "),
+    "tested": ("tested", "测试"),
+    "law": ("law", "依据"),
+    "got": ("result", "结果"),
+    "hint": ("hint", "提示"),
+    "place": ("raised at", "出错处"),
+    "printed": ("you print", "你的输出"),
+    "rerun": ("debug", "调试"),
+    "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
+    "show_all": ("To explain them all: make test ALL=1", "逐条解释全部问题：make test ALL=1"),
+    "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
+    "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
+    "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
+    "too_long": (
+        "no answer after {seconds} s: is there a loop that never ends?",
+        "{seconds} 秒后仍无结果：是否有不会结束的循环？",
+    ),
+    # Comparisons
+    "not_a_tensor": ("received a {received}, expected one tensor", "得到的是 {received}，应为一个张量"),
+    "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),
+    "dtype": ("received {received}, expected {expected}", "得到的 dtype 是 {received}，应为 {expected}"),
+    "device": (
+        "received a tensor on {received}, expected {expected}",
+        "得到的张量在 {received} 上，应在 {expected} 上",
+    ),
+    "values": (
+        "{wrong} of {all} values are wrong in the {kind}; from the first, at {index}, on:",
+        "{kind} 中有 {wrong}/{all} 个值不对；从第一个（位于 {index}）起：",
+    ),
+    "received": ("  received {values}", "  得到 {values}"),
+    "expected": ("  expected {values}", "  应为 {values}"),
+    "changed": ("the call changed {name}", "调用改变了{name}"),
+    "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
+    "unnamed_number": (
+        "the error does not name {number}: {error}",
+        "报错信息里没有写出 {number}：{error}",
+    ),
+    "parameters": (
+        "registered parameters: {found}; expected {expected}",
+        "注册的参数：{found}；应为 {expected}",
+    ),
+    "buffers": ("registered buffers: {found}; expected {expected}", "注册的 buffer：{found}；应为 {expected}"),
+    "state_dict": ("state_dict() lists {found}, expected nothing", "state_dict() 里有 {found}，应为空"),
+    "only_zeros": ("every value is zero, also for this rank's own ids", "所有值都是零，连本 rank 自己的 id 也是零"),
+    "frozen": ("the parameter does not require gradients", "参数的 requires_grad 不是 True"),
+    "no_gradient": ("no gradient arrived at {name}", "{name}没有收到梯度"),
+}
+
+
+def say(language: Language, key: str, **fields: object) -> str:
+    """Return the sentence ``key`` in ``language``, with its ``fields`` filled in."""
+    return _SENTENCES[key][("en", "zh").index(language)].format(**fields)
+
+
+def language_of(environ: Mapping[str, str] = os.environ) -> Language:
+    """Choose the language of the locale; where the environment is silent (Windows), ask the system."""
+    chosen = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), None)
+    chosen = chosen or locale.getlocale()[0] or ""
+    return "zh" if chosen.lower().startswith(("zh", "chinese")) else "en"

@@ -1,0 +1,117 @@
+"""Task 4, first part: ``apply_rotary_pos_emb`` turns each pair ``(x_i, x_{i + hd/2})`` by the angle of its position.
+
+A quarter turn has cosine 0 and sine 1 and sends the pair ``(a, b)`` to ``(-b, a)``: exact in every dtype.
+"""
+
+import itertools
+
+import pytest
+import torch
+
+from src.functional import apply_rotary_pos_emb
+
+from . import limits
+from .compare import assert_close, assert_equal, assert_kind, assert_unchanged
+from .student import gradient_of
+
+BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
+HALF = HEAD_DIM // 2
+
+
+def numbers(*shape):
+    """Return small integers, exact in every dtype."""
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).remainder(17).sub(8).view(shape)
+
+
+def plain_tables(seq=SEQ):
+    """Return ``cos`` and ``sin`` [s, hd] with a different multiple of 1/32 for every position and pair.
+
+    They are not cosines of anything, which does not matter: the formula multiplies whatever the tables hold.
+    """
+    cos = torch.arange(1.0, 1 + seq * HALF).view(seq, HALF) / 32
+    return cos.repeat(1, 2), (1 - cos).repeat(1, 2)
+
+
+def angle_tables():
+    """Return true cosines and sines [s, hd] of a different angle for every position and pair."""
+    angles = torch.arange(1.0, 1 + SEQ * HALF).view(SEQ, HALF).repeat(1, 2)
+    return angles.cos(), angles.sin()
+
+
+def one_then_zero(*shape):
+    """Return ones in the first half of the last dimension and zeros in the second: every pair is (1, 0)."""
+    return torch.cat([torch.ones(*shape, HALF), torch.zeros(*shape, HALF)], dim=-1)
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
+    """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign."""
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
+    cos, sin = torch.zeros(SEQ, HEAD_DIM), torch.ones(SEQ, HEAD_DIM)
+    output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device, dtype), sin=sin.to(device, dtype))
+    assert_equal(output, torch.cat([-x[..., HALF:], x[..., :HALF]], dim=-1))
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+def test_ones_then_zeros_return_the_tables(dtype, device):
+    """The pair (1, 0) becomes (cos, sin): the first half of the output is the cosine table, the second the sine."""
+    cos, sin = plain_tables(seq=1)
+    x = one_then_zero(1, 1, 1).to(device, dtype)
+    output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
+    assert_equal(output[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1))
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+def test_a_rotation_keeps_the_length_of_every_pair(dtype, device):
+    """x_i² + x_{i+hd/2}² is the same before and after, whatever the angle."""
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
+    cos, sin = angle_tables()
+    output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device), sin=sin.to(device)).double()
+    before = torch.hypot(*x.chunk(2, dim=-1))
+    after = torch.hypot(*output.chunk(2, dim=-1))
+    assert_close(after, before, limits.forward(before, dtype))
+
+
+@pytest.mark.rubric("rotary_broadcast")
+def test_every_token_is_rotated_as_if_it_were_alone(device):
+    """Position s takes row s of the tables, in every batch row and head, so the parts equal the whole."""
+    cos, sin = (table.to(device) for table in plain_tables())
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device)
+    output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
+    alone = torch.empty_like(x)
+    for batch, seq, head in itertools.product(range(BATCH), range(SEQ), range(HEADS)):
+        token = x[batch, seq, head].view(1, 1, 1, HEAD_DIM)
+        alone[batch, seq, head] = apply_rotary_pos_emb(token, cos=cos[[seq]], sin=sin[[seq]]).view(HEAD_DIM)
+    assert_equal(output, alone)
+
+
+@pytest.mark.rubric("rotary_dtype")
+@pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
+def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
+    """The contract, for every pair of input and table dtypes."""
+    cos, sin = (table.to(device, getattr(torch, table_dtype)) for table in plain_tables())
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
+    output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
+    assert_kind(output, shape=(BATCH, SEQ, HEADS, HEAD_DIM), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("rotary_backward")
+def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
+    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin)."""
+    cos, sin = plain_tables(seq=1)
+    x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
+    output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
+    (output * one_then_zero(1, 1, 1).to(device, dtype)).sum().backward()
+    assert_equal(gradient_of(x, "input")[0, :, 0], torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1))
+
+
+@pytest.mark.rubric("rotary_purity")
+def test_input_and_tables_stay_as_they_were(dtype, device):
+    """Queries are rotated with the same tables as keys, so nothing that was passed in may change."""
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
+    cos, sin = (table.to(device, dtype) for table in plain_tables())
+    passed = {"input": x, "cos": cos, "sin": sin}
+    before = {name: tensor.clone() for name, tensor in passed.items()}
+    apply_rotary_pos_emb(x, cos=cos, sin=sin)
+    for name, tensor in passed.items():
+        assert_unchanged(tensor, before[name], name)

@@ -1,0 +1,220 @@
+"""Task 1, GroupRMSNorm: ``y = x / sqrt(mean(x ** 2) + eps) * gamma``, group by group.
+
+In a group whose values all have the magnitude ``m``, the root mean square is ``sqrt(m * m + eps)``. With a tiny eps
+that is ``m`` itself and the group comes out as plus and minus one: most tests below are built on this.
+"""
+
+import pytest
+import torch
+
+from src.modeling.norm import GroupRMSNorm
+
+from . import limits
+from .compare import (
+    MismatchError,
+    assert_close,
+    assert_close_to_one_of,
+    assert_equal,
+    assert_kind,
+    assert_rejects,
+    assert_unchanged,
+)
+from .student import gradient_of, listing, only_parameter, parameter_of, set_values
+
+TINY = 1e-10  # an eps that is lost beside a mean square of one or more
+
+
+def build(gamma=None, **arguments):
+    """Build a norm whose gamma is ``gamma``, or all ones."""
+    norm = GroupRMSNorm(**arguments)
+    parameter = parameter_of(norm, arguments["hidden_size"])
+    set_values(parameter, torch.ones(parameter.numel()) if gamma is None else gamma)
+    return norm
+
+
+def alternating(*shape):
+    """Return plus one, minus one, plus one, … along the last dimension: every group has the mean zero."""
+    return torch.ones(shape) - 2 * (torch.arange(shape[-1]) % 2)
+
+
+@pytest.mark.rubric("norm_groups")
+def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
+    """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs."""
+    norm = build(hidden_size=24, group_size=4, eps=TINY, dtype=dtype, device=device)
+    signs = torch.tensor([1.0, -1.0, 1.0, 1.0]).repeat(2, 3, 6)  # [b, s, h]
+    magnitudes = (2.0 ** torch.arange(2, 8)).repeat_interleave(4)  # [h]
+    output = norm((signs * magnitudes).to(device, dtype))
+    assert_close(output, signs, limits.forward(signs, dtype))
+
+
+@pytest.mark.rubric("norm_groups")
+def test_rescaling_one_group_changes_nothing_after_the_norm(device):
+    """A group's scale cancels against its own root mean square, and no other group sees it."""
+    norm = build(hidden_size=24, group_size=4, eps=TINY, device=device)
+    x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(11).add(1).to(device)
+    rescaled = x.clone()
+    rescaled[..., 8:12] *= 16  # the third group
+    output = norm(x)
+    assert_close(norm(rescaled), output, limits.forward(output, torch.float32))
+
+
+@pytest.mark.rubric("norm_groups")
+def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
+    """Every token is normalised on its own: neither batch nor sequence enters the mean."""
+    norm = build(hidden_size=24, group_size=4, device=device)
+    x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(13).sub(5).to(device)
+    alone = torch.cat([norm(token.view(1, 1, 24)) for token in x.view(6, 24)]).view(2, 3, 24)
+    assert_close(norm(x), alone, limits.forward(alone, torch.float32))
+
+
+@pytest.mark.rubric("norm_eps_inside_sqrt")
+@pytest.mark.parametrize(
+    ("magnitude", "eps", "root"),
+    [(1, 15, 4), (7, 15, 8), (0.5, 0.75, 1), (3 * 2**-10, 16 * 2**-20, 5 * 2**-10)],
+    ids=["root-of-1-plus-15", "root-of-49-plus-15", "root-of-a-quarter-plus-three", "root-of-9-plus-16-tiny"],
+)
+def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
+    """Values of one magnitude m are divided by sqrt(m * m + eps), which these numbers make easy: 1 + 15 = 4 * 4."""
+    norm = build(hidden_size=16, group_size=4, eps=float(eps), dtype=dtype, device=device)
+    signs = alternating(1, 2, 16)
+    expected = signs * magnitude / root
+    assert_close(norm((signs * magnitude).to(device, dtype)), expected, limits.forward(expected, dtype))
+
+
+@pytest.mark.rubric("norm_eps_inside_sqrt")
+def test_zeros_stay_zeros(dtype, device):
+    """Zero divided by sqrt(0 + eps) is zero, not nan: keeping the division safe is what eps is for."""
+    norm = build(hidden_size=16, group_size=4, dtype=dtype, device=device)
+    assert_equal(norm(torch.zeros(1, 2, 16, dtype=dtype, device=device)), torch.zeros(1, 2, 16))
+
+
+@pytest.mark.rubric("norm_gamma")
+def test_feature_j_is_scaled_by_gamma_j(dtype, device):
+    """Normalised features are plus and minus one here, so the output is gamma itself with these signs."""
+    gamma = 2.0 ** torch.arange(-6, 6)  # twelve different factors, exact in every dtype
+    norm = build(gamma, hidden_size=12, group_size=4, eps=TINY, dtype=dtype, device=device)
+    signs = alternating(2, 3, 12)
+    output = norm((32 * signs).to(device, dtype))
+    assert_close(output, signs * gamma, limits.forward(gamma, dtype))
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+@pytest.mark.parametrize("gamma_dtype", ["float32", "float16", "bfloat16"], ids="gamma-{}".format)
+def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, device):
+    """The contract, for every pair of input and gamma dtypes."""
+    norm = build(hidden_size=24, group_size=4, dtype=getattr(torch, gamma_dtype), device=device)
+    output = norm(torch.ones(2, 3, 24, dtype=dtype, device=device))
+    assert_kind(output, shape=(2, 3, 24), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+@pytest.mark.parametrize("layout", ["transposed", "expanded", "sliced"])
+def test_the_layout_in_memory_does_not_matter(layout, device):
+    """The same numbers, contiguous and not, have the same norm."""
+    norm = build(hidden_size=24, group_size=4, device=device)
+    numbers = torch.arange(1.0, 289.0, device=device).remainder(13)
+    x = {
+        "transposed": numbers.view(6, 2, 24).transpose(0, 1),
+        "expanded": numbers[:24].view(1, 1, 24).expand(2, 6, 24),
+        "sliced": numbers.view(1, 6, 48)[..., ::2],
+    }[layout]
+    expected = norm(x.contiguous())
+    assert_close(norm(x), expected, limits.forward(expected, torch.float32))
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.parametrize("short_dtype", ["float16", "bfloat16"])
+def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
+    """512² + 44² + 10² + 4² = 4 · 257². In float16, 512² is infinite; bfloat16 has no 257. float32 has both."""
+    dtype = getattr(torch, short_dtype)
+    norm = build(hidden_size=16, group_size=4, eps=TINY, dtype=dtype, device=device)
+    x = torch.stack([torch.tensor([512.0, -44.0, -10.0, 4.0]).roll(shift) for shift in range(4)]).view(1, 1, 16)
+    expected = x.double() / 257
+    assert_close(norm(x.to(device, dtype)), expected, limits.nearest(expected, dtype))
+
+
+@pytest.mark.rubric("norm_init_and_reset")
+@pytest.mark.parametrize(("low", "high", "seed"), [(-1.0, 1.0, 42), (2.0, 5.0, 7)], ids=["defaults", "from-2-to-5"])
+def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, device):
+    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted."""
+    chosen = {} if seed == 42 else {"init_range": (low, high), "init_seed": seed}
+    norm = GroupRMSNorm(hidden_size=48, group_size=16, dtype=dtype, device=device, **chosen)
+    draws = [
+        torch.empty(48, dtype=drawn, device=device).uniform_(low, high, generator=_seeded(seed, device)).to(dtype)
+        for drawn in (dtype, torch.float32)
+    ]
+    gamma = parameter_of(norm, 48).detach().flatten()
+    assert_close_to_one_of(gamma, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
+
+
+def _seeded(seed, device):
+    return torch.Generator(device).manual_seed(seed)
+
+
+@pytest.mark.rubric("norm_init_and_reset")
+def test_reset_parameters_restores_the_first_values(dtype, device):
+    """The same seed gives the same values, however often it is asked."""
+    norm = GroupRMSNorm(hidden_size=48, group_size=16, dtype=dtype, device=device)
+    gamma = parameter_of(norm, 48)
+    first = gamma.detach().clone()
+    set_values(gamma, torch.zeros(48))
+    norm.reset_parameters()
+    assert_equal(parameter_of(norm, 48), first)
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+def test_gamma_is_the_only_parameter(dtype, device):
+    """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers."""
+    norm = GroupRMSNorm(hidden_size=24, group_size=4, dtype=dtype, device=device)
+    assert_kind(only_parameter(norm).flatten(), shape=(24,), dtype=dtype, device=device)
+    if list(norm.buffers()):
+        raise MismatchError(("buffers", {"found": listing(norm.named_buffers()), "expected": "none"}))
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+def test_a_group_size_that_does_not_divide_is_refused():
+    """26 features do not split into groups of 8; the message names both, so that the reader can see it."""
+    assert_rejects(GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=26, group_size=8)
+
+
+@pytest.mark.rubric("norm_backward")
+def test_the_input_gradient_flows_through_the_root_mean_square_too(dtype, device):
+    """With x = 4 s, s = ±1, and upstream u: dL/dx = (u - s * mean(u * s)) / 4. Here u is 1 on each group's first x."""
+    norm = build(hidden_size=8, group_size=4, eps=TINY, dtype=dtype, device=device)
+    signs = alternating(1, 2, 8)
+    upstream = torch.tensor([1.0, 0, 0, 0]).repeat(1, 2, 2)
+    x = (4 * signs).to(device, dtype).requires_grad_()
+    (norm(x) * upstream.to(device, dtype)).sum().backward()
+    expected = (upstream - signs / 4) / 4  # 3/16 where u is one, else 1/16 with the opposite sign
+    assert_close(gradient_of(x, "input"), expected, limits.gradient(upstream / 4 + 1 / 16, dtype))
+
+
+@pytest.mark.rubric("norm_backward")
+def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
+    """dL/dgamma_j is the sum over tokens of upstream times normalised input, which is plus and minus one here."""
+    norm = build(hidden_size=8, group_size=4, eps=TINY, dtype=dtype, device=device)
+    signs = alternating(2, 3, 8)
+    upstream = torch.arange(48.0).view(2, 3, 8).remainder(7)
+    (norm((32 * signs).to(device, dtype)) * upstream.to(device, dtype)).sum().backward()
+    gradient = gradient_of(parameter_of(norm, 8), "gamma")
+    expected = (upstream * signs).sum((0, 1))
+    assert_close(gradient.flatten(), expected, limits.gradient(upstream.sum((0, 1)), dtype))
+
+
+@pytest.mark.rubric("norm_purity")
+def test_the_input_stays_as_it_was(dtype, device):
+    """Whoever called forward still needs the input, for the residual connection if for nothing else."""
+    norm = build(hidden_size=24, group_size=4, dtype=dtype, device=device)
+    x = torch.arange(144.0).view(2, 3, 24).to(device, dtype)
+    before = x.clone()
+    norm(x)
+    assert_unchanged(x, before, "input")
+
+
+@pytest.mark.rubric("norm_purity")
+def test_train_and_eval_agree(device):
+    """RMSNorm keeps no running statistics, so the mode has nothing to change."""
+    norm = build(hidden_size=24, group_size=4, device=device)
+    x = torch.arange(144.0, device=device).view(2, 3, 24)
+    output = norm.train()(x)
+    assert_equal(norm.eval()(x), output)

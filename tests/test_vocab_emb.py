@@ -1,0 +1,259 @@
+"""Tasks 2 and 3: the vocabulary embedding, whole and split over ranks.
+
+The tables are filled with their own row numbers, ``T[i, j] = i``, so that an output tells which row it came from.
+Looking up copies, so every comparison of outputs and gradients is exact.
+"""
+
+import pytest
+import torch
+
+from src.modeling import vocab_emb
+
+from . import limits
+from .compare import (
+    MismatchError,
+    assert_close_to_one_of,
+    assert_equal,
+    assert_kind,
+    assert_rejects,
+    assert_unchanged,
+)
+from .student import gradient_of, only_parameter, parameter_of, set_values
+
+VOCAB, EMB, WORLD = 16, 8, 4
+ROWS = VOCAB // WORLD  # ids that one rank owns
+EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
+
+
+def whole(**arguments):
+    """Build a table whose row ``i`` is filled with the number ``i``."""
+    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, **arguments)
+    set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
+    return module
+
+
+def shard(rank, **arguments):
+    """Build a rank's shard; row ``i`` of the whole table would be filled with ``i + 1``, so no row is zero."""
+    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=rank, world_size=WORLD, **arguments)
+    set_values(parameter_of(module, ROWS * EMB), numbered_rows(owned_by(rank)) + 1)
+    return module
+
+
+def owned_by(rank):
+    """Return the ids of a rank: four consecutive ones."""
+    return range(rank * ROWS, (rank + 1) * ROWS)
+
+
+def numbered_rows(ids):
+    """Return rows that are filled with their own number."""
+    return torch.tensor(list(ids), dtype=torch.float32).unsqueeze(-1).expand(-1, EMB)
+
+
+def normal_draws(size, mean, std, seed, dtype, device):
+    """Draw right after seeding, in the dtype itself and in float32; both are right."""
+    return [
+        torch.empty(size, dtype=drawn, device=device)
+        .normal_(mean, std, generator=torch.Generator(device).manual_seed(seed))
+        .to(dtype)
+        for drawn in (dtype, torch.float32)
+    ]
+
+
+def table_gradient(module, ids, upstream, elements):
+    """Send ``upstream`` back from the embedded ``ids`` and return what arrives at the table."""
+    (module(ids) * upstream).sum().backward()
+    return gradient_of(parameter_of(module, elements), "the table")
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_every_id_gives_the_row_with_its_number(dtype, device):
+    """Row i is filled with i, so the output shows the ids themselves; the first and the last id are among them."""
+    ids = torch.tensor([[0, 15, 3, 3], [7, 0, 14, 1]], device=device)
+    output = whole(dtype=dtype, device=device)(ids)
+    assert_equal(output, ids.unsqueeze(-1).expand(2, 4, EMB))
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_a_row_comes_out_bit_for_bit(dtype, device):
+    """Asking for all ids in order copies the table, however odd its numbers."""
+    module = whole(dtype=dtype, device=device)
+    table = parameter_of(module, VOCAB * EMB)
+    set_values(table, torch.linspace(-3, 2, VOCAB * EMB).sin())
+    assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), table.unsqueeze(0))
+
+
+@pytest.mark.rubric("vocab_init_and_reset")
+@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["defaults", "mean-3"])
+def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
+    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted."""
+    chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
+    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device, **chosen)
+    draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
+    limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
+    assert_close_to_one_of(parameter_of(module, VOCAB * EMB), draws, limit)
+
+
+@pytest.mark.rubric("vocab_init_and_reset")
+def test_reset_parameters_restores_the_first_table(dtype, device):
+    """The same seed gives the same values, however often it is asked."""
+    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
+    table = parameter_of(module, VOCAB * EMB)
+    first = table.detach().clone()
+    set_values(table, torch.zeros(VOCAB, EMB))
+    module.reset_parameters()
+    assert_equal(parameter_of(module, VOCAB * EMB), first)
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_the_table_is_the_only_parameter(dtype, device):
+    """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable."""
+    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
+    assert_kind(only_parameter(module), shape=(VOCAB, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_the_output_follows_the_dtype_of_the_table(dtype, device):
+    """The table decides, not the constructor's argument: a converted module gives outputs of its new dtype."""
+    ids = torch.tensor([[1, 2, 3]], device=device)
+    for module in (whole(dtype=dtype, device=device), whole(device=device).to(dtype)):
+        assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("vocab_purity")
+def test_looking_up_changes_neither_ids_nor_table(device):
+    """The caller owns the ids, and training alone changes the table."""
+    module = whole(device=device)
+    ids = torch.tensor([[0, 15, 3], [7, 7, 1]], device=device)
+    table = parameter_of(module, VOCAB * EMB)
+    ids_before, table_before = ids.clone(), table.detach().clone()
+    module(ids)
+    assert_unchanged(ids, ids_before, "input_ids")
+    assert_unchanged(table, table_before, "the table")
+
+
+@pytest.mark.rubric("vocab_backward")
+def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
+    """Id 3 occurs with upstream 1, 2 and 4, id 0 with 8, id 5 with 16 and 32; all other rows receive zero."""
+    module = whole(dtype=dtype, device=device)
+    ids = torch.tensor([[3, 3, 0], [5, 3, 5]], device=device)
+    upstream = torch.tensor([[1.0, 2, 8], [16, 4, 32]], device=device, dtype=dtype).unsqueeze(-1)
+    expected = torch.zeros(VOCAB, EMB)
+    expected[3], expected[0], expected[5] = 1 + 2 + 4, 8, 16 + 32
+    assert_equal(table_gradient(module, ids, upstream, VOCAB * EMB), expected)
+
+
+@pytest.mark.rubric("shard_owned_ids")
+@EVERY_RANK
+def test_an_owned_id_gives_its_row_of_the_shard(rank, dtype, device):
+    """Row i of the whole table holds i + 1; rank r owns the ids 4 r to 4 r + 3, both ends included."""
+    ids = torch.tensor([list(owned_by(rank))], device=device)
+    output = shard(rank, dtype=dtype, device=device)(ids)
+    assert_equal(output, numbered_rows(owned_by(rank)).unsqueeze(0) + 1)
+
+
+@pytest.mark.rubric("shard_owned_ids")
+def test_a_single_rank_owns_every_id(device):
+    """With world_size=1, the default, the shard is the whole table."""
+    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, device=device)
+    set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
+    assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), numbered_rows(range(VOCAB)).unsqueeze(0))
+
+
+@pytest.mark.rubric("shard_zeros_elsewhere")
+@EVERY_RANK
+def test_an_id_of_another_rank_gives_zeros(rank, dtype, device):
+    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does."""
+    output = shard(rank, dtype=dtype, device=device)(torch.arange(VOCAB, device=device).unsqueeze(0))
+    foreign = [i for i in range(VOCAB) if i not in owned_by(rank)]
+    assert_equal(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB))
+    if not output.any():
+        raise MismatchError(("only_zeros", {}))
+
+
+@pytest.mark.rubric("shard_sum_over_ranks")
+@pytest.mark.parametrize("world_size", [1, 2, 4])
+def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype, device):
+    """Exactly one rank gives a row for each id and the others give zeros, so the sum is the row, bit for bit."""
+    ids = torch.tensor([[0, 15, 3, 4], [8, 7, 11, 12]], device=device)
+    shape = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": world_size, "dtype": dtype, "device": device}
+    shards = [vocab_emb.ParallelVocabEmbedding(rank=rank, **shape) for rank in range(world_size)]
+    elements = VOCAB * EMB // world_size
+    table = torch.cat([parameter_of(module, elements).detach().view(-1, EMB) for module in shards])
+    assert_equal(sum(module(ids.clone()) for module in shards), table[ids])
+
+
+@pytest.mark.rubric("shard_seed")
+@EVERY_RANK
+def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, device):
+    """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first."""
+    module = vocab_emb.ParallelVocabEmbedding(
+        vocab_size=VOCAB,
+        emb_size=EMB,
+        rank=rank,
+        world_size=WORLD,
+        init_mean=2.0,
+        init_std=0.5,
+        init_base_seed=100,
+        dtype=dtype,
+        device=device,
+    )
+    draws = normal_draws((ROWS, EMB), 2.0, 0.5, 100 + rank, dtype, device)
+    limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
+    assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
+
+
+@pytest.mark.rubric("shard_seed")
+def test_reset_parameters_restores_the_first_shard(device):
+    """The same rank and seed give the same values, however often they are asked."""
+    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=2, world_size=WORLD, device=device)
+    first = parameter_of(module, ROWS * EMB).detach().clone()
+    set_values(parameter_of(module, ROWS * EMB), torch.zeros(ROWS, EMB))
+    module.reset_parameters()
+    assert_equal(parameter_of(module, ROWS * EMB), first)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_the_shard_is_the_only_parameter(dtype, device):
+    """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable."""
+    module = vocab_emb.ParallelVocabEmbedding(
+        vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=WORLD, dtype=dtype, device=device
+    )
+    assert_kind(only_parameter(module), shape=(ROWS, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
+    """The shard decides, not the constructor's argument: a converted module gives outputs of its new dtype."""
+    ids = torch.tensor([[1, 2, 13]], device=device)
+    for module in (shard(0, dtype=dtype, device=device), shard(0, device=device).to(dtype)):
+        assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_a_vocabulary_that_does_not_split_evenly_is_refused():
+    """10 rows do not split over 4 ranks; the message names both numbers, so that the reader can see it."""
+    names = ("vocab_size", "world_size")
+    assert_rejects(vocab_emb.ParallelVocabEmbedding, names=names, vocab_size=10, emb_size=EMB, rank=0, world_size=4)
+
+
+@pytest.mark.rubric("shard_purity")
+@EVERY_RANK
+def test_embedding_changes_neither_ids_nor_shard(rank, device):
+    """All ranks receive the same ids one after the other, so none may shift or mask them in place."""
+    module = shard(rank, device=device)
+    ids = torch.tensor([[0, 15, 3], [7, 9, 12]], device=device)
+    table = parameter_of(module, ROWS * EMB)
+    ids_before, table_before = ids.clone(), table.detach().clone()
+    module(ids)
+    assert_unchanged(ids, ids_before, "input_ids")
+    assert_unchanged(table, table_before, "the shard")
+
+
+@pytest.mark.rubric("shard_backward")
+@EVERY_RANK
+def test_only_owned_ids_send_gradients(rank, dtype, device):
+    """Each id i occurs twice, with upstream 1 and 2, so an owned row receives 3; foreign ids must add nothing."""
+    ids = torch.arange(VOCAB, device=device).repeat(2, 1)  # [2, v]
+    upstream = torch.tensor([[[1.0]], [[2.0]]], device=device, dtype=dtype)
+    gradient = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
+    assert_equal(gradient, torch.full((ROWS, EMB), 3.0))
