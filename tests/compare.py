@@ -1,7 +1,7 @@
 """Comparisons whose failures teach: they name shape and place, then show what was received and what was expected.
 
 Values are compared in float64, whatever dtype they came in: the tests about dtypes ask for the dtype themselves, so a
-forgotten conversion fails those alone.
+forgotten conversion fails those alone. ``__tracebackhide__`` makes pytest and its debugger stop in the test instead.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,6 +33,7 @@ class MismatchError(AssertionError):
 
 def assert_equal(received: object, expected: Tensor) -> None:
     """Check that ``received`` has the shape and exactly the values of ``expected``."""
+    __tracebackhide__ = True
     assert_close(received, expected, torch.zeros(()))
 
 
@@ -47,6 +48,7 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     Raises:
         MismatchError: If something is wrong. Not finite counts as wrong.
     """
+    __tracebackhide__ = True
     tensor = _same_shape(received, expected.shape)
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
     right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
@@ -56,6 +58,7 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
 
 def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
     """Check ``received`` as ``assert_close`` does, where several answers are right; a failure shows the first one."""
+    __tracebackhide__ = True
     failures = []
     for expected in candidates:
         try:
@@ -67,6 +70,7 @@ def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit
 
 def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
     """Check shape, dtype and device of ``received``, not its values."""
+    __tracebackhide__ = True
     tensor = _same_shape(received, shape)
     for key, actual, wanted in (("dtype", tensor.dtype, dtype), ("device", tensor.device.type, device.type)):
         if actual != wanted:
@@ -75,6 +79,7 @@ def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype,
 
 def assert_unchanged(tensor: Tensor, before: Tensor, name: str) -> None:
     """Check that a call left ``tensor``, which the student knows by ``name``, with the values of ``before``."""
+    __tracebackhide__ = True
     wrong = tensor.detach() != before
     if wrong.any():
         parts = _first_difference(tensor, tensor.detach().double().cpu(), before.double().cpu(), wrong.cpu())
@@ -83,6 +88,7 @@ def assert_unchanged(tensor: Tensor, before: Tensor, name: str) -> None:
 
 def assert_rejects(build: Callable[..., object], *, names: tuple[str, str], **sizes: int) -> None:
     """Check that ``build(**sizes)`` raises a ValueError or AssertionError that holds the sizes in ``names``."""
+    __tracebackhide__ = True
     shown = ", ".join(f"{name}={sizes[name]}" for name in names)
     try:
         build(**sizes)
@@ -97,6 +103,7 @@ def assert_rejects(build: Callable[..., object], *, names: tuple[str, str], **si
 
 def _same_shape(received: object, shape: Iterable[int]) -> Tensor:
     """Return ``received`` if it is a tensor of that shape."""
+    __tracebackhide__ = True
     if not isinstance(received, Tensor):
         raise MismatchError(("not_a_tensor", {"received": type(received).__name__}))
     if list(received.shape) != list(shape):

@@ -2,11 +2,8 @@
 
 import inspect
 import re
-import signal
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,6 +14,7 @@ from . import student
 from .compare import MismatchError
 from .messages import Language, say
 from .rubric import TESTS, Property, Rubric, Task
+from .timer import time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 TIME_LIMIT_S = 10.0  # for one test; all of them together take a second, but a GPU may take a few to wake up
@@ -94,7 +92,7 @@ class Feedback:
         if item.config.option.usepdb:
             return (yield)
         try:
-            with _time_limit(self._limit_s, say(self.language, "too_long", seconds=self._limit_s)):
+            with time_limit(self._limit_s, say(self.language, "too_long", seconds=self._limit_s)):
                 return (yield)
         except TimeoutError:
             self._limit_s = LIMIT_AFTER_TIMEOUT_S
@@ -210,22 +208,3 @@ def _describe(error: BaseException, language: Language) -> str:
         return error.tell(language)
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE]
-
-
-@contextmanager
-def _time_limit(limit_s: float, message: str) -> Iterator[None]:
-    """Raise TimeoutError in the code inside when it takes too long; where the system has no timer, wait for ever."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(message)
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.hidden import oracle
-from grader.hidden.carried_forward import convention_followed, turning_scale
+from grader.judge import oracle
+from grader.judge.conventions import convention_followed, turning_scale
 from grader.hidden.checks import arrived
 from grader.judge.cases import dtypes, normal, uniform
 from grader.judge.compare import (

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.hidden import oracle
-from grader.hidden.carried_forward import grouping_followed
+from grader.judge import oracle
+from grader.judge.conventions import grouping_followed
 from grader.hidden.checks import arrived, check_only_parameter, check_refusal, check_uniform
 from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
@@ -19,6 +19,7 @@ from grader.judge.compare import (
     check_close,
     check_equal,
     check_like,
+    check_shape,
     coarser,
     error_in_ulp,
     forward_limit,
@@ -31,9 +32,8 @@ from ref.modeling import GroupRMSNorm
 
 GROUPINGS = {  # name: (b, s, h, gz); never gz^2 = h, where the size and the number of groups agree
     "several_groups": (2, 3, 24, 4),
-    "one_group": (1, 5, 16, 16),
-    "single_features": (2, 1, 6, 1),
-    "one_token": (1, 1, 40, 8),
+    "one_group": (2, 5, 16, 16),
+    "single_features": (2, 2, 6, 1),
     "large_groups": (2, 2, 1024, 256),
 }
 groupings = pytest.mark.parametrize("shape", GROUPINGS.values(), ids=GROUPINGS)
@@ -98,7 +98,8 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
     """Tokens whose features share one magnitude, with balanced signs: their root mean square is that of any group."""
     pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
     flip = signs(seed, "flat", shape=(len(magnitudes), 1))
-    return (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype).unsqueeze(0)  # [1, s, h]
+    tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
+    return torch.stack((tokens, -tokens))  # [2, s, h]
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
@@ -152,11 +153,11 @@ def test_every_feature_is_scaled_by_its_own_gamma(
 @pytest.mark.rubric("norm_dtype_and_shape")
 @gamma_dtypes
 @dtypes
-def test_output_is_like_the_input(
-    student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
-) -> None:
-    x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
-    check_like(construct(student, 4, torch.ones(24, dtype=gamma_dtype), device)(x), x)
+def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
+    module = construct(student, 4, torch.ones(24, dtype=gamma_dtype), device)
+    for shape in ((2, 3, 24), (1, 4, 24), (3, 1, 24), (1, 1, 24)):
+        x = torch.full(shape, 2.0, dtype=dtype, device=device)
+        check_like(module(x), x)
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -171,7 +172,7 @@ def test_gamma_may_be_on_another_device(student: Student) -> None:
 @pytest.mark.parametrize("layout", ["transposed", "strided", "expanded"])
 @dtypes
 def test_any_memory_layout_works(student: Student, layout: str, dtype: torch.dtype, device: str) -> None:
-    x = flat_tokens(0, [64.0], 24, dtype).to(device)  # [1, 1, 24]
+    x = flat_tokens(0, [64.0], 24, dtype)[:1].to(device)  # [1, 1, 24]
     views = {
         "transposed": x.expand(3, 2, 24).clone().transpose(0, 1),
         "strided": x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2],
@@ -220,6 +221,7 @@ def test_only_the_output_is_rounded_to_16_bits(
     """With power-of-two gamma the one rounding is at the end; each further 16-bit rounding is off by an ulp somewhere."""
     x, gamma, rounded, safe = _safe_rounding_case(seed, dtype)
     output = construct(student, 4, gamma, device)(x.to(device))
+    check_shape(output, x.shape)
     errors = error_in_ulp(output, rounded.double(), rounded.double(), dtype)[safe]
     worst = float(errors.max())
     if worst > 0.5:
@@ -229,6 +231,16 @@ def test_only_the_output_is_rounded_to_16_bits(
             worst,
             0.5,
         )
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.parametrize("gamma_dtype", DTYPES[1:], ids=lambda dtype: f"gamma_{name(dtype)}")
+def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
+    student: Student, seed: int, gamma_dtype: torch.dtype, device: str
+) -> None:
+    x = group_agnostic(normal(seed, "wide", shape=(2, 4, 4))) * 64
+    gamma = torch.exp2(torch.arange(16) % 3).to(gamma_dtype)
+    check_output(construct(student, 4, gamma, device)(x.to(device)), x, gamma, 4, 1e-5, device)
 
 
 @pytest.mark.rubric("norm_init_and_reset")
@@ -254,6 +266,7 @@ def test_gamma_is_the_only_parameter(
 ) -> None:
     module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
     check_only_parameter(module, hidden, dtype, device)
+    require(not module.buffers(), "a buffer is registered; this module has none")
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grader.hidden.checks import arrived, check_normal, check_only_parameter, check_refusal, only_parameter
 from grader.judge.cases import dtypes, integers, normal, uniform
-from grader.judge.compare import check_equal, check_like, check_shape, name, require
+from grader.judge.compare import DTYPES, check_equal, check_like, check_shape, name, require
 from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 
@@ -112,11 +112,17 @@ def test_the_shard_is_the_only_parameter(
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.parametrize("converted", [None, *DTYPES], ids=lambda dtype: f"to_{name(dtype)}" if dtype else "as_built")
 @dtypes
-def test_the_output_is_like_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    module = construct(student, whole_table(seed, dtype), 1, 2, device)
-    ids = torch.tensor([[0, 13], [23, 12]], device=device)
-    check_like(module(ids), torch.empty(2, 2, EMB, dtype=dtype, device=device))
+def test_the_output_has_the_dtype_of_the_shard(
+    student: Student, seed: int, converted: torch.dtype | None, dtype: torch.dtype, device: str
+) -> None:
+    """Looks at rank 0 and at ids from the middle of its range, which hardly anyone gets wrong."""
+    module = construct(student, whole_table(seed, dtype), 0, 2, device)
+    if converted is not None:
+        module.to(converted)
+    ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
+    check_like(module(ids), torch.empty(2, 3, EMB, dtype=converted or dtype, device=device))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.hidden import oracle
-from grader.hidden.carried_forward import Convention, convention_followed, turning_scale
+from grader.judge import oracle
+from grader.judge.conventions import Convention, convention_followed, turning_scale
 from grader.judge.cases import dtypes, normal
 from grader.judge.compare import (
     TABLE_LIMIT,
@@ -25,6 +25,7 @@ from grader.judge.compare import (
     require,
     ulp,
 )
+from grader.judge.faults import Crashed
 from grader.judge.student import Student, StudentModule
 
 DIM, MS = 8, 8
@@ -163,6 +164,10 @@ def test_a_dynamic_module_keeps_what_it_grew_to(
         grown = oracle.smallest_even_ratio(longest, MS)
         for length in (longest, MS, grown * MS, grown * MS - 1):
             check_tables(student, module, length, grown, device, when=f" after a call with {longest}")
+    shorter = construct(student, device, ratio, dynamic=True)
+    shorter(torch.ones(1, second, 1, DIM, device=device))
+    grown = oracle.smallest_even_ratio(second, MS)
+    check_tables(student, shorter, first, grown, device, when=f" after a call with {second}")
 
 
 def check_registration(module: StudentModule, positions: int) -> None:
@@ -191,15 +196,23 @@ def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: 
 
 
 @pytest.mark.rubric("rope_buffers")
-def test_tables_follow_the_module_to_another_device(student: Student) -> None:
-    if not torch.cuda.is_available():
+@pytest.mark.parametrize("grown", ["before", "after"])
+@pytest.mark.parametrize("elsewhere", ["cuda:0", "meta"])
+def test_tables_follow_the_module_to_another_device(student: Student, elsewhere: str, grown: str) -> None:
+    """The meta device stands in where there is no GPU; code that reads values cannot run there, and is not judged."""
+    if elsewhere == "cuda:0" and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device beside the CPU")
     module = construct(student, "cpu", dynamic=True)
-    module(torch.ones(1, 3 * MS, 1, DIM))
-    module.to("cuda:0")
-    for buffer in module.buffers():
-        require(buffer.value.device.type == "cuda", f"a buffer stays on {buffer.value.device} after module.to('cuda')")
-    check_tables(student, module, 4 * MS, 4, "cuda:0", when=" after growth and module.to('cuda')")
+    if grown == "before":
+        module(torch.ones(1, 3 * MS, 1, DIM))
+    try:
+        devices = module.buffer_devices(elsewhere, (1, 3 * MS, 1, DIM))
+    except Crashed:
+        if elsewhere == "meta":
+            pytest.skip("this solution cannot run on the meta device")
+        raise
+    for device in devices:
+        require(device == elsewhere, f"module.to({elsewhere!r}) and growth {grown} it leave a buffer on {device}")
 
 
 @pytest.mark.rubric("rope_buffers")

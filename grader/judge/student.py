@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class Student:
         self._bare_packages: dict[str, bool] = {}
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
-        self._loaded = ""
+        self._loaded: set[str] = set()
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -69,7 +69,7 @@ class Student:
         """Forget all state: the next request meets a newly imported submission."""
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded = None, ""
+        self._worker, self._loaded = None, set()
 
     # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
 
@@ -85,7 +85,7 @@ class Student:
         Raises:
             StudentFault: If student code gives none.
         """
-        if self._loaded != name:
+        if name not in self._loaded:
             self._load(name)
         return self._ask(name, operation, **arguments)
 
@@ -100,7 +100,8 @@ class Student:
         for bare in dict.fromkeys((self._bare_packages.get(name, False), True)):
             try:
                 self._ask(name, "load", module=module, name=name, bare_packages=bare)
-                self._loaded, self._bare_packages[name] = name, bare
+                self._bare_packages[name] = bare
+                self._loaded.add(name)
                 return
             except StudentFault as fault:
                 if bare:
@@ -117,7 +118,7 @@ class Student:
                 self._worker = self._start_worker(self.files)
             reply = self._worker.request(operation, min(limit_s, self._left_s), **arguments)
         except WorkerFailed as failure:
-            self._worker, self._loaded = None, ""
+            self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
                 raise TimedOut(f"no answer within {limit_s:g} s") from None
@@ -202,6 +203,14 @@ class StudentModule(StudentFunction):
         if not isinstance(names, list):
             raise InvalidReply("a malformed reply")
         return [str(name) for name in names]
+
+    def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
+        """Move the module to a device, call it there, and name the devices that its buffers end up on."""
+        values = {"target": self.target, "device": device, "shape": list(shape)}
+        devices = self.student.request(self.name, "buffer_devices", **values)
+        if not isinstance(devices, list):
+            raise InvalidReply("a malformed reply")
+        return [str(device) for device in devices]
 
     def assign(self, value: Tensor | float) -> StudentModule:
         """Set the only parameter, whatever its name and shape; a number fills all parameters."""

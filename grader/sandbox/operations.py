@@ -24,7 +24,9 @@ class Operations:
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take the submission's files, path to text; nothing is imported yet."""
         self._files = files
+        self._names: dict[str, Any] = {}
         self._modules: list[nn.Module] = []
+        self._bare_packages: bool | None = None
 
     def perform(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one request: ``{"value": ...}``, or ``{"error": ...}`` when student code did not return one."""
@@ -41,24 +43,27 @@ class Operations:
     # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _load(self, module: str, name: str, bare_packages: bool) -> None:
-        """Import ``module`` of the submission afresh and check that it defines ``name``."""
-        for known in [known for known in sys.modules if known.split(".")[0] == PACKAGE]:
-            del sys.modules[known]
-        importer = MemoryImporter(self._files, bare_packages)
-        sys.meta_path[:] = [importer, *(f for f in sys.meta_path if not isinstance(f, MemoryImporter))]
-        self._namespace = importlib.import_module(module)
-        if not hasattr(self._namespace, name):
+        """Import ``module`` of the submission and make its ``name`` known."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, MemoryImporter)]
+        sys.meta_path.insert(0, MemoryImporter(self._files, bare_packages))
+        if bare_packages != self._bare_packages:
+            for known in [known for known in sys.modules if known.split(".")[0] == PACKAGE]:
+                del sys.modules[known]
+            self._bare_packages = bare_packages
+        loaded = importlib.import_module(module)
+        if not hasattr(loaded, name):
             raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
+        self._names[name] = getattr(loaded, name)
 
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, name: str, arguments: dict[str, Any]) -> int:
         """Build an object of the class ``name`` and give its number."""
-        self._modules.append(getattr(self._namespace, name)(**arguments))
+        self._modules.append(self._names[name](**arguments))
         return len(self._modules) - 1
 
-    def _target(self, target: int | str) -> Callable[..., Any]:
-        return self._modules[target] if isinstance(target, int) else getattr(self._namespace, target)  # type: ignore[no-any-return]
+    def _target(self, target: int | str) -> Any:
+        return self._modules[target] if isinstance(target, int) else self._names[target]
 
     def _call(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call an object or a function; the arguments come back as they are afterwards."""
@@ -91,6 +96,12 @@ class Operations:
 
     def _state_dict(self, target: int) -> list[str]:
         return [str(name) for name in self._modules[target].state_dict()]
+
+    def _buffer_devices(self, target: int, device: str, shape: list[int]) -> list[str]:
+        """Move the module, call it on ones of that shape there, and name the devices that its buffers end up on."""
+        module = self._modules[target].to(device)
+        module(torch.ones(shape, device=device))
+        return [str(buffer.device) for buffer in module.buffers()]
 
     def _assign(self, target: int, value: Tensor | float) -> None:
         """Overwrite, in place, the first parameter that ``value`` fits once reshaped; a number fits any."""

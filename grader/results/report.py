@@ -1,0 +1,172 @@
+"""The report of one submission and the summary of a run: strict models, a published schema, whole files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .outcome import Outcome
+
+SCHEMA_VERSION = "1.0"
+Status = Literal["graded", "unreadable", "grader_error"]
+Points = Field(ge=0)
+
+
+class Record(BaseModel):
+    """Strict and immutable: no unknown field, no NaN, no number that comes as text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class SourceFile(Record):
+    """A file of the submission that was read."""
+
+    path: str
+    sha256: str
+
+
+class SubmissionInfo(Record):
+    """What was graded.
+
+    Attributes:
+        notices: What a student or an assistant should know about how the files were found, in plain words.
+    """
+
+    id: str
+    sha256: str
+    files: list[SourceFile]
+    notices: list[str] = []
+
+
+class CaseReport(Record):
+    """One case; ``error_ulp`` is null where there is no number, or an infinite one."""
+
+    id: str
+    outcome: Outcome = Field(strict=False)
+    error_ulp: float | None = None
+    limit_ulp: float | None = None
+    message: str = ""
+
+
+class PropertyReport(Record):
+    """One rubric line; ``misconception`` names the mistake that the student's output fits, if one does."""
+
+    id: str
+    title: str
+    points: float = Points
+    max_points: float = Points
+    outcome: Outcome = Field(strict=False)
+    hint: str = ""
+    misconception: str | None = None
+    cases: list[CaseReport]
+
+
+class TaskReport(Record):
+    """One task."""
+
+    id: str
+    title: str
+    score: float = Points
+    max_score: float = Points
+    properties: list[PropertyReport]
+
+
+class Environment(Record):
+    """Where it was graded."""
+
+    python: str
+    torch: str
+    devices: list[str]
+    isolation: str
+
+
+class Provenance(Record):
+    """How it was graded; ``started_at`` and ``duration_s`` alone differ between two runs of the same command."""
+
+    grader_version: str
+    rubric_sha256: str
+    hidden_tests_sha256: str
+    seed: int
+    started_at: str
+    duration_s: float
+    command: str
+
+
+class Report(Record):
+    """``report.json``: everything about one submission."""
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    assignment: str
+    submission: SubmissionInfo
+    status: Status
+    reason: str | None = None
+    score: float | None
+    max_score: float = Points
+    bonus: float | None
+    max_bonus: float = Points
+    tasks: list[TaskReport]
+    environment: Environment
+    provenance: Provenance
+
+
+class SummaryLine(Record):
+    """One submission in the summary."""
+
+    id: str
+    status: Status
+    score: float | None
+    bonus: float | None
+    max_score: float
+    max_bonus: float
+
+
+class Summary(Record):
+    """``summary.json``: the run."""
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    assignment: str
+    submissions: list[SummaryLine]
+    environment: Environment
+    provenance: Provenance
+
+
+def summary_line(report: Report) -> SummaryLine:
+    """What the summary keeps of a report."""
+    return SummaryLine(
+        id=report.submission.id,
+        status=report.status,
+        score=report.score,
+        bonus=report.bonus,
+        max_score=report.max_score,
+        max_bonus=report.max_bonus,
+    )
+
+
+def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
+    """The JSON Schema of a report or a summary, as published in ``grader/docs/schema``."""
+    name = model.__name__.lower()
+    header = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:a2-rmsnorm-embedding:{name}:{SCHEMA_VERSION}",
+    }
+    return header | model.model_json_schema(mode="serialization")
+
+
+def write_json(path: Path, content: Record | dict[str, Any]) -> None:
+    """Write a whole file or none: to a temporary neighbour first, then renamed."""
+    data = content.model_dump(mode="json") if isinstance(content, Record) else content
+    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
