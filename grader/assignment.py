@@ -129,7 +129,9 @@ def _check(rubric: Rubric, path: Path) -> None:
     ids = [*_ids(rubric)]
     for identifier in ids:
         if ids.count(identifier) > 1:
-            raise RubricError(f"{path}: the id {identifier!r} stands there {ids.count(identifier)} times; ids are unique.")
+            raise RubricError(
+                f"{path}: the id {identifier!r} stands there {ids.count(identifier)} times; ids are unique."
+            )
     for misconception in rubric.misconceptions:
         for unknown in set(misconception.properties) - rubric.properties.keys():
             raise RubricError(f"{path}: misconception {misconception.id!r} names an unknown property {unknown!r}.")

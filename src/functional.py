@@ -1,6 +1,5 @@
 """Task 4, first part: the rotation that puts positions into queries and keys."""
 
-import torch
 from torch import Tensor
 
 

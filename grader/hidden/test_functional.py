@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.judge import oracle
-from grader.judge.conventions import convention_followed, turning_scale
 from grader.hidden.checks import arrived
+from grader.judge import oracle
 from grader.judge.cases import dtypes, normal, uniform
 from grader.judge.compare import (
     DTYPES,
@@ -20,6 +19,7 @@ from grader.judge.compare import (
     forward_limit,
     name,
 )
+from grader.judge.conventions import convention_followed, turning_scale
 from grader.judge.student import Student
 from ref.functional import apply_rotary_pos_emb
 
@@ -90,7 +90,9 @@ def test_output_is_like_the_input(
     check_like(output, x.to(device))
     expected, scale = convention_followed(student).rotate(x, cos, sin), turning_scale(x)
     unit = coarser(dtype, table_dtype)  # tables may be cast to the input's dtype first
-    limit = forward_limit(apply_rotary_pos_emb(x.to(unit), cos.to(unit), sin.to(unit)), oracle.rotate(x, cos, sin), scale)
+    limit = forward_limit(
+        apply_rotary_pos_emb(x.to(unit), cos.to(unit), sin.to(unit)), oracle.rotate(x, cos, sin), scale
+    )
     check_close(output, expected, scale, unit, limit, f"{name(dtype)} output from {name(table_dtype)} tables")
 
 

@@ -34,7 +34,9 @@ def own_rows(rank: int, world: int) -> slice:
 def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
     """The student's shard for one rank, holding its rows of the whole table."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
-    return student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device).assign(table[own_rows(rank, world)])
+    return student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device).assign(
+        table[own_rows(rank, world)]
+    )
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -84,7 +86,9 @@ def test_shards_add_up_to_the_whole_embedding(
 
 @pytest.mark.rubric("shard_seed")
 @pytest.mark.parametrize("base_seed", [None, 7], ids=["default_seed", "other_seed"])
-@pytest.mark.parametrize(("rank", "world"), [(0, 1), (0, 3), (1, 3), (2, 3)], ids=["0_of_1", "0_of_3", "1_of_3", "2_of_3"])
+@pytest.mark.parametrize(
+    ("rank", "world"), [(0, 1), (0, 3), (1, 3), (2, 3)], ids=["0_of_1", "0_of_3", "1_of_3", "2_of_3"]
+)
 @dtypes
 def test_each_rank_draws_its_own_rows(
     student: Student, seed: int, rank: int, world: int, base_seed: int | None, dtype: torch.dtype, device: str
@@ -159,4 +163,6 @@ def test_only_owned_ids_send_gradients(
     gradient = arrived(module.gradients(ids.to(device), upstream=upstream.to(device)).of_parameters, "the shard")
     whole = torch.zeros(VOCAB, EMB, dtype=torch.float64)
     whole.index_add_(0, ids.flatten(), upstream.double().flatten(0, 1))
-    check_equal(gradient, whole[own_rows(rank, world)], f"{name(dtype)} gradient of the shard of rank {rank} of {world}")
+    check_equal(
+        gradient, whole[own_rows(rank, world)], f"{name(dtype)} gradient of the shard of rank {rank} of {world}"
+    )

@@ -104,7 +104,9 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
 
 
 @pytest.mark.rubric("vocab_backward")
-@pytest.mark.parametrize("ids", [[[0, 0, 0, 4]], [[1, 2], [2, 1]], [[6, 3, 6, 6, 0, 3]]], ids=["zeros", "swap", "repeats"])
+@pytest.mark.parametrize(
+    "ids", [[[0, 0, 0, 4]], [[1, 2], [2, 1]], [[6, 3, 6, 6, 0, 3]]], ids=["zeros", "swap", "repeats"]
+)
 @dtypes
 def test_gradients_add_up_over_repeated_ids(
     student: Student, seed: int, ids: list[list[int]], dtype: torch.dtype, device: str

@@ -20,6 +20,7 @@ from grader.judge.faults import StudentFault
 from grader.judge.student import Student
 
 SAME_LAW = 64.0  # ulp: two laws differ by thousands, correct arithmetic by a few
+SAME_TABLE = 1e-4  # of cosines and sines: two laws differ by tenths, correct arithmetic by millionths
 
 
 def follows(output: Tensor, expected: Tensor, scale: Tensor, dtype: torch.dtype) -> bool:
@@ -143,3 +144,54 @@ def _find_convention(student: Student) -> Convention:
         if follows(output, expected, torch.full_like(expected, 32.0), torch.float32):
             return convention
     return CONTRACT
+
+
+Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
+
+
+def _angles_with_base(scaled_base: Callable[[int, float, int], float]) -> Angles:
+    def angles(dim: int, base: float, ratio: int, positions: int) -> Tensor:
+        return oracle.ntk_angles(dim, scaled_base(dim, float(base), ratio), 1, positions)
+
+    return angles
+
+
+# Ways to stretch the angles by a ratio, the contract's first. Those that ignore the ratio are not among them: from
+# their tables nobody can tell which ratio was used.
+SCALINGS: dict[str, Angles] = {
+    "ntk": oracle.ntk_angles,
+    "scaled_positions": lambda dim, base, ratio, positions: oracle.ntk_angles(dim, base, 1, positions) / ratio,
+    "base_times_ratio": _angles_with_base(lambda dim, base, ratio: base * ratio),
+    "beta_factor_on_base": _angles_with_base(lambda dim, base, ratio: base * ratio ** (2 / (dim - 2))),
+}
+_SCALING: WeakKeyDictionary[Student, Angles] = WeakKeyDictionary()
+
+
+def scaling_followed(student: Student) -> Angles:
+    """The way in which the student's NTKAwareRoPE stretches its angles; the contract's, unless another fits.
+
+    Found once a submission, from fresh modules with an even ratio.
+    """
+    if student not in _SCALING:
+        _SCALING[student] = _find_scaling(student)
+    return _SCALING[student]
+
+
+def _find_scaling(student: Student) -> Angles:
+    convention = convention_followed(student)
+    dim, length, ratio = 8, 16, 4
+    probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    try:
+        output = student.NTKAwareRoPE(dim=dim, max_seq_len=length, ratio=ratio)(probe)
+    except StudentFault:
+        return oracle.ntk_angles
+    if list(output.shape) != [1, length, 1, dim]:
+        return oracle.ntk_angles
+    read = torch.cat(convention.read(output[0, :, 0].double().cpu()), dim=-1)
+    for angles in SCALINGS.values():
+        law = angles(dim, 10000, ratio, length)
+        for cos_pairs, sin_pairs in convention.pairs_read(dim):
+            expected = torch.cat((law[:, cos_pairs].cos(), law[:, sin_pairs].sin()), dim=-1)
+            if bool((read - expected).abs().max() < SAME_TABLE):
+                return angles
+    return oracle.ntk_angles

@@ -121,4 +121,6 @@ def safe_text(value: Any) -> str:
 
 def mask_values(message: str) -> str:
     """Hide what an exception may echo of a hidden input: everything but short integers, such as sizes."""
-    return re.sub(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE)
+    return re.sub(
+        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
+    )

@@ -89,7 +89,7 @@ class _Report(JSONReport):  # type: ignore[misc] # the library is untyped
 
     def restart(self, session: pytest.Session) -> None:
         """Forget the submission before."""
-        vars(self).update(vars(JSONReport(self._config)))
+        self.__dict__.update(vars(JSONReport(self._config)))
         self.pytest_sessionstart(session)
 
 

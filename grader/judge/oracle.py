@@ -10,7 +10,7 @@ from torch import Tensor
 
 def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
     """Grouped RMSNorm of ``x: [b, s, h]`` with ``gamma: [h]``, float64."""
-    groups = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
+    groups: Tensor = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
     root = torch.sqrt(groups.square().mean(-1, keepdim=True) + eps)
     return (groups / root).flatten(-2) * gamma.double()
 

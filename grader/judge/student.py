@@ -21,6 +21,9 @@ StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 class Student:
     """One submission, met afresh for each property.
 
+    A request that times out ends its property at once, and later ones to the same name get less time: so a submission
+    that hangs everywhere still leaves time to the tasks where it does not.
+
     Args:
         files: Path to source text.
         start_worker: Gives a worker that holds those files.
@@ -36,7 +39,8 @@ class Student:
         self._file_of["apply_rotary_pos_emb"] = "src/functional.py"
         self._limits = limits
         self._left_s = limits.submission_s
-        self._hung: set[str] = set()
+        self._hung: set[str] = set()  # names for which a request has timed out
+        self._just_hung = False
         self._bare_packages: dict[str, bool] = {}
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
@@ -69,7 +73,7 @@ class Student:
         """Forget all state: the next request meets a newly imported submission."""
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded = None, set()
+        self._worker, self._loaded, self._just_hung = None, set(), False
 
     # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
 
@@ -111,6 +115,8 @@ class Student:
     def _ask(self, name: str, operation: str, /, **arguments: Any) -> Any:
         if self._left_s <= 0:
             raise TimedOut(f"the submission has used up its {self._limits.submission_s:g} s")
+        if self._just_hung:
+            raise TimedOut("not tried, since an earlier case of this property gave no answer in time")
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         started = time.monotonic()
         try:
@@ -121,6 +127,7 @@ class Student:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
+                self._just_hung = True
                 raise TimedOut(f"no answer within {limit_s:g} s") from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
         finally:

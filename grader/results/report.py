@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .outcome import Outcome
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION: Literal["1.0"] = "1.0"
 Status = Literal["graded", "unreadable", "grader_error"]
 Points = Field(ge=0)
 

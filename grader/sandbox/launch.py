@@ -99,9 +99,11 @@ class Zygote:
                 [sys.executable, "-sP", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C at the terminal is for the coordinator
                 env=_environment(cuda),
             )
         self._answer()
+        self.isolation = "process"
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A fresh worker that holds the text of ``files`` and has imported none of it yet."""

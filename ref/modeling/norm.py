@@ -73,7 +73,7 @@ class GroupRMSNorm(nn.Module):
         """
         # Squares of 16-bit numbers overflow above 256 and vanish below 2^-12, so convert first.
         compute_dtype = torch.promote_types(input.dtype, torch.float32)
-        groups = input.to(compute_dtype).unflatten(-1, (-1, self.group_size))  # [b, s, h/gz, gz]
+        groups: Tensor = input.to(compute_dtype).unflatten(-1, (-1, self.group_size))  # [b, s, h/gz, gz]
         mean_square = groups.square().mean(dim=-1, keepdim=True)  # [b, s, h/gz, 1]
         normalised = groups / torch.sqrt(mean_square + self.eps)
         return (normalised.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)  # [b, s, h]

@@ -32,6 +32,9 @@ class NTKAwareRoPE(nn.Module):
         arXiv:2309.00071.
     """
 
+    cos: Tensor
+    sin: Tensor
+
     def __init__(
         self,
         dim: int,

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from ..functional import apply_rotary_pos_emb
-
 
 class NTKAwareRoPE(nn.Module):
     """Rotary position embedding whose base grows with the context length.

@@ -66,7 +66,7 @@ class OutputDividedByTheWorldSize(ParallelVocabEmbedding):
         return super().forward(input_ids) / self.world_size
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", also=SHARD_OUTPUT)
 def mask_of_the_wrong_dtype(self, input_ids):
     """Multiplies by a float32 mask, which makes the output of a bfloat16 shard float32."""
     rows = input_ids - self.first_id

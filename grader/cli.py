@@ -1,0 +1,164 @@
+"""The command line, nothing else."""
+
+from __future__ import annotations
+
+import locale
+import os
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from .assignment import LANGUAGES, load_rubric
+from .console import class_table, describe, print_report, track
+from .intake.discover import IntakeError, discover
+from .results.report import Report, Summary, summary_line, write_json
+from .schedule import GradingFailed, grade_all
+from .settings import CannotGrade, Settings
+
+EXIT_BAD_INPUT = 2
+EXIT_GRADER_ERROR = 3
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
+OUT = Console()
+ERR = Console(stderr=True)
+
+
+class DeviceChoice(StrEnum):
+    """Where every case runs."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
+    """End the command with one line."""
+    ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+@app.callback()
+def main() -> None:
+    """Grades submissions of the assignment."""
+
+
+@app.command()
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
+    out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    device: Annotated[
+        DeviceChoice, typer.Option(help="auto takes a GPU beside the CPU if there is one.")
+    ] = DeviceChoice.AUTO,
+    only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
+    seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
+) -> None:
+    """Grade submissions and write a report for each, and a summary."""
+    try:
+        candidates = discover(paths)
+    except IntakeError as error:
+        fail(str(error))
+    settings = _settings(device, only, seed, lang)
+    _prepare(out)
+    started, clock = datetime.now(UTC), time.monotonic()
+    reports: list[Report] = []
+    try:
+        for report in track(grade_all(candidates, settings, jobs), len(candidates), jobs, ERR):
+            _write_report(out, report)
+            reports.append(report)
+    except KeyboardInterrupt:
+        fail(f"stopped; {len(reports)} of {len(candidates)} reports are in {out}.", 130)
+    except CannotGrade as error:
+        fail(str(error))
+    except GradingFailed as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.", 3)
+    reports.sort(key=lambda report: report.submission.id)
+    _finish(out, reports, started, time.monotonic() - clock)
+
+
+def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
+    rubric = load_rubric()
+    if only is not None and only not in (known := [task.id for task in rubric.tasks]):
+        fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
+    language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
+    if language not in LANGUAGES:
+        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
+    command = shlex.join(["grader", *sys.argv[1:]])
+    return Settings(str(device), only, seed, language, command=command)
+
+
+def _prepare(out: Path) -> None:
+    """Make the output folder, and see that it can be written to before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        fail(f"--out {out}: {error.strerror}. Choose a folder that you can write to.")
+
+
+def _write_report(out: Path, report: Report) -> None:
+    folder = out / report.submission.id
+    folder.mkdir(exist_ok=True)
+    write_json(folder / "report.json", report)
+
+
+def _finish(out: Path, reports: list[Report], started: datetime, duration_s: float) -> None:
+    """Write the summary, show the table, and say what went wrong."""
+    first = reports[0]
+    times = {"started_at": started.isoformat(timespec="seconds"), "duration_s": round(duration_s, 3)}
+    summary = Summary(
+        assignment=first.assignment,
+        submissions=[summary_line(report) for report in reports],
+        environment=first.environment,
+        provenance=first.provenance.model_copy(update=times),
+    )
+    write_json(out / "summary.json", summary)
+    OUT.print(class_table(reports))
+    rate = len(reports) / duration_s
+    OUT.print(f"{len(reports)} submissions in {duration_s:.1f} s ({rate:.1f}/s). Reports: {out}", highlight=False)
+    for report in reports:
+        if report.status != "graded":
+            OUT.print(f"{report.submission.id}: {describe(report)}", markup=False, highlight=False, soft_wrap=True)
+    if any(report.status == "grader_error" for report in reports):
+        fail(
+            "some submissions could not be graded through no fault of their own; see the lines above.",
+            EXIT_GRADER_ERROR,
+        )
+
+
+@app.command()
+def show(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    identifier: Annotated[str | None, typer.Argument(metavar="ID", help="One submission; all, if left out.")] = None,
+) -> None:
+    """Show the class, or one submission, in the terminal."""
+    folders = [out / identifier] if identifier else sorted(path.parent for path in out.glob("*/report.json"))
+    reports = [_read_report(folder / "report.json") for folder in folders]
+    if not reports:
+        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
+    if identifier:
+        print_report(reports[0], OUT)
+    else:
+        OUT.print(class_table(reports))
+
+
+def _read_report(path: Path) -> Report:
+    try:
+        return Report.model_validate_json(path.read_bytes())
+    except OSError as error:
+        fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
+    except ValidationError as error:
+        fail(f"{path}: not a report of this grader ({error.errors()[0]['msg']}).")

@@ -1,0 +1,93 @@
+"""What a person sees in the terminal: progress, tables, one-line errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from .results.outcome import Outcome
+
+if TYPE_CHECKING:
+    from .results.report import PropertyReport, Report
+
+MARKS = {
+    Outcome.PASSED: ("✓", "green"),
+    Outcome.NOT_IMPLEMENTED: ("TODO", "yellow"),
+    Outcome.GRADER_ERROR: ("!", "magenta"),
+}
+
+
+def track(reports: Iterable[Report], total: int, jobs: int, console: Console) -> Iterator[Report]:
+    """Pass reports on while showing how far things are; one line for each where there is no terminal."""
+    if not console.is_terminal:
+        for number, report in enumerate(reports, 1):
+            console.print(
+                f"[{number}/{total}] {report.submission.id}: {describe(report)}", markup=False, highlight=False
+            )
+            yield report
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), console=console) as progress:
+        bar = progress.add_task(f"grading with {jobs} jobs", total=total, rate="")
+        failed = 0
+        for report in reports:
+            failed += report.status != "graded"
+            speed = progress.tasks[0].finished_speed or progress.tasks[0].speed
+            rate = (f"{speed:.1f}/s" if speed else "") + (f", {failed} not graded" if failed else "")
+            progress.update(bar, advance=1, rate=rate)
+            yield report
+
+
+def describe(report: Report) -> str:
+    """The result in a few words."""
+    if report.status == "unreadable":
+        return f"unreadable: {report.reason}"
+    if report.status == "grader_error":
+        return "grader error; see its report"
+    return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
+
+
+def class_table(reports: Sequence[Report]) -> Table:
+    """One row for each submission, one column for each task."""
+    tasks = next((report.tasks for report in reports if report.tasks), [])
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("submission")
+    for task in tasks:
+        table.add_column(f"{task.id} /{task.max_score:g}", justify="right")
+    table.add_column("score", justify="right", style="bold")
+    table.add_column("bonus", justify="right")
+    for report in reports:
+        if report.status == "graded":
+            cells = [f"{task.score:g}" for task in report.tasks] + [f"{report.score:g}", f"{report.bonus:g}"]
+        else:
+            cells = ["" for _ in tasks] + [report.status, ""]
+        table.add_row(Text(report.submission.id), *cells)
+    return table
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Everything about one submission: a line for each property, and what to do about those that lost points."""
+    console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
+    for notice in report.submission.notices:
+        console.print(Text(f"  note: {notice}"))
+    for task in report.tasks:
+        console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
+        for prop in task.properties:
+            _print_property(prop, console)
+
+
+def _print_property(prop: PropertyReport, console: Console) -> None:
+    mark, style = MARKS.get(prop.outcome, ("✗", "red"))
+    line = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} {prop.title}")
+    console.print(line, soft_wrap=True)
+    if prop.outcome is Outcome.PASSED:
+        return
+    console.print(Text(f"       {prop.hint}", style="italic"), soft_wrap=True)
+    case = next((case for case in prop.cases if case.outcome is prop.outcome), None)
+    if case is not None and case.message and prop.outcome is not Outcome.NOT_IMPLEMENTED:
+        console.print(Text(f"       {prop.outcome}: {case.message}  ({case.id})"), soft_wrap=True)

@@ -1,0 +1,59 @@
+"""After a property has failed: which known misconception does the student's code compute?
+
+One probe for each property that has misconceptions. It asks the student's worker for outputs on an input of its own, made
+so that a mistake of another property does not show, and compares them with what each mistake would compute. A hint that
+is wrong does more harm than none: an answer comes only where exactly one mistake fits and the right law does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ..judge.faults import StudentFault
+from ..judge.student import Student
+from . import norm, norm_accuracy, pos_emb, seeds, vocab_emb
+
+Probe = Callable[[Student], str | None]
+
+PROBES: Final[Mapping[str, Probe]] = {
+    "norm_groups": norm.groups,
+    "norm_eps_inside_sqrt": norm.eps,
+    "norm_gamma": norm.gamma,
+    "norm_float32_inside": norm_accuracy.sixteen_bits,
+    "norm_backward": norm_accuracy.backward,
+    "norm_init_and_reset": seeds.of_norm,
+    "vocab_init_and_reset": seeds.of_vocab,
+    "shard_seed": seeds.of_shard,
+    "vocab_purity": vocab_emb.vocab_ids,
+    "shard_purity": vocab_emb.shard_ids,
+    "shard_owned_ids": vocab_emb.owned_rows,
+    "shard_zeros_elsewhere": vocab_emb.foreign_rows,
+    "rotary_pairing_and_sign": pos_emb.pairing_and_sign,
+    "rope_base": pos_emb.base,
+    "rope_smallest_even_ratio": pos_emb.grown_ratio,
+    "rope_static": pos_emb.static,
+    "rope_dynamic": pos_emb.dynamic,
+    "rope_buffers": pos_emb.buffers,
+}
+
+
+def diagnose(student: Student, property_id: str) -> str | None:
+    """Name the misconception behind a failed property.
+
+    Args:
+        student: The submission; it is started afresh, so nothing that a test left behind matters.
+        property_id: An id of the rubric.
+
+    Returns:
+        The id of the one misconception, of those that the rubric lists for the property, that the student's outputs
+        fit; None where none does, or where the code crashes or hangs on the way.
+    """
+    probe = PROBES.get(property_id)
+    if probe is None:
+        return None
+    student.start_afresh()
+    try:
+        return probe(student)
+    except StudentFault:
+        return None

@@ -1,0 +1,66 @@
+"""GroupRMSNorm: mistakes that show only in 16 bits, or only in the gradient."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ..judge.cases import normal
+from ..judge.compare import error_in_ulp
+from ..judge.student import Student
+from .fit import fits, values
+from .norm import GROUP_SIZE, HIDDEN, SIGNS, input_in_groups, laws_followed
+
+FLOAT32: Final = 2.0**-18  # some units in the last place of numbers around one, and far from what 16 bits can hold
+ONE_ROUNDING: Final = 0.53  # ulp: half for the output's own rounding, and a little for float32's
+
+
+def sixteen_bits(student: Student) -> str | None:
+    """Compare outputs for 16-bit inputs with the student's own for the same numbers in float32.
+
+    The float32 outputs must be exact, by whatever law: code that always computes in 16 bits has another problem. Then a
+    16-bit output may differ from them by its one rounding, for usual inputs and where squares overflow or vanish.
+    """
+    flat = torch.tensor(SIGNS).reshape(1, 1, -1)
+    usual = normal(0, "diagnose", shape=(4, 16, HIDDEN)) * 16 + 8
+    inputs = [
+        (usual.half(), 1e-5),
+        (usual.bfloat16(), 1e-5),
+        ((flat * 3000).half(), 1e-5),
+        ((flat * 2e-4).half(), 1e-9),
+    ]
+    worst = 0.0
+    for x, eps in inputs:
+        module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, eps=eps).assign(1.0)
+        wide = values(module(x.float()), x.shape)
+        if x.shape == usual.shape and not laws_followed(wide, x, FLOAT32):
+            return None
+        narrow = values(module(x), x.shape)
+        worst = max(worst, float(error_in_ulp(narrow, wide, wide, x.dtype).max()))
+    return "norm_squares_before_upcast" if worst > ONE_ROUNDING else None
+
+
+def _centred(x: Tensor) -> Tensor:
+    """Every group shifted to mean zero, where subtracting the mean has no effect, on values or gradients."""
+    groups = x.unflatten(-1, (-1, GROUP_SIZE))
+    return (groups - groups.mean(-1, keepdim=True)).flatten(-2)
+
+
+def backward(student: Student) -> str | None:
+    """Compare the input's gradient with ``upstream * output / x``, all that is left if the divisor is a constant.
+
+    Output and input come from the same call, so that it does not matter by what the student divides, as long as it does:
+    twice the input must give the same output.
+    """
+    x = _centred(input_in_groups())
+    upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
+    module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE).assign(1.0)
+    output = values(module(x), x.shape)
+    if not fits(values(module(2 * x), x.shape), output):
+        return None
+    of_arguments = module.gradients(x, upstream=upstream).of_arguments
+    gradient = values(of_arguments[0] if of_arguments else None, x.shape)
+    constant_divisor = upstream.double() * output / x.double()
+    return "norm_detached_rms" if fits(gradient, constant_divisor, constant_divisor.abs()) else None

@@ -1,0 +1,206 @@
+"""One submission from text to report: hidden tests, outcomes, diagnosis, score."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from . import __version__
+from .assignment import load_rubric
+from .diagnose import diagnose
+from .intake.submission import Submission
+from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
+from .judge.student import Student
+from .results.advice import ADVICE
+from .results.outcome import CaseResult, Outcome
+from .results.report import (
+    CaseReport,
+    Environment,
+    PropertyReport,
+    Provenance,
+    Report,
+    SourceFile,
+    Status,
+    SubmissionInfo,
+    TaskReport,
+)
+from .results.score import PropertyScore, TaskScore, score
+from .sandbox.in_process import InProcessWorker
+from .sandbox.launch import Zygote
+from .settings import CannotGrade, Settings
+
+REFERENCE = Path(__file__).parents[1] / "ref"
+
+
+class Grader:
+    """A warm judge with its fork server; grades one submission after another."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Collect the hidden tests, start the fork server, and rehearse on the reference.
+
+        Raises:
+            CannotGrade: If there is no such device, or the reference itself loses a point.
+        """
+        torch.set_num_threads(1)
+        self._settings = settings
+        self._whole = load_rubric()
+        self._rubric = self._whole.only(settings.only)
+        self._devices = devices(settings.device)
+        self._zygote = Zygote(cuda=self._devices != ("cpu",))
+        self._tests = HiddenTests(self._devices, settings.seed, self._rubric.properties)
+        self._tests_sha256 = hidden_tests_sha256()
+        self._rehearse()
+
+    def _rehearse(self) -> None:
+        """Pay for every lazy import and every oracle before the first submission waits for them."""
+        results = self._tests.run(Student(reference_files(), InProcessWorker, self._whole, self._settings.limits))
+        for result in results:
+            if result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED):
+                case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
+                raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
+
+    def close(self) -> None:
+        """End the fork server."""
+        self._zygote.close()
+
+    def grade(self, submission: Submission) -> Report:
+        """Grade one submission. What cannot be read is not run."""
+        started, clock = datetime.now(UTC), time.monotonic()
+        if submission.reason is not None:
+            return self._report(submission, None, {}, started, clock)
+        student = Student(submission.files, self._zygote.start, self._whole, self._settings.limits)
+        tasks = score(self._rubric, self._tests.run(student))
+        diagnoses = {
+            prop.property.id: diagnose(student, prop.property.id)
+            for task in tasks
+            for prop in task.properties
+            if prop.outcome is Outcome.FAILED
+        }
+        student.start_afresh()
+        return self._report(submission, tasks, diagnoses, started, clock)
+
+    def _report(
+        self,
+        submission: Submission,
+        tasks: tuple[TaskScore, ...] | None,
+        diagnoses: Mapping[str, str | None],
+        started: datetime,
+        clock: float,
+    ) -> Report:
+        ours = any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
+        status: Status = "unreadable" if tasks is None else "grader_error" if ours else "graded"
+        rated = tasks if status == "graded" and tasks else None
+        return Report(
+            assignment=self._rubric.id,
+            submission=_submission_info(submission),
+            status=status,
+            reason=submission.reason or (_first_grader_error(tasks) if ours and tasks else None),
+            score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
+            max_score=sum(task.points for task in self._rubric.tasks if not task.bonus),
+            bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,
+            max_bonus=sum(task.points for task in self._rubric.tasks if task.bonus),
+            tasks=[self._task_report(task, diagnoses) for task in tasks or ()],
+            environment=self.environment,
+            provenance=self.provenance(started, time.monotonic() - clock),
+        )
+
+    def _task_report(self, task: TaskScore, diagnoses: Mapping[str, str | None]) -> TaskReport:
+        return TaskReport(
+            id=task.task.id,
+            title=task.task.title,
+            score=task.points,
+            max_score=task.task.points,
+            properties=[self._property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
+        )
+
+    def _property_report(self, prop: PropertyScore, misconception: str | None) -> PropertyReport:
+        if prop.outcome is Outcome.PASSED:
+            hint = {self._settings.language: ""}
+        elif prop.outcome is not Outcome.FAILED:
+            hint = dict(ADVICE[prop.outcome])
+        else:
+            hint = dict(self._whole.misconception(misconception).hint if misconception else prop.property.hint)
+        return PropertyReport(
+            id=prop.property.id,
+            title=prop.property.title[self._settings.language],
+            points=prop.points,
+            max_points=prop.property.points,
+            outcome=prop.outcome,
+            hint=hint[self._settings.language],
+            misconception=misconception,
+            cases=[_case_report(case) for case in prop.cases],
+        )
+
+    @property
+    def environment(self) -> Environment:
+        """This machine."""
+        return Environment(
+            python=platform.python_version(),
+            torch=torch.__version__,
+            devices=list(self._devices),
+            isolation=self._zygote.isolation,
+        )
+
+    def provenance(self, started: datetime, duration_s: float) -> Provenance:
+        """How and when."""
+        return Provenance(
+            grader_version=__version__,
+            rubric_sha256=self._rubric.sha256,
+            hidden_tests_sha256=self._tests_sha256,
+            seed=self._settings.seed,
+            started_at=started.isoformat(timespec="seconds"),
+            duration_s=round(duration_s, 3),
+            command=self._settings.command,
+        )
+
+
+def reference_files() -> dict[str, str]:
+    """The reference as a submission: ``ref/`` under the name ``src/``."""
+    return {
+        f"src/{path.relative_to(REFERENCE).as_posix()}": path.read_text(encoding="utf-8")
+        for path in sorted(REFERENCE.rglob("*.py"))
+    }
+
+
+def _submission_info(submission: Submission) -> SubmissionInfo:
+    files = [
+        SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
+        for path, text in sorted(submission.files.items())
+    ]
+    return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
+
+
+def _case_report(case: CaseResult) -> CaseReport:
+    finite = case.error_ulp is not None and case.error_ulp < float("inf")
+    return CaseReport(
+        id=case.id,
+        outcome=case.outcome,
+        error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
+        limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
+        message=case.message,
+    )
+
+
+def _first_grader_error(tasks: tuple[TaskScore, ...]) -> str:
+    """Where we failed, and how, for the assistant."""
+    cases = (case for task in tasks for prop in task.properties for case in prop.cases)
+    error = next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None)
+    return f"{error.property_id}, {error.id}: {error.detail or error.message}" if error else "a property has no case"
+
+
+def devices(choice: str) -> tuple[str, ...]:
+    """The devices that every case runs on.
+
+    Raises:
+        CannotGrade: If a GPU was asked for and there is none.
+    """
+    gpu = torch.cuda.is_available()
+    if choice == "cuda" and not gpu:
+        raise CannotGrade("--device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+    return {"auto": ("cpu", "cuda:0") if gpu else ("cpu",), "cpu": ("cpu",), "cuda": ("cuda:0",)}[choice]

@@ -1,1 +1,0 @@
-from grader.judge.conventions import *  # temporary, for diagnose

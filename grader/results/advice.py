@@ -1,0 +1,41 @@
+"""What to tell a student about an outcome that is no wrong value, in each language."""
+
+from __future__ import annotations
+
+from ..assignment import Text
+from .outcome import Outcome
+
+ADVICE: dict[Outcome, Text] = {
+    Outcome.CRASHED: {
+        "en": "Your code raised an exception. The first case below names it and the line; try that call on its own.",
+        "zh": "你的代码抛出了异常。下面第一个用例给出了异常和所在行；请单独试一试这个调用。",
+    },
+    Outcome.TIMED_OUT: {
+        "en": "Your code gave no answer in time. Look for a loop that never ends.",
+        "zh": "你的代码没有按时给出结果。检查是否有不会结束的循环。",
+    },
+    Outcome.MEMORY_EXCEEDED: {
+        "en": "Your code used too much memory. Look for a tensor that is far larger than its inputs.",
+        "zh": "你的代码占用了过多内存。检查是否有远大于输入的张量。",
+    },
+    Outcome.NOT_IMPLEMENTED: {
+        "en": "This is still a TODO.",
+        "zh": "这里仍是 TODO。",
+    },
+    Outcome.MISSING: {
+        "en": "A file or a name was not found. Keep the names and places of the stubs.",
+        "zh": "找不到文件或名称。请保留原来的文件位置和名称。",
+    },
+    Outcome.INVALID_REPLY: {
+        "en": "Your code returned something that is no ordinary dense tensor.",
+        "zh": "你的代码返回的不是普通的稠密张量。",
+    },
+    Outcome.NOT_ASSESSED: {
+        "en": "This could not be judged on this machine.",
+        "zh": "这一项无法在这台机器上评判。",
+    },
+    Outcome.GRADER_ERROR: {
+        "en": "The grader failed here; it is not your fault, and it costs you nothing. Your assistant has been told.",
+        "zh": "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
+    },
+}
