@@ -1,7 +1,7 @@
 """Hands submissions to judge processes, as many at a time as asked, and gives their reports as they finish.
 
-One code path over ``concurrent.futures.Executor``. A judge that dies, or makes an error of its own, costs no one a point:
-its submissions are tried again, and if that fails too, their reports say that it was the grader.
+One code path over ``concurrent.futures.Executor``. A judge that dies, or makes an error of its own, costs no one a
+point: its submissions are tried again, and if that fails too, their reports say that it was the grader.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """After a property has failed: which known misconception does the student's code compute?
 
-One probe for each property that has misconceptions. It asks the student's worker for outputs on an input of its own, made
-so that a mistake of another property does not show, and compares them with what each mistake would compute. A hint that
-is wrong does more harm than none: an answer comes only where exactly one mistake fits and the right law does not.
+Each property with misconceptions has one probe. It asks the student's worker for outputs on an input of its own, made
+so that a mistake of another property does not show, and compares them with what each mistake would compute. A wrong
+hint does more harm than none, so an answer comes only where exactly one mistake fits and the right law does not.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ..judge.faults import InvalidReply, WrongAnswer
+from ..judge.student import StudentModule
 
-# Wide enough for arithmetic in bfloat16, which is another mistake; the laws of one probe differ by several times as much.
+# Wide enough for arithmetic in bfloat16, which is another mistake; the laws of a probe differ by several times as much.
 TOLERANCE: Final = 2.0**-6
 
 
@@ -25,6 +26,19 @@ def values(output: object, shape: Sequence[int]) -> Tensor:
     if output.numel() != torch.Size(shape).numel():
         raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
     return output.detach().cpu().double().reshape(torch.Size(shape))
+
+
+def parameter(module: StudentModule, shape: Sequence[int]) -> Tensor:
+    """The first parameter of that many elements, as ``assign`` chooses it, whatever else is registered.
+
+    Raises:
+        StudentFault: If there is none.
+    """
+    size = torch.Size(shape).numel()
+    for candidate in module.parameters():
+        if candidate.value.numel() == size:
+            return values(candidate.value, shape)
+    raise WrongAnswer(f"no parameter has {size} elements")
 
 
 def fits(actual: Tensor, expected: Tensor, scale: Tensor | float = 1.0, tolerance: float = TOLERANCE) -> bool:

@@ -44,15 +44,15 @@ def sixteen_bits(student: Student) -> str | None:
 
 def _centred(x: Tensor) -> Tensor:
     """Every group shifted to mean zero, where subtracting the mean has no effect, on values or gradients."""
-    groups = x.unflatten(-1, (-1, GROUP_SIZE))
-    return (groups - groups.mean(-1, keepdim=True)).flatten(-2)
+    means = x.reshape(-1, GROUP_SIZE).mean(-1).repeat_interleave(GROUP_SIZE)
+    return x - means.reshape(x.shape)
 
 
 def backward(student: Student) -> str | None:
     """Compare the input's gradient with ``upstream * output / x``, all that is left if the divisor is a constant.
 
-    Output and input come from the same call, so that it does not matter by what the student divides, as long as it does:
-    twice the input must give the same output.
+    The output is the student's own, so that it does not matter by what they divide, as long as they do: twice the input
+    must give the same output.
     """
     x = _centred(input_in_groups())
     upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))

@@ -12,7 +12,7 @@ from typing import Final
 from torch import Tensor
 
 from ..judge.cases import signs
-from ..judge.conventions import convention_followed
+from ..judge.conventions import SCALINGS, Angles, convention_followed, scaling_followed
 from ..judge.oracle import ntk_angles, smallest_even_ratio
 from ..judge.student import Student
 from .fit import fits, only, values
@@ -28,13 +28,13 @@ CONVENTIONS: Final = {
     "neighbouring pairs": "rotary_adjacent_pairs",
 }
 
-# From a ratio and a number of positions to angles, [positions, hd/2]; the right law is the one without a name.
-ANGLES: Final[Mapping[str | None, Callable[[int, int], Tensor]]] = {
-    None: lambda ratio, positions: ntk_angles(DIM, BASE, ratio, positions),
-    "rope_scaled_positions": lambda ratio, positions: ntk_angles(DIM, BASE, 1, positions) / ratio,
-    "rope_base_times_ratio": lambda ratio, positions: ntk_angles(DIM, BASE * ratio, 1, positions),
-    "rope_beta_factor_on_base": lambda ratio, positions: ntk_angles(DIM, BASE * ratio ** (2 / (DIM - 2)), 1, positions),
-    "rope_unscaled_base": lambda _, positions: ntk_angles(DIM, BASE, 1, positions),
+# The right law is the one without a name.
+ANGLES: Final[Mapping[str | None, Angles]] = {
+    None: SCALINGS["ntk"],
+    "rope_scaled_positions": SCALINGS["scaled_positions"],
+    "rope_base_times_ratio": SCALINGS["base_times_ratio"],
+    "rope_beta_factor_on_base": SCALINGS["beta_factor_on_base"],
+    "rope_unscaled_base": lambda dim, base, _, positions: ntk_angles(dim, base, 1, positions),
 }
 
 # From a length to the ratio that serves it.
@@ -57,7 +57,7 @@ def _input(length: int) -> Tensor:
 
 
 def _turns_by(student: Student, output: Tensor, x: Tensor, angles: Tensor) -> bool:
-    """Whether the student's own function turns ``x`` into ``output`` with these angles, in either layout of the tables."""
+    """Whether the student's own function turns ``x`` into ``output`` by these angles, in either layout of tables."""
     layouts = (angles.repeat(1, 2), angles.repeat_interleave(2, dim=-1))
     return any(
         fits(values(student.apply_rotary_pos_emb(x, table.cos().float(), table.sin().float()), x.shape), output)
@@ -69,22 +69,23 @@ def base(student: Student) -> str | None:
     """Compare with each law of the angles on a few positions, for the ratio 2, which no rule about ratios changes."""
     x = _input(SCALED_MS)
     output = values(student.NTKAwareRoPE(dim=DIM, max_seq_len=SCALED_MS, ratio=2)(x), x.shape)
-    return only(name for name, law in ANGLES.items() if _turns_by(student, output, x, law(2, SCALED_MS)))
+    return only(name for name, law in ANGLES.items() if _turns_by(student, output, x, law(DIM, BASE, 2, SCALED_MS)))
 
 
 def grown_ratio(student: Student) -> str | None:
-    """Compare new modules' outputs for several lengths with each rule for the ratio, under each law of the angles.
+    """Compare new modules' outputs for several lengths with each rule for the ratio.
 
-    Where the angles do not depend on the ratio, every rule fits, and so none is named.
+    Angles are those that the student's own scaling makes of a ratio: that one may be wrong as well.
     """
+    law = scaling_followed(student)
     inputs = [_input(length) for length in LENGTHS]
     outputs = [values(student.NTKAwareRoPE(dim=DIM, max_seq_len=MS)(x), x.shape) for x in inputs]
 
-    def follows(rule: Callable[[int], int], law: Callable[[int, int], Tensor]) -> bool:
-        angles = [law(rule(length), length) for length in LENGTHS]
+    def follows(rule: Callable[[int], int]) -> bool:
+        angles = [law(DIM, BASE, rule(length), length) for length in LENGTHS]
         return all(_turns_by(student, *case) for case in zip(outputs, inputs, angles, strict=True))
 
-    return only(name for name, rule in RATIOS.items() if any(follows(rule, law) for law in ANGLES.values()))
+    return only(name for name, rule in RATIOS.items() if follows(rule))
 
 
 def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[Tensor, Tensor, Tensor]:

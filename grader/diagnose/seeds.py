@@ -8,9 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ..judge.faults import WrongAnswer
-from ..judge.student import Student, StudentModule
-from .fit import fits, only, values
+from ..judge.student import Student
+from .fit import fits, only, parameter
 
 SEED: Final = 20_240_607  # nobody's default
 LOW, HIGH = -0.5, 2.0
@@ -21,12 +20,12 @@ EARLIER_DRAWS: Final = 3
 Draw = Callable[[Tensor, torch.Generator], Tensor]
 
 
-def _uniform(values_: Tensor, generator: torch.Generator) -> Tensor:
-    return values_.uniform_(LOW, HIGH, generator=generator)
+def _uniform(out: Tensor, generator: torch.Generator) -> Tensor:
+    return out.uniform_(LOW, HIGH, generator=generator)
 
 
-def _normal(values_: Tensor, generator: torch.Generator) -> Tensor:
-    return values_.normal_(MEAN, STD, generator=generator)
+def _normal(out: Tensor, generator: torch.Generator) -> Tensor:
+    return out.normal_(MEAN, STD, generator=generator)
 
 
 def _drawn_late(value: Tensor, draw: Draw, seed: int) -> bool:
@@ -39,24 +38,17 @@ def _drawn_late(value: Tensor, draw: Draw, seed: int) -> bool:
     return any(fits(value, late) for late in draws[1:])
 
 
-def _only_parameter(module: StudentModule, size: tuple[int, ...]) -> Tensor:
-    parameters = module.parameters()
-    if len(parameters) != 1:
-        raise WrongAnswer(f"{len(parameters)} parameters are registered, not 1")
-    return values(parameters[0].value, size)
-
-
 def of_norm(student: Student) -> str | None:
     """Compare gamma with later draws from its seed."""
     module = student.GroupRMSNorm(hidden_size=64, group_size=8, init_range=(LOW, HIGH), init_seed=SEED)
-    return "init_after_extra_draw" if _drawn_late(_only_parameter(module, (64,)), _uniform, SEED) else None
+    return "init_after_extra_draw" if _drawn_late(parameter(module, (64,)), _uniform, SEED) else None
 
 
 def of_vocab(student: Student) -> str | None:
     """Compare the table with later draws from its seed."""
     sizes = {"vocab_size": SIZE[0], "emb_size": SIZE[1]}
     module = student.VocabEmbedding(**sizes, init_mean=MEAN, init_std=STD, init_seed=SEED)
-    return "init_after_extra_draw" if _drawn_late(_only_parameter(module, SIZE), _normal, SEED) else None
+    return "init_after_extra_draw" if _drawn_late(parameter(module, SIZE), _normal, SEED) else None
 
 
 def of_shard(student: Student) -> str | None:
@@ -64,9 +56,7 @@ def of_shard(student: Student) -> str | None:
     world = 3
     sizes = {"vocab_size": SIZE[0] * world, "emb_size": SIZE[1], "world_size": world}
     options = {"init_mean": MEAN, "init_std": STD, "init_base_seed": SEED}
-    shards = [
-        _only_parameter(student.ParallelVocabEmbedding(**sizes, **options, rank=rank), SIZE) for rank in range(world)
-    ]
+    shards = [parameter(student.ParallelVocabEmbedding(**sizes, **options, rank=rank), SIZE) for rank in range(world)]
     drawn = bool((shards[0] != shards[0][0, 0]).any())  # a table of zeros is the same on every rank, too
     mistakes = {
         "shard_seed_without_rank": drawn and all(torch.equal(shard, shards[0]) for shard in shards),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..judge.faults import Crashed
 from ..judge.student import Student, StudentModule
-from .fit import only, values
+from .fit import only, parameter, values
 
 VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank: there are foreign ids on either side
 ROWS = VOCAB // WORLD
@@ -37,15 +37,16 @@ def _construct(student: Student) -> StudentModule:
     return student.ParallelVocabEmbedding(**sizes).assign(_shard())
 
 
-def _rows_given(module: StudentModule, ids: range) -> list[int]:
+def _rows_given(module: StudentModule, ids: Sequence[int]) -> list[int]:
     """For each id the number of the row that it gives, or ``ZERO``, or ``OTHER``; nothing if the call crashes."""
     try:
         output = values(module(torch.tensor([[*ids]])), (len(ids), EMB))
     except Crashed:
         return []
     candidates = torch.cat((_shard(), torch.zeros(1, EMB))).double()
+    numbers = [*range(ROWS), ZERO]
     equal = (output.unsqueeze(1) == candidates).all(-1).tolist()  # [ids, rows + 1]
-    return [(match.index(True) if any(match) else OTHER) if not match[-1] else ZERO for match in equal]
+    return [numbers[match.index(True)] if any(match) else OTHER for match in equal]
 
 
 def _right_inside(module: StudentModule) -> bool:
@@ -55,12 +56,10 @@ def _right_inside(module: StudentModule) -> bool:
 def owned_rows(student: Student) -> str | None:
     """Look for zeros at the borders of a range that is right inside, in a shard that no call has overwritten."""
     module = _construct(student)
-    edges = [_rows_given(module, range(edge, edge + 1)) for edge in (FIRST, LAST)]
-    lost = [rows == [ZERO] for rows in edges]
-    kept = [rows == [row] for rows, row in zip(edges, (0, ROWS - 1), strict=True)]
-    untouched = torch.equal(values(module.parameters()[0].value, (ROWS, EMB)), _shard().double())
-    plausible = any(lost) and all(l or k for l, k in zip(lost, kept, strict=True))
-    return "shard_lost_edge_row" if plausible and untouched and _right_inside(module) else None
+    edges = _rows_given(module, [FIRST, LAST])
+    lost = edges in ([ZERO, ROWS - 1], [0, ZERO], [ZERO, ZERO])
+    untouched = torch.equal(parameter(module, (ROWS, EMB)), _shard().double())
+    return "shard_lost_edge_row" if lost and untouched and _right_inside(module) else None
 
 
 def foreign_rows(student: Student) -> str | None:

@@ -161,7 +161,7 @@ def _angles_with_base(scaled_base: Callable[[int, float, int], float]) -> Angles
 SCALINGS: dict[str, Angles] = {
     "ntk": oracle.ntk_angles,
     "scaled_positions": lambda dim, base, ratio, positions: oracle.ntk_angles(dim, base, 1, positions) / ratio,
-    "base_times_ratio": _angles_with_base(lambda dim, base, ratio: base * ratio),
+    "base_times_ratio": _angles_with_base(lambda _, base, ratio: base * ratio),
     "beta_factor_on_base": _angles_with_base(lambda dim, base, ratio: base * ratio ** (2 / (dim - 2))),
 }
 _SCALING: WeakKeyDictionary[Student, Angles] = WeakKeyDictionary()

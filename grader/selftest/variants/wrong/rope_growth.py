@@ -212,7 +212,13 @@ class GrownTablesOldLimit(NTKAwareRoPE):
         return seq_len > self.limit
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=f"{ROPE_GROWTH} rope_buffers")
+@wrong(
+    "NTKAwareRoPE",
+    over=RopeInSteps,
+    breaks="rope_dynamic",
+    also=f"{ROPE_GROWTH} rope_buffers",
+    hint="rope_dynamic_forgets_growth",
+)
 class NewLimitOldTables(NTKAwareRoPE):
     """Keeps the length and not the tables, so a middle-length input finds them too short."""
 

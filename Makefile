@@ -1,0 +1,71 @@
+# One line for each target: run `make` alone to read them.
+# make test [TASK=1] [ALL=1] [VERBOSE=1] [LANG=zh]      make setup [TORCH=auto|cpu|cuda] [PYTHON=python3.12]
+
+PYTHON ?= python3
+VENV   ?= .venv
+TORCH  ?= auto
+PY     := $(VENV)/bin/python
+
+torch_index_cpu  := --index-url https://download.pytorch.org/whl/cpu
+torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
+torch_index      := $(torch_index_$(TORCH))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test grade check lint types verify lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+# ── Environments: a stamp file each, so that what is there costs nothing ────────────────────────────────────────────
+
+$(VENV)/.student: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than Python 3.11. Name another one: make PYTHON=python3.12"; exit 2; }
+	@test -x $(PY) || { echo "creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "installing torch and pytest (once; torch is large) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(torch_index) "torch==2.13.0"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock pytest
+	@touch $@
+
+$(VENV)/.everything: $(VENV)/.student requirements.lock
+	@echo "installing the grader and the development tools (once) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev]"
+	@touch $@
+
+setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
+
+# ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, ALL=1, VERBOSE=1, LANG=zh)
+	@$(PY) -m tests $(if $(TASK),--task $(TASK)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
+	  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+# ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
+
+grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
+	@$(PY) -m grader.samples build/class
+	@$(PY) -m grader grade build/class --out build/reports
+
+# ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+check: lint types ## all that CI runs: lint, types, import rules, tests with coverage
+	@$(PY) -m coverage erase
+	@$(PY) -m coverage run -m pytest -q grader/selftest
+	@$(PY) -m coverage combine -q
+	@$(PY) -m coverage report --fail-under=90
+
+lint: $(VENV)/.everything ## ruff and import-linter
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@mkdir -p build; $(VENV)/bin/lint-imports > build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }
+
+types: $(VENV)/.everything ## mypy --strict on grader and ref
+	@$(VENV)/bin/mypy
+
+lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
+	@$(PY) -m pip install --quiet pip-tools
+	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra dev --no-emit-index-url --no-emit-find-links \
+	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
+
+clean: ## remove what was built, but not .venv
+	@rm -rf build out .coverage* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
