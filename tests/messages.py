@@ -58,7 +58,6 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{kind} 中有 {wrong}/{all} 个值不对；从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
-    "expected": ("  expected {values}", "  应为 {values}"),
     "changed": ("the call changed {name}", "调用改变了{name}"),
     "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
     "unnamed_number": (
