@@ -52,8 +52,12 @@ class Grader:
         self._whole = load_rubric()
         self._rubric = self._whole.only(settings.only)
         self._devices = devices(settings.device)
-        self._zygote = Zygote(cuda=self._devices != ("cpu",))
+        self._zygote = Zygote(settings.limits, self._devices != ("cpu",), settings.without)
         self._tests = HiddenTests(self._devices, settings.seed, self._rubric.properties)
+        if self._zygote.isolation.level < settings.required_level:
+            raise CannotGrade(
+                f"isolation here is {self._zygote.isolation}, below what is required. `grader doctor` says what is missing."
+            )
         self._tests_sha256 = hidden_tests_sha256()
         self._rehearse()
 
@@ -144,7 +148,7 @@ class Grader:
             python=platform.python_version(),
             torch=torch.__version__,
             devices=list(self._devices),
-            isolation=self._zygote.isolation,
+            isolation=str(self._zygote.isolation),
         )
 
     def provenance(self, started: datetime, duration_s: float) -> Provenance:

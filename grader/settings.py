@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .sandbox.levels import Level
 from .sandbox.limits import Limits
 
 
@@ -21,6 +22,8 @@ class Settings:
         seed: Varies the generated inputs.
         language: Of titles and hints, ``en`` or ``zh``.
         limits: What a submission may use.
+        required_level: Below this level of isolation nothing is graded.
+        without: Layers of isolation to leave out.
         command: As it was typed, for the record.
     """
 
@@ -29,4 +32,6 @@ class Settings:
     seed: int = 0
     language: str = "en"
     limits: Limits = field(default_factory=Limits)
+    required_level: Level = Level.PROCESS
+    without: tuple[str, ...] = ()
     command: str = ""

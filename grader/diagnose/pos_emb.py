@@ -1,7 +1,7 @@
 """Rotary embedding: how pairs turn, by which angles, and when these change.
 
 To see which angles a module uses, its output is compared with that of the student's own ``apply_rotary_pos_emb`` on
-tables of ours. So nothing here depends on how that function pairs and turns.
+tables of ours, so that it does not matter here how that function pairs and turns.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ INIT_LIMIT = 4.0
 def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
     """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
     bits, smallest = _FORMATS[dtype]
-    exponent = torch.frexp(scale.double().abs()).exponent - 1
-    return torch.ldexp(torch.ones_like(scale, dtype=torch.float64), exponent.clamp(min=smallest) - (bits - 1))
+    magnitude = scale.double().abs().clamp(min=2.0**smallest)  # below it, zero included, the steps stay the same
+    exponent = torch.frexp(magnitude).exponent - 1
+    return torch.ldexp(torch.ones_like(magnitude), exponent - (bits - 1))
 
 
 def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
@@ -49,7 +50,7 @@ def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
 def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
     """Elementwise error; infinite where ``actual`` is not finite."""
     error = (actual.detach().cpu().double() - oracle).abs() / ulp(scale, dtype)
-    return error.nan_to_num(nan=torch.inf)
+    return error.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 def forward_limit(reference: Tensor, oracle: Tensor, scale: Tensor) -> float:

@@ -131,10 +131,9 @@ def convention_followed(student: Student) -> Convention:
 
 
 def _find_convention(student: Student) -> Convention:
-    """Try each on tables that are the same for every pair, so that the order in which they list pairs is no matter."""
-    x = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).expand(1, 2, 1, 8).clone()
-    angles = torch.tensor([[0.0], [0.7]]).expand(2, 8)
-    cos, sin = angles.cos().contiguous(), angles.sin().contiguous()
+    """Try each on one position with one angle: then neither the order of pairs in a table nor broadcasting matters."""
+    x = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8)
+    cos, sin = torch.full((1, 8), 0.7).cos(), torch.full((1, 8), 0.7).sin()
     try:
         output = student.apply_rotary_pos_emb(x, cos, sin)
     except StudentFault:

@@ -157,7 +157,7 @@ class StudentFunction:
         """Call it; gives the output and the arguments as they are after the call."""
         reply = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
         match reply:
-            case {"output": Tensor() as output, "arguments_after": list(after)}:
+            case {"output": Tensor() as output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return output, after
             case {"output": output}:
                 raise InvalidReply(f"{self.name} returned {type(output).__name__}, not a tensor")
@@ -169,8 +169,14 @@ class StudentFunction:
         reply = self.student.request(self.name, "backward", **values)
         match reply:
             case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
-                return Gradients(of_arguments, of_parameters)
+                if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):
+                    return Gradients(of_arguments, of_parameters)
         raise InvalidReply("a malformed reply")
+
+
+def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
+    """Whether as many tensors came back as were sent."""
+    return len(after) == len(sent) and all(isinstance(tensor, Tensor) for tensor in after)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,22 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from .bubblewrap import container
+from .levels import LAYERS, Isolation
+from .limits import Limits
 from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
-START = "import sys; sys.path.insert(0, sys.argv[1]); from grader.sandbox import zygote; zygote.main(int(sys.argv[2]))"
+START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
+)
+START_S = 20.0  # for a worker to be forked and locked
 GRACE_S = 0.2  # for a worker that hung up, to finish dying of what it was dying of
 
 
@@ -52,6 +60,7 @@ class Worker:
         self._pid = pid
         self._channel = channel
         self._running = True
+        self._ready = False
 
     def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
         """Send one request and wait for its answer, at most ``timeout_s`` seconds for both.
@@ -59,6 +68,8 @@ class Worker:
         Raises:
             WorkerFailed: If there is none, or it is malformed. The process is dead by then.
         """
+        if not self._ready:
+            self._wait_until_ready()
         deadline = time.monotonic() + timeout_s
         try:
             self._channel.send({"operation": operation, "arguments": arguments}, deadline)
@@ -76,6 +87,19 @@ class Worker:
             how = self._end(GRACE_S)
             raise WorkerFailed("crashed", f"the process ended {how}") from None
 
+    def _wait_until_ready(self) -> None:
+        """Wait for the word that comes before any student code.
+
+        Raises:
+            RuntimeError: If it does not come; no student had a part in that.
+        """
+        try:
+            self._ready = self._channel.receive(time.monotonic() + START_S) == "ready"
+        except (ProtocolError, PeerClosed, DeadlineExceeded):
+            self.close()
+        if not self._ready:
+            raise RuntimeError("a worker did not start")
+
     def close(self) -> None:
         """Kill the process if it still runs."""
         if self._running:
@@ -91,19 +115,37 @@ class Worker:
 class Zygote:
     """The fork server's process, started once for a judge."""
 
-    def __init__(self, cuda: bool = False) -> None:
-        """Start it and wait until it is warm; with ``cuda``, workers may use GPUs."""
+    def __init__(self, limits: Limits, cuda: bool = False, without: Collection[str] = ()) -> None:
+        """Start it in the strongest isolation that this machine offers, and wait until it is warm.
+
+        Args:
+            limits: What a submission may use.
+            cuda: Let workers use GPUs, whose driver needs what the layers forbid: then no layer is applied.
+            without: Layers to leave out, to see how the rest does.
+        """
+        wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
+        root = os.geteuid() == 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            command = [sys.executable, "-sP", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
+            command, no_container = container(command) if "namespaces" in wanted else (command, "left out")
+            # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
+            inner = [layer for layer in wanted if layer != "user" or (root and no_container)]
+            configuration = {"limits": asdict(limits), "layers": inner, "files_are_hidden": not no_container}
             self._process = subprocess.Popen(
-                [sys.executable, "-sP", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())],
+                [*command, json.dumps(configuration)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # a Ctrl-C at the terminal is for the coordinator
                 env=_environment(cuda),
             )
-        self._answer()
-        self.isolation = "process"
+        problems = self._answer()["problems"]
+        held = {layer for layer, problem in problems.items() if not problem}
+        missing = {layer: problem for layer, problem in problems.items() if problem}
+        if "namespaces" in wanted:
+            held |= {"namespaces"} if not no_container else set()
+            missing |= {"namespaces": no_container} if no_container else {}
+        self.isolation = Isolation(frozenset(held), missing)
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A fresh worker that holds the text of ``files`` and has imported none of it yet."""
@@ -116,16 +158,16 @@ class Zygote:
             channel.send({"files": dict(files)})
         return Worker(self, pid, channel)
 
-    def command(self, command: Mapping[str, Any]) -> dict[str, float]:
+    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have one command carried out."""
         self._control.send(json.dumps(command).encode())
         return self._answer()
 
-    def _answer(self) -> dict[str, float]:
-        data = self._control.recv(1024)
+    def _answer(self) -> dict[str, Any]:
+        data = self._control.recv(1 << 16)
         if not data:
             raise RuntimeError("the fork server has died")
-        answer: dict[str, float] = json.loads(data)
+        answer: dict[str, Any] = json.loads(data)
         return answer
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a submission may use: every limit with its unit, its clock and what happens when it is reached."""
+"""What a submission may use: every limit with its unit, its clock, and what happens when it is reached."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one submission; the defaults leave a valid solution hundreds of times more than it needs.
+    """Limits of one submission; the defaults leave a valid solution a hundred times what it needs.
+
+    ``grader/docs/limits.md`` has them as a table. Processes, threads, programs, sockets and written files have no number:
+    there are none.
 
     Attributes:
         request_s: Wall-clock seconds for one request. Reached: the worker is killed, the case is ``timed_out``.
-        retry_s: The same for later requests of a task in which a request has timed out before.
-        submission_s: Wall-clock seconds for all requests together. Reached: the remaining cases are ``timed_out``.
-        memory_mib: Address space that a worker may add. Reached: ``memory_exceeded``.
+        retry_s: The same for later requests to a name for which one has timed out before.
+        submission_s: Wall-clock seconds of all requests together, and CPU seconds of any one worker. Reached: the
+            remaining cases are ``timed_out``.
+        memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
+        open_files: Descriptors. Reached: opening fails with an exception in student code.
     """
 
     request_s: float = 10.0
     retry_s: float = 2.0
     submission_s: float = 120.0
     memory_mib: int = 1024
+    open_files: int = 64

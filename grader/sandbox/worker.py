@@ -7,15 +7,25 @@ import os
 import signal
 import sys
 
+import torch
+
 from .operations import Operations
 from .protocol import Channel, PeerClosed, ProtocolError
 
+REQUESTS_FD = 60  # above all that the zygote has open, below the limit on descriptors
 MAX_DESCRIPTORS = 4096  # the zygote opens a handful
 
 
 def serve(fd: int) -> None:
-    """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files."""
+    """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
+
+    The first message in the other direction says that this process is locked and has met no student code yet: whoever
+    dies before that has died of the grader.
+    """
+    os.closerange(3, fd)
+    os.closerange(fd + 1, MAX_DESCRIPTORS)
     channel = Channel(fd)
+    channel.send("ready")
     operations: Operations | None = None
     with contextlib.suppress(PeerClosed):
         while True:
@@ -41,12 +51,15 @@ def become_worker(rpc_fd: int) -> int:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
-    rpc_fd = os.dup2(rpc_fd, 100)  # out of the way of the standard descriptors
+    os.dup2(rpc_fd, REQUESTS_FD)
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
-    os.dup2(rpc_fd, 3)
-    os.closerange(4, MAX_DESCRIPTORS)
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     sys.argv[:] = ["worker"]
-    return 3
+    torch.set_num_threads = _keep_one_thread
+    return REQUESTS_FD
+
+
+def _keep_one_thread(number: int) -> None:
+    """In place of ``torch.set_num_threads``: where no thread can be started, OpenMP would abort."""

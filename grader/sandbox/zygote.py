@@ -1,7 +1,7 @@
 """The warm fork server: has imported torch, knows no test, no answer and no submission, and forks one worker a request.
 
 It alone forks, kills and reaps, so no process number can be mistaken and nothing that a worker leaves outlives it.
-Commands arrive as JSON datagrams on the control socket whose descriptor is the only argument:
+Commands arrive as JSON datagrams on the control socket:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
@@ -10,46 +10,78 @@ Commands arrive as JSON datagrams on the control socket whose descriptor is the 
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import signal
 import socket
 import sys
 import time
-import traceback
 
 import torch
 
 from . import worker
+from .limits import Limits
+from .lockdown import Lockdown
+from .trial import layers_that_hold
+
+USEFUL_MODULES = (
+    *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
+    *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
+    *("pprint", "random", "re", "statistics", "string", "textwrap", "time", "types", "typing", "typing_extensions"),
+    *("uuid", "warnings", "weakref", "torch.nn.functional", "torch.nn.init", "torch.utils.checkpoint"),
+)
 
 
-def main(control_fd: int) -> None:
-    """Serve commands until the judge closes the control socket."""
+def main(control_fd: int, configuration: str) -> None:
+    """Serve commands until the judge closes the control socket; then nothing that was started is left.
+
+    Args:
+        control_fd: The control socket.
+        configuration: JSON with ``limits``, the ``layers`` that are wanted, and whether ``files_are_hidden`` already.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
-    _warm_up()
+    wanted = json.loads(configuration)
+    limits, hidden = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"])
     _forget_the_repository()
-    control.send(json.dumps({"ready": True}).encode())
+    problems = layers_that_hold(wanted["layers"], limits, hidden)
+    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden)
+    _warm_up()
+    control.send(json.dumps({"problems": problems}).encode())
+    running: set[int] = set()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1024, 1)
         if not data:
-            os._exit(0)
+            break
         command = json.loads(data)
-        answer = _start(control, *descriptors) if "start" in command else _reap(command["reap"], command["grace_s"])
+        if "start" in command:
+            pid = _start(control, lockdown, *descriptors)
+            running.add(pid)
+            answer: dict[str, float] = {"pid": pid}
+        else:
+            answer = _reap(command["reap"], command["grace_s"])
+            running.discard(command["reap"])
         control.send(json.dumps(answer).encode())
+    for pid in running:
+        _reap(pid, 0)
+    os._exit(0)
 
 
-def _start(control: socket.socket, rpc_fd: int) -> dict[str, int]:
+def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
     pid = os.fork()
     if pid == 0:
+        status = 70
         try:
             control.close()
-            worker.serve(worker.become_worker(rpc_fd))
-        except BaseException:
-            traceback.print_exc()
-            os._exit(70)
-        os._exit(0)
+            rpc_fd = worker.become_worker(rpc_fd)
+            lockdown.apply()
+            worker.serve(rpc_fd)
+            status = 0
+        finally:
+            os._exit(status)  # whatever happens, never the code that follows in the zygote
     os.close(rpc_fd)
-    return {"pid": pid}
+    return pid
 
 
 def _reap(pid: int, grace_s: float) -> dict[str, float]:
@@ -86,10 +118,13 @@ def _warm_up() -> None:
 
 
 def _forget_the_repository() -> None:
-    """Leave only Python and its packages importable: a student must not meet ``ref`` or ``grader`` on the path."""
+    """Leave only Python and its packages importable: a student must not meet ``ref`` or ``grader`` on the path.
+
+    What a worker may need of the standard library is imported now, since a locked one may be unable to.
+    """
     sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
+    for name in USEFUL_MODULES:
+        importlib.import_module(name)
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -5,7 +5,7 @@ The variants hold one mistake each, as students write it; here every pair of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -26,7 +26,8 @@ def reset_parameters(self):
 
 def forward(self, input):
     gz = self.group_size
-    groups = {convert}.unflatten(-1, {cut})
+    x = {convert}
+    groups = {cut}
     groups = {centre}
     mean_square = {mean}
     rms = {root}{detach}
@@ -102,7 +103,7 @@ class NTKAwareRoPE(nn.Module):
 RIGHT: Mapping[str, str] = {
     "norm_earlier": "",
     "convert": "input.float()",
-    "cut": "(-1, gz)",
+    "cut": "x.unflatten(-1, (-1, gz))",
     "centre": "groups",
     "mean": "groups.square().mean(-1, keepdim=True)",
     "root": "(mean_square + self.eps).sqrt()",
@@ -145,9 +146,9 @@ def _draw(parameter: str) -> str:
 
 
 NORM_SLIPS = (
-    Slip("norm_groups", "norm_over_whole_hidden", {"cut": "(1, -1)"}),
-    Slip("norm_groups", "norm_group_size_as_count", {"cut": "(gz, -1)"}),
-    Slip("norm_groups", "norm_strided_groups", {"cut": "(gz, -1)).transpose(-1, -2", "back": ".transpose(-1, -2)"}),
+    Slip("norm_groups", "norm_over_whole_hidden", {"cut": "x.unsqueeze(-2)"}),
+    Slip("norm_groups", "norm_group_size_as_count", {"cut": "x.unflatten(-1, (gz, -1))"}),
+    Slip("norm_groups", "norm_strided_groups", {"cut": "x.unflatten(-1, (gz, -1)).mT", "back": ".mT"}),
     Slip("norm_groups", "norm_sum_for_mean", {"mean": "groups.square().sum(-1, keepdim=True)"}),
     Slip("norm_groups", "norm_unbiased_mean", {"mean": "groups.square().sum(-1, keepdim=True) / (gz - 1)"}),
     Slip("norm_groups", "norm_subtracts_mean", {"centre": "groups - groups.mean(-1, keepdim=True)"}),
@@ -189,12 +190,14 @@ POSITION_SLIPS = (
 )
 
 
-def pairs_of_slips() -> Iterator[tuple[Slip, Slip]]:
+def pairs_of_slips() -> list[tuple[Slip, Slip]]:
     """Every pair in one piece that costs two properties and touches no step twice."""
-    for slips in (NORM_SLIPS, VOCAB_SLIPS, SHARD_SLIPS, POSITION_SLIPS):
-        for first, second in combinations(slips, 2):
-            if first.property_id != second.property_id and not first.steps.keys() & second.steps.keys():
-                yield first, second
+    return [
+        (first, second)
+        for slips in (NORM_SLIPS, VOCAB_SLIPS, SHARD_SLIPS, POSITION_SLIPS)
+        for first, second in combinations(slips, 2)
+        if first.property_id != second.property_id and not first.steps.keys() & second.steps.keys()
+    ]
 
 
 def submission(slips: Sequence[Slip]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import combinations, product
 from typing import Any
 
@@ -12,8 +12,7 @@ import torch
 
 from grader.assignment import load_rubric
 from grader.diagnose import PROBES, diagnose, norm, pos_emb
-from grader.diagnose.fit import TOLERANCE, fits, only, parameter, values
-from grader.judge.faults import StudentFault
+from grader.diagnose.fit import TOLERANCE, fits, only
 from grader.judge.student import Student
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
@@ -131,7 +130,9 @@ class Nonsense(nn.Module):
     def __init__(self, hidden_size=0, vocab_size=0, emb_size=0, world_size=1, **options):
         super().__init__()
         self.emb_size = emb_size
-        self.p = nn.Parameter(torch.zeros(max(hidden_size, vocab_size // world_size * emb_size)))
+        size = max(hidden_size, vocab_size // world_size * emb_size)
+        if size:
+            self.p = nn.Parameter(torch.zeros(size))
 
     def forward(self, input):
         numel = input.numel() * (self.emb_size or 1)
@@ -160,6 +161,7 @@ class Liar:
         self._value = value
 
     def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
+        """Answer with the value, but for what must work for a probe to get anywhere."""
         del timeout_s, arguments
         return {"value": {"construct": 0, "load": None}.get(operation, self._value)}
 
@@ -188,7 +190,7 @@ def test_norm_laws_are_far_from_each_other() -> None:
     """On the input of the probe, a law never passes for another, even in bfloat16."""
     x = norm.input_in_groups()
     laws = [norm.normalised(x, *law) for law in product(norm.GROUPINGS, norm.QUOTIENTS)]
-    assert min(float((a - b).abs().max()) for a, b in combinations(laws, 2)) > 8 * TOLERANCE
+    assert min(float((a - b).abs().max()) for a, b in combinations(laws, 2)) > 4 * TOLERANCE
 
 
 def test_angle_laws_are_far_from_each_other() -> None:

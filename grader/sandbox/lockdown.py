@@ -1,0 +1,141 @@
+"""Locks a freshly forked worker into what it needs. Runs on the untrusted side, before any student code.
+
+Built once in the zygote, applied once in each worker, in an order in which every step is still allowed by those before:
+limits, user, no new privileges, Landlock, seccomp.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import signal
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .limits import Limits
+from .syscalls import ALLOWED, FCNTL_COMMANDS, IOCTL_COMMANDS, OPEN_FLAGS_ARGUMENT, WRITING
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
+UID_RANGE = 4000
+HIDDEN_PACKAGES = ("grader", "ref", "__editable__", "a2_rmsnorm")  # where the project is installed as a package
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Lockdown:
+    """The layers that a worker puts between itself and everything else.
+
+    Args:
+        layers: Any of ``user``, ``landlock``, ``seccomp``.
+        limits: For memory and CPU time.
+        files_are_hidden: Whether a mount namespace already hides all files that are not to be read.
+    """
+
+    def __init__(self, layers: Iterable[str], limits: Limits, files_are_hidden: bool) -> None:
+        """Prepare what can be prepared before a fork.
+
+        Raises:
+            OSError, ImportError: If a layer is not to be had here.
+        """
+        self._layers = frozenset(layers)
+        self._limits = limits
+        may_open = files_are_hidden or "landlock" in self._layers
+        self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
+        self._filter = _seccomp_filter(may_open) if "seccomp" in self._layers else None
+
+    def apply(self) -> None:
+        """Lock this process, for good.
+
+        Raises:
+            OSError: If a step fails; the process must not go on then.
+        """
+        os.setsid()
+        _prctl(PR_SET_DUMPABLE, 0)
+        _limit_resources(self._limits)
+        if "user" in self._layers:
+            _drop_user()
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which would clear it
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        if self._ruleset is not None:
+            self._ruleset.restrict()
+            self._ruleset.close()
+        if self._filter is not None:
+            self._filter.load()
+
+
+def readable_paths() -> list[str]:
+    """What a worker may read: Python, its packages and the system's libraries, never this project."""
+    paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "/usr/lib", "/lib", "/lib64"}
+    for packages in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        entries = Path(packages).iterdir() if Path(packages).is_dir() else ()
+        paths |= {str(entry) for entry in entries if not entry.name.startswith(HIDDEN_PACKAGES)}
+        paths -= {packages}
+    return sorted(path for path in paths if os.path.exists(path))
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, value, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+
+
+def _limit_resources(limits: Limits) -> None:
+    """Set the limits of the kernel, those that every system has and those that some refuse."""
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[0])
+    space = pages * os.sysconf("SC_PAGESIZE") + (limits.memory_mib << 20)
+    needed = {"AS": space, "FSIZE": 0, "NOFILE": limits.open_files}
+    optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0, "NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
+    for name, value in (needed | optional).items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        try:
+            resource.setrlimit(kind, (value, value))
+        except (ValueError, OSError):
+            if name in needed:
+                raise
+
+
+def _drop_user() -> None:
+    uid = UNPRIVILEGED_UID + os.getpid() % UID_RANGE
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def _landlock_ruleset(readable: Iterable[str]) -> Any:
+    """A ruleset that handles all that the kernel knows, and allows reading below some paths."""
+    import landlockpy
+    from landlockpy import AccessFS
+
+    if not landlockpy.supported():
+        raise OSError(errno.ENOSYS, "the kernel has no Landlock")
+    ruleset = landlockpy.Ruleset()
+    for path in readable:
+        access = AccessFS.READ_FILE | (AccessFS.READ_DIR if os.path.isdir(path) else AccessFS.NONE)
+        ruleset.allow_path(path, access)
+    return ruleset
+
+
+def _seccomp_filter(may_open: bool) -> Any:
+    """A filter that allows the listed calls and answers every other with EPERM."""
+    import pyseccomp
+    from pyseccomp import ALLOW, EQ, MASKED_EQ, Arg
+
+    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
+    for name in ALLOWED:
+        rules.add_rule(ALLOW, name)
+    for name, argument in OPEN_FLAGS_ARGUMENT.items():
+        if may_open:
+            rules.add_rule(ALLOW, name, Arg(argument, MASKED_EQ, WRITING, 0))
+    for name, commands in (("ioctl", IOCTL_COMMANDS), ("fcntl", FCNTL_COMMANDS)):
+        for command in commands:
+            rules.add_rule(ALLOW, name, Arg(1, EQ, command))
+    rules.add_rule(ALLOW, "prlimit64", Arg(2, EQ, 0))  # to read a limit, not to set one
+    return rules

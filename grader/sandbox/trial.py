@@ -1,0 +1,103 @@
+"""Finds out by trial which layers hold here: a forked process locks itself and then tries to break out.
+
+Runs in the zygote before it serves anyone. Nothing is assumed from versions or configuration.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+from collections.abc import Callable, Iterable
+
+from .limits import Limits
+from .lockdown import Lockdown
+
+SEPARATE_LAYERS = ("user", "landlock", "seccomp")
+
+
+def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bool) -> dict[str, str]:
+    """For each wanted layer an empty text if it holds, else what went wrong, such as ``the kernel has no Landlock``."""
+    return {layer: _try(layer, limits, files_are_hidden) for layer in SEPARATE_LAYERS if layer in set(wanted)}
+
+
+def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
+    """Apply one layer in a process of its own and attack what it should guard; gives what went wrong."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        message = "it ended without an answer"
+        try:
+            message = _attack(layer, limits, files_are_hidden)
+        except BaseException as error:
+            message = f"{error}" or type(error).__name__
+        finally:
+            with contextlib.suppress(OSError):
+                os.write(write_end, message.encode()[:1000])
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as file:
+        message = file.read().decode(errors="replace")
+    os.waitpid(pid, 0)
+    return message
+
+
+def _attack(layer: str, limits: Limits, files_are_hidden: bool) -> str:
+    Lockdown([layer], limits, files_are_hidden).apply()
+    return next((f"{name} was still possible" for name, attempt in ATTACKS[layer].items() if _succeeds(attempt)), "")
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+
+
+def _become_root() -> None:
+    os.setresuid(0, 0, 0)
+
+
+def _read_a_foreign_file() -> None:
+    os.close(os.open("/proc/self/environ", os.O_RDONLY))
+
+
+def _list_the_root() -> None:
+    os.listdir("/")
+
+
+def _open_a_socket() -> None:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _trace() -> None:
+    if ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0) < 0:  # PTRACE_TRACEME
+        raise OSError("refused")
+
+
+def _signal_the_parent() -> None:
+    os.kill(os.getppid(), 0)
+
+
+def _write_a_file() -> None:
+    os.close(os.open("/dev/null", os.O_WRONLY))
+
+
+ATTACKS: dict[str, dict[str, Callable[[], object]]] = {
+    "user": {"becoming root": _become_root},
+    "landlock": {"reading a foreign file": _read_a_foreign_file, "listing the root folder": _list_the_root},
+    "seccomp": {
+        "a socket": _open_a_socket,
+        "a fork": _fork,
+        "tracing": _trace,
+        "a signal": _signal_the_parent,
+        "opening a file to write": _write_a_file,
+    },
+}

@@ -1,0 +1,190 @@
+"""The comparison: each check passes what it should, fails what it should, and never says what was expected."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from grader.judge import oracle
+from grader.judge.compare import (
+    DTYPES,
+    FORWARD_FLOOR,
+    check_close,
+    check_equal,
+    check_errors,
+    check_like,
+    check_shape,
+    coarser,
+    error_in_ulp,
+    forward_limit,
+    name,
+    require,
+    ulp,
+)
+from grader.judge.faults import WrongAnswer
+
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
+
+
+def double(*numbers: float) -> Tensor:
+    """A float64 vector."""
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+@dtypes
+@pytest.mark.parametrize("scale", [1.0, 1.5, -3.0, 0.1, 60000.0, 1e-3], ids=str)
+def test_an_ulp_is_the_step_to_the_next_number(dtype: torch.dtype, scale: float) -> None:
+    """``nextafter`` of torch knows neither 16-bit type, so one is added to the bits instead."""
+    value = torch.tensor([abs(scale)]).to(dtype)
+    integers = torch.int32 if dtype is torch.float32 else torch.int16
+    neighbour = (value.view(integers) + 1).view(dtype)
+    assert torch.equal(ulp(torch.sign(double(scale)) * value, dtype), neighbour.double() - value.double())
+
+
+@dtypes
+def test_the_ulp_of_zero_is_the_smallest_number(dtype: torch.dtype) -> None:
+    assert ulp(double(0.0), dtype).item() == torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+
+
+def test_an_error_is_counted_in_ulp_of_the_scale() -> None:
+    errors = error_in_ulp(double(1 + 2**-23, 8.0), double(1.0, 8 - 2**-20), double(1.0, 1.0), torch.float32)
+    assert errors.tolist() == [1.0, 8.0]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=str)
+def test_what_is_not_finite_is_infinitely_wrong(value: float) -> None:
+    assert error_in_ulp(double(value), double(1.0), double(1.0), torch.float32).item() == math.inf
+    with pytest.raises(WrongAnswer, match=r"^output of shape \[1\]: 1 of 1 elements are off.*; not finite$"):
+        check_close(double(value), double(1.0), double(1.0), torch.float32, 16, "output")
+
+
+@dtypes
+def test_the_limit_is_four_times_what_the_reference_needs_but_never_below_the_floor(dtype: torch.dtype) -> None:
+    one = torch.ones(1, dtype=dtype)
+    assert forward_limit(one, double(1.0), double(1.0)) == FORWARD_FLOOR[dtype]
+    off = double(1.0) - 10 * ulp(double(1.0), dtype)
+    assert forward_limit(one, off, double(1.0)) == max(4 * 10.5, FORWARD_FLOOR[dtype])
+
+
+def test_the_coarser_dtype_has_fewer_bits() -> None:
+    assert coarser(torch.float32, torch.float16) is torch.float16
+    assert coarser(torch.bfloat16, torch.float16) is torch.bfloat16
+
+
+def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
+    check_close(double(1 + 16 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
+    with pytest.raises(WrongAnswer, match="off by 17 ulp at most, where 16 are allowed") as caught:
+        check_close(double(1 + 17 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
+    assert (caught.value.error_ulp, caught.value.limit_ulp) == (17, 16)
+
+
+def test_the_first_wrong_place_is_named() -> None:
+    errors = torch.zeros(2, 3)
+    errors[1, 0] = errors[1, 2] = 5
+    with pytest.raises(WrongAnswer, match=r"2 of 6 elements are off, the first at \[1, 0\]"):
+        check_errors(errors, 4, "output")
+
+
+def test_nothing_is_as_close_as_it_can_be() -> None:
+    check_errors(torch.empty(0, 3), 0, "output")
+
+
+def test_equal_means_every_bit_but_the_sign_of_zero() -> None:
+    check_equal(torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), "table")
+    with pytest.raises(WrongAnswer, match=r"^table of shape \[2\]: 1 of 2 elements differ, the first at \[1\]$"):
+        check_equal(torch.tensor([0.0, 1.0 + 2**-23]), torch.tensor([0.0, 1.0]), "table")
+    with pytest.raises(WrongAnswer, match="1 of 1 elements differ"):
+        check_equal(torch.tensor([math.nan]), torch.tensor([math.nan]), "table")
+
+
+def test_another_shape_fails_even_where_it_would_broadcast() -> None:
+    check_shape(torch.ones(2, 1), [2, 1])
+    for check in (
+        lambda: check_shape(torch.ones(2, 1), [2, 2]),
+        lambda: check_equal(torch.ones(2, 1), torch.ones(2, 2), "table"),
+        lambda: check_close(torch.ones(2, 1), double(1, 1, 1, 1).reshape(2, 2), double(1), torch.float32, 1, "output"),
+    ):
+        with pytest.raises(WrongAnswer, match=r"the shape is \[2, 1\], not \[2, 2\]"):
+            check()
+
+
+def test_likeness_is_of_shape_dtype_and_device() -> None:
+    check_like(torch.ones(2), torch.zeros(2))
+    check_like(torch.ones(2).half(), torch.zeros(2), torch.float16)
+    with pytest.raises(WrongAnswer, match=r"the shape is \[3\], not \[2\]"):
+        check_like(torch.ones(3), torch.ones(2))
+    with pytest.raises(WrongAnswer, match="the output is float16, not float32"):
+        check_like(torch.ones(2).half(), torch.ones(2))
+    with pytest.raises(WrongAnswer, match="the output is on meta, not on cpu"):
+        check_like(torch.ones(2, device="meta"), torch.ones(2))
+
+
+def test_a_requirement_that_does_not_hold_gives_its_message() -> None:
+    require(True, "it must")
+    with pytest.raises(WrongAnswer, match="^it must$"):
+        require(False, "it must")
+
+
+vectors = st.lists(st.floats(-8, 8, width=32), min_size=4, max_size=4)
+
+
+@given(vectors, vectors, st.integers(-40, 40))
+def test_the_message_tells_nothing_of_the_expected_value(output: list[float], expected: list[float], by: int) -> None:
+    """Non-interference: at another magnitude, with errors the same in ulp, it is the same word for word."""
+    first, second = double(*output), double(*expected)
+    messages = {message_of(first * factor, second * factor, 1.0 * factor) for factor in (1.0, 2.0**by)}
+    assert len(messages) == 1
+
+
+@given(vectors, st.lists(st.booleans(), min_size=4, max_size=4), st.floats(1, 100))
+def test_nor_does_the_message_about_inequality(output: list[float], wrong: list[bool], shift: float) -> None:
+    actual, mask = double(*output), torch.tensor(wrong)
+    messages = set()
+    for offset in (0.5, shift):
+        try:
+            check_equal(actual, actual + offset * mask, "table")
+        except WrongAnswer as error:
+            messages.add(str(error))
+    assert len(messages) == any(wrong)
+    assert not any(re.search(r"\d\.\d", message) for message in messages)
+
+
+def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
+    """What a comparison in float32 says; nothing if it passes."""
+    try:
+        check_close(actual, expected, torch.full_like(expected, scale), torch.float32, 16, "output")
+    except WrongAnswer as error:
+        return str(error)
+    return ""
+
+
+def test_the_oracles_gradient_is_that_of_its_forward() -> None:
+    """The formula against autograd, in float64."""
+    generator = torch.Generator().manual_seed(0)
+    x, upstream = (torch.randn(2, 3, 12, generator=generator, dtype=torch.float64) for _ in range(2))
+    gamma = torch.randn(12, generator=generator, dtype=torch.float64)
+    leaves = x.clone().requires_grad_(), gamma.clone().requires_grad_()
+    oracle.rms_norm(*leaves, 4, 0.1).backward(upstream)
+    gradients = oracle.rms_norm_gradients(x, gamma, 4, 0.1, upstream)
+    torch.testing.assert_close(gradients.input, leaves[0].grad)
+    torch.testing.assert_close(gradients.gamma, leaves[1].grad)
+    assert bool((gradients.input_scale >= gradients.input.abs()).all())
+
+
+@pytest.mark.parametrize(
+    ("length", "ratio"), [(1, 2), (16, 2), (17, 4), (32, 4), (33, 6), (48, 6)], ids=lambda value: str(value)
+)
+def test_the_oracles_ratio_is_the_smallest_even_one(length: int, ratio: int) -> None:
+    assert oracle.smallest_even_ratio(length, 8) == ratio
+
+
+def test_the_oracles_lowest_frequency_is_divided_by_exactly_the_ratio() -> None:
+    plain, scaled = (oracle.ntk_angles(16, 10000.0, ratio, 2)[1] for ratio in (1, 4))
+    torch.testing.assert_close(scaled[-1], plain[-1] / 4)
+    assert scaled[0] == plain[0]

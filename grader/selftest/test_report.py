@@ -1,0 +1,166 @@
+"""Reports say exactly what they mean: strict fields, a published schema, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import ValidationError
+
+from grader.grading import Grader
+from grader.results.outcome import Outcome
+from grader.results.report import (
+    CaseReport,
+    Environment,
+    Provenance,
+    Report,
+    SubmissionInfo,
+    Summary,
+    json_schema,
+    summary_line,
+    write_json,
+)
+from grader.selftest.submissions import REPOSITORY, edited, submission
+
+SCHEMAS = REPOSITORY / "grader" / "docs" / "schema"
+models = pytest.mark.parametrize("model", [Report, Summary], ids=["report", "summary"])
+
+ENVIRONMENT = Environment(python="3", torch="2", devices=["cpu"], isolation="process")
+PROVENANCE = Provenance(
+    grader_version="1",
+    rubric_sha256="0",
+    hidden_tests_sha256="0",
+    seed=0,
+    started_at="2026-09-01T12:00:00+00:00",
+    duration_s=0.5,
+    command="grader grade",
+)
+
+
+def report(**fields: Any) -> Report:
+    """A small report with some fields replaced."""
+    whole: dict[str, Any] = {
+        "assignment": "a2",
+        "submission": SubmissionInfo(id="someone", sha256="0", files=[]),
+        "status": "graded",
+        "score": 87.0,
+        "max_score": 100.0,
+        "bonus": 0.0,
+        "max_bonus": 50.0,
+        "tasks": [],
+        "environment": ENVIRONMENT,
+        "provenance": PROVENANCE,
+    }
+    return Report(**(whole | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"score": math.nan}, "finite number"),
+        ({"score": math.inf}, "finite number"),
+        ({"score": "87"}, "valid number"),
+        ({"bonus": True}, "valid number"),
+        ({"max_score": -1.0}, "greater than or equal to 0"),
+        ({"grade": "A"}, "Extra inputs are not permitted"),
+        ({"status": "fine"}, "Input should be 'graded', 'unreadable' or 'grader_error'"),
+        ({"schema_version": "2.0"}, "Input should be '1.0'"),
+        ({"submission": {"id": 7, "sha256": "", "files": []}}, "valid string"),
+    ],
+    ids=["nan", "inf", "text", "bool", "negative", "unknown_field", "status", "version", "number_for_text"],
+)
+def test_a_report_refuses_what_it_does_not_mean(fields: Mapping[str, Any], named: str) -> None:
+    with pytest.raises(ValidationError, match=named):
+        report(**fields)
+
+
+def test_a_field_that_is_missing_is_refused() -> None:
+    with pytest.raises(ValidationError, match="Field required"):
+        CaseReport()  # type: ignore[call-arg] # that is the point
+
+
+def test_a_report_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        report().score = 100.0  # type: ignore[misc] # that is the point
+
+
+def test_the_summary_keeps_what_was_scored() -> None:
+    line = summary_line(report(status="unreadable", reason="empty", score=None, bonus=None))
+    assert (line.id, line.status, line.score, line.bonus, line.max_score) == ("someone", "unreadable", None, None, 100)
+
+
+@models
+def test_the_published_schema_is_that_of_the_model(model: type[Report] | type[Summary]) -> None:
+    """To publish it anew: ``write_json(path, json_schema(model))``."""
+    path = SCHEMAS / f"{model.__name__.lower()}-1.0.json"
+    assert json.loads(path.read_text(encoding="utf-8")) == json_schema(model)
+
+
+@models
+def test_the_published_schema_is_a_schema(model: type[Report] | type[Summary]) -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema(model))
+
+
+def test_a_real_report_obeys_the_published_schema(grader: Grader, tmp_path: Path) -> None:
+    files = edited(("src/functional.py", "input * cos", "input * sin"))
+    real = grader.grade(submission(files))
+    write_json(tmp_path / "report.json", real)
+    data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "report-1.0.json").read_text(encoding="utf-8")))
+    validator.validate(data)
+    assert Report.model_validate_json((tmp_path / "report.json").read_bytes()) == real
+    with pytest.raises(jsonschema.ValidationError, match="'many' is not of type"):
+        validator.validate(data | {"score": "many"})
+    with pytest.raises(jsonschema.ValidationError, match="Additional properties are not allowed"):
+        validator.validate(data | {"grade": "A"})
+
+
+def test_a_summary_obeys_the_published_schema() -> None:
+    summary = Summary(
+        assignment="a2", submissions=[summary_line(report())], environment=ENVIRONMENT, provenance=PROVENANCE
+    )
+    schema = json.loads((SCHEMAS / "summary-1.0.json").read_text(encoding="utf-8"))
+    jsonschema.validate(summary.model_dump(mode="json"), schema)
+
+
+def test_a_file_is_written_whole_with_a_mode_that_others_can_read(tmp_path: Path) -> None:
+    write_json(tmp_path / "report.json", report())
+    written = (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert written.endswith("}\n")
+    assert json.loads(written)["score"] == 87.0
+    assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.json"
+    write_json(path, {"old": True})
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_json(path, {"new": True})
+    assert json.loads(path.read_text()) == {"old": True}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_what_is_no_json_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Out of range float values"):
+        write_json(tmp_path / "report.json", {"score": math.nan})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_outcome_reads_back_from_its_name() -> None:
+    case = CaseReport.model_validate_json('{"id": "case", "outcome": "timed_out"}')
+    assert case.outcome is Outcome.TIMED_OUT
+    with pytest.raises(ValidationError, match="Input should be 'passed'"):
+        CaseReport.model_validate_json('{"id": "case", "outcome": "excellent"}')

@@ -1,0 +1,92 @@
+"""From outcomes to points: pure, whole properties only, and our own failures are never a zero."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+
+from grader.assignment import Rubric
+from grader.results.advice import ADVICE
+from grader.results.outcome import CaseResult, Outcome, property_outcome
+from grader.results.score import score
+
+PASSED, FAILED, CRASHED = Outcome.PASSED, Outcome.FAILED, Outcome.CRASHED
+OURS, ABSENT = Outcome.GRADER_ERROR, Outcome.NOT_ASSESSED
+
+
+def cases(outcomes: Sequence[Outcome], property_id: str = "norm_groups") -> list[CaseResult]:
+    """One case for each outcome."""
+    return [CaseResult(property_id, f"case{number}", outcome) for number, outcome in enumerate(outcomes)]
+
+
+def passing(rubric: Rubric) -> list[CaseResult]:
+    """One passed case for every property."""
+    return [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([PASSED, PASSED], PASSED),
+        ([PASSED, FAILED, CRASHED], FAILED),
+        ([PASSED, CRASHED, FAILED], CRASHED),
+        ([FAILED, PASSED], FAILED),
+        ([PASSED, ABSENT], PASSED),
+        ([ABSENT, FAILED], FAILED),
+        ([ABSENT, ABSENT], ABSENT),
+        ([FAILED, CRASHED, OURS], OURS),
+        ([ABSENT, OURS], OURS),
+        ([], OURS),
+    ],
+    ids=lambda value: "-".join(value) or "no_case" if isinstance(value, list) else "",
+)
+def test_the_first_case_that_did_not_pass_speaks_for_the_property(
+    outcomes: list[Outcome], expected: Outcome
+) -> None:
+    assert property_outcome(cases(outcomes)) is expected
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome not in (PASSED, ABSENT, OURS)], ids=str)
+def test_one_case_that_did_not_pass_costs_the_whole_property(outcome: Outcome) -> None:
+    for order in set(permutations([PASSED, ABSENT, outcome])):
+        assert property_outcome(cases(order)) is outcome
+
+
+def test_full_marks_for_passing_everything(rubric: Rubric) -> None:
+    tasks = score(rubric, passing(rubric))
+    assert [task.points for task in tasks] == [42, 22, 36, 50]
+    assert [prop.property.id for task in tasks for prop in task.properties] == list(rubric.properties)
+
+
+@pytest.mark.parametrize("lost", ["norm_eps_inside_sqrt", "vocab_purity", "shard_seed", "rope_base"])
+def test_a_lost_property_costs_its_own_points_only(rubric: Rubric, lost: str) -> None:
+    tasks = score(rubric, [*passing(rubric), CaseResult(lost, "another", FAILED)])
+    earned = sum(task.points for task in tasks)
+    assert earned == 150 - rubric.properties[lost].points
+    assert {prop.property.id for task in tasks for prop in task.properties if prop.points == 0} == {lost}
+
+
+def test_a_property_without_a_case_is_our_failure(rubric: Rubric) -> None:
+    results = [result for result in passing(rubric) if result.property_id != "rope_base"]
+    (outcome,) = {p.outcome for task in score(rubric, results) for p in task.properties if p.property.id == "rope_base"}
+    assert outcome is OURS
+
+
+def test_scoring_is_pure(rubric: Rubric) -> None:
+    results = [*passing(rubric), *cases([FAILED, PASSED])]
+    before = copy.deepcopy(results)
+    assert score(rubric, results) == score(rubric, results)
+    assert results == before
+
+
+def test_results_of_a_property_outside_the_rubric_are_no_silent_zero(rubric: Rubric) -> None:
+    with pytest.raises(KeyError, match="vocab_lookup"):
+        score(rubric.only("task1"), cases([PASSED], "vocab_lookup"))
+
+
+def test_every_outcome_that_is_no_wrong_value_comes_with_advice() -> None:
+    assert set(ADVICE) == set(Outcome) - {PASSED, FAILED}
+    assert all(set(texts) == {"en", "zh"} and all(texts.values()) for texts in ADVICE.values())
