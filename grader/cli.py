@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +16,14 @@ from typing import Annotated, NoReturn
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
 from .intake.discover import IntakeError, discover
 from .results.report import Report, Summary, summary_line, write_json
+from .sandbox.levels import LAYERS, Level
+from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
 from .settings import CannotGrade, Settings
 
@@ -37,6 +41,10 @@ class DeviceChoice(StrEnum):
     AUTO = "auto"
     CPU = "cpu"
     CUDA = "cuda"
+
+
+LevelChoice = StrEnum("LevelChoice", {level.name: level.name.lower() for level in Level})
+Layer = StrEnum("Layer", {layer.upper(): layer for layer in LAYERS})
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
@@ -61,13 +69,20 @@ def grade(
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
+    require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
+    without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
+    request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
+    submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
+    memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
 ) -> None:
     """Grade submissions and write a report for each, and a summary."""
     try:
         candidates = discover(paths)
     except IntakeError as error:
         fail(str(error))
-    settings = _settings(device, only, seed, lang)
+    limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
+    level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
+    settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
     _prepare(out)
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
@@ -127,6 +142,10 @@ def _finish(out: Path, reports: list[Report], started: datetime, duration_s: flo
     )
     write_json(out / "summary.json", summary)
     OUT.print(class_table(reports))
+    if not {"landlock", "namespaces"} & set(first.environment.isolation.split("+")):
+        ERR.print(
+            f"isolation is only {first.environment.isolation!r}: `grader doctor` says what is missing.", style="yellow"
+        )
     rate = len(reports) / duration_s
     OUT.print(f"{len(reports)} submissions in {duration_s:.1f} s ({rate:.1f}/s). Reports: {out}", highlight=False)
     for report in reports:
@@ -153,6 +172,18 @@ def show(
         print_report(reports[0], OUT)
     else:
         OUT.print(class_table(reports))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine offers for grading, and what to do about what it lacks."""
+    from .doctor import examine  # imports torch, which no other command needs in this process
+
+    for finding in examine():
+        mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
+        OUT.print(Text.assemble(mark, f" {finding.subject:11} {finding.text}"), soft_wrap=True)
+        if not finding.good:
+            OUT.print(Text(f"              {finding.remedy}", style="italic"), soft_wrap=True)
 
 
 def _read_report(path: Path) -> Report:

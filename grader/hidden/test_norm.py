@@ -30,13 +30,8 @@ from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 from ref.modeling import GroupRMSNorm
 
-GROUPINGS = {  # name: (b, s, h, gz); never gz^2 = h, where the size and the number of groups agree
-    "several_groups": (2, 3, 24, 4),
-    "one_group": (2, 5, 16, 16),
-    "single_features": (2, 2, 6, 1),
-    "large_groups": (2, 2, 1024, 256),
-}
-groupings = pytest.mark.parametrize("shape", GROUPINGS.values(), ids=GROUPINGS)
+# (b, s, h, gz): several groups, one, single features, large ones; never gz^2 = h, where size and number agree.
+GROUPINGS = ((2, 3, 24, 4), (2, 5, 16, 16), (2, 2, 6, 1), (2, 2, 1024, 256))
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
 
 
@@ -75,14 +70,14 @@ def grouped_input(seed: int, shape: tuple[int, int, int, int], dtype: torch.dtyp
 
 
 @pytest.mark.rubric("norm_groups")
-@groupings
 @dtypes
 def test_each_group_is_divided_by_its_own_root_mean_square(
-    student: Student, seed: int, shape: tuple[int, int, int, int], dtype: torch.dtype, device: str
+    student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
-    x, gamma = grouped_input(seed, shape, dtype), torch.ones(shape[2])
-    output = construct(student, shape[3], gamma, device)(x.to(device))
-    check_output(output, x, gamma, shape[3], 1e-5, device)
+    for shape in GROUPINGS:
+        x, gamma = grouped_input(seed, shape, dtype), torch.ones(shape[2])
+        output = construct(student, shape[3], gamma, device)(x.to(device))
+        check_output(output, x, gamma, shape[3], 1e-5, device)
 
 
 @pytest.mark.rubric("norm_groups")
@@ -103,15 +98,13 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
-@pytest.mark.parametrize(("eps", "magnitudes"), [(15.0, [1.0, 7.0]), (0.75, [0.5, 0.5])], ids=["eps_15", "eps_0.75"])
 @dtypes
-def test_eps_is_added_to_the_mean_square(
-    student: Student, seed: int, eps: float, magnitudes: list[float], dtype: torch.dtype, device: str
-) -> None:
+def test_eps_is_added_to_the_mean_square(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """The roots are exactly 4, 8 and 1, so every dtype gives the quotient exactly."""
-    x, gamma = flat_tokens(seed, magnitudes, 24, dtype), torch.ones(24)
-    output = construct(student, 4, gamma, device, eps)(x.to(device))
-    check_output(output, x, gamma, 4, eps, device)
+    for eps, magnitudes in ((15.0, [1.0, 7.0]), (0.75, [0.5, 0.5])):
+        x, gamma = flat_tokens(seed, magnitudes, 24, dtype), torch.ones(24)
+        output = construct(student, 4, gamma, device, eps)(x.to(device))
+        check_output(output, x, gamma, 4, eps, device)
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
@@ -135,19 +128,18 @@ def test_zeros_stay_zeros(student: Student, dtype: torch.dtype, device: str) -> 
 
 
 @pytest.mark.rubric("norm_gamma")
-@pytest.mark.parametrize(("hidden", "group_size"), [(24, 4), (16, 16), (40, 8)], ids=["24_by_4", "16_by_16", "40_by_8"])
 @gamma_dtypes
 @dtypes
 def test_every_feature_is_scaled_by_its_own_gamma(
-    student: Student, seed: int, hidden: int, group_size: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Normalised features are exactly +-1 in any grouping, so the output shows gamma itself."""
-    x = flat_tokens(seed, [64.0, 128.0], hidden, dtype)
-    gamma = (uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0) * signs(seed, "gamma", shape=(hidden,))).to(
-        gamma_dtype
-    )
-    output = construct(student, group_size, gamma, device)(x.to(device))
-    check_output(output, x, gamma, group_size, 1e-5, device)
+    for hidden, group_size in ((24, 4), (16, 16), (40, 8)):
+        x = flat_tokens(seed, [64.0, 128.0], hidden, dtype)
+        size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
+        gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
+        output = construct(student, group_size, gamma, device)(x.to(device))
+        check_output(output, x, gamma, group_size, 1e-5, device)
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -169,18 +161,16 @@ def test_gamma_may_be_on_another_device(student: Student) -> None:
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
-@pytest.mark.parametrize("layout", ["transposed", "strided", "expanded"])
 @dtypes
-def test_any_memory_layout_works(student: Student, layout: str, dtype: torch.dtype, device: str) -> None:
+def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: str) -> None:
     x = flat_tokens(0, [64.0], 24, dtype)[:1].to(device)  # [1, 1, 24]
-    views = {
-        "transposed": x.expand(3, 2, 24).clone().transpose(0, 1),
-        "strided": x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2],
-        "expanded": x.expand(2, 3, 24),
-    }
-    output = construct(student, 4, torch.ones(24), device)(views[layout])
-    check_like(output, views[layout])
-    check_output(output, views[layout].cpu(), torch.ones(24), 4, 1e-5, device)
+    module = construct(student, 4, torch.ones(24), device)
+    transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
+    strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
+    for view in (transposed, strided, x.expand(2, 3, 24)):
+        output = module(view)
+        check_like(output, view)
+        check_output(output, view.cpu(), torch.ones(24), 4, 1e-5, device)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -242,7 +232,7 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
 
 
 @pytest.mark.rubric("norm_init_and_reset")
-@pytest.mark.parametrize("bounds", [None, (-0.5, 2.0), (3.0, 4.0)], ids=["default", "lopsided", "positive"])
+@pytest.mark.parametrize("bounds", [None, (-0.5, 2.0)], ids=["default", "lopsided"])
 @dtypes
 def test_gamma_is_drawn_uniformly_with_the_seed(
     student: Student, seed: int, bounds: tuple[float, float] | None, dtype: torch.dtype, device: str
@@ -257,14 +247,12 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
-@pytest.mark.parametrize(("hidden", "group_size"), [(24, 4), (16, 16)], ids=["24_by_4", "16_by_16"])
 @dtypes
-def test_gamma_is_the_only_parameter(
-    student: Student, hidden: int, group_size: int, dtype: torch.dtype, device: str
-) -> None:
-    module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
-    check_only_parameter(module, hidden, dtype, device)
-    require(not module.buffers(), "a buffer is registered; this module has none")
+def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
+    for hidden, group_size in ((24, 4), (16, 16)):
+        module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
+        check_only_parameter(module, hidden, dtype, device)
+        require(not module.buffers(), "a buffer is registered; this module has none")
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
@@ -274,32 +262,27 @@ def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: 
 
 
 @pytest.mark.rubric("norm_backward")
-@pytest.mark.parametrize("shape", [GROUPINGS["several_groups"], GROUPINGS["one_group"]], ids=["several", "one"])
 @gamma_dtypes
 @dtypes
 def test_gradients_flow_to_input_and_gamma(
-    student: Student,
-    seed: int,
-    shape: tuple[int, int, int, int],
-    gamma_dtype: torch.dtype,
-    dtype: torch.dtype,
-    device: str,
+    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    *input_shape, group_size = shape
-    x = (normal(seed, "x", shape=tuple(input_shape)) * 16).to(dtype)
-    upstream = normal(seed, "upstream", shape=tuple(input_shape)).to(dtype)
-    gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
-    module = construct(student, group_size, gamma, device)
-    order, size = grouping_followed(module(x.to(device)), x, gamma, group_size)
-    expected = oracle.rms_norm_gradients(x[..., order], gamma[order], size, 1e-5, upstream[..., order])
-    gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-    of_input = arrived(gradients.of_arguments, "the input")[..., order]
-    of_gamma = arrived(gradients.of_parameters, "gamma").flatten()[order]
+    """Judged on the grouping that the output shows; which one that should be is judged elsewhere."""
     unit = coarser(dtype, gamma_dtype)
-    limit = INPUT_GRADIENT_LIMIT[unit]
-    check_close(of_input, expected.input, expected.input_scale, unit, limit, f"{name(dtype)} gradient of the input")
-    limit = PARAMETER_GRADIENT_LIMIT[unit]
-    check_close(of_gamma, expected.gamma, expected.gamma_scale, unit, limit, f"{name(gamma_dtype)} gradient of gamma")
+    for *shape, group_size in GROUPINGS[:2]:
+        x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
+        upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
+        gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
+        module = construct(student, group_size, gamma, device)
+        order, size = grouping_followed(module(x.to(device)), x, gamma, group_size)
+        gradients = module.gradients(x.to(device), upstream=upstream.to(device))
+        of_input = arrived(gradients.of_arguments, "the input")[..., order]
+        of_gamma = arrived(gradients.of_parameters, "gamma").flatten()[order]
+        expected = oracle.rms_norm_gradients(x[..., order], gamma[order], size, 1e-5, upstream[..., order])
+        what, limit = f"{name(dtype)} gradient of the input", INPUT_GRADIENT_LIMIT[unit]
+        check_close(of_input, expected.input, expected.input_scale, unit, limit, what)
+        what, limit = f"{name(gamma_dtype)} gradient of gamma", PARAMETER_GRADIENT_LIMIT[unit]
+        check_close(of_gamma, expected.gamma, expected.gamma_scale, unit, limit, what)
 
 
 @pytest.mark.rubric("norm_purity")

@@ -9,15 +9,11 @@ from torch import Tensor
 from grader.hidden.checks import arrived, check_normal, check_only_parameter, check_refusal, only_parameter
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_equal, check_like, check_shape, name, require
-from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 VOCAB, EMB = 24, 5
-SHARDS = [(rank, world) for world in (1, 2, 3, 4) for rank in range(world)]
-shards = pytest.mark.parametrize(("rank", "world"), SHARDS, ids=[f"rank_{r}_of_{w}" for r, w in SHARDS])
-split_shards = pytest.mark.parametrize(
-    ("rank", "world"), [s for s in SHARDS if s[1] > 1], ids=[f"rank_{r}_of_{w}" for r, w in SHARDS if w > 1]
-)
+worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
+split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
 
 
 def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
@@ -40,37 +36,35 @@ def construct(student: Student, table: Tensor, rank: int, world: int, device: st
 
 
 @pytest.mark.rubric("shard_owned_ids")
-@shards
+@worlds
 @dtypes
-def test_owned_ids_give_their_rows(
-    student: Student, seed: int, rank: int, world: int, dtype: torch.dtype, device: str
-) -> None:
+def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, dtype: torch.dtype, device: str) -> None:
     table = whole_table(seed, dtype)
-    owned = torch.arange(VOCAB)[own_rows(rank, world)].reshape(2, -1)
-    output = construct(student, table, rank, world, device)(owned.to(device))
-    check_equal(output, table[owned], f"{name(dtype)} embedding of rank {rank}'s own ids")
+    for rank in range(world):
+        owned = torch.arange(VOCAB)[own_rows(rank, world)].reshape(2, -1)
+        output = construct(student, table, rank, world, device)(owned.to(device))
+        check_equal(output, table[owned], f"{name(dtype)} embedding of the ids of rank {rank} of {world}")
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
-@split_shards
+@split_worlds
 @dtypes
-def test_ids_of_other_ranks_give_zero(
-    student: Student, seed: int, rank: int, world: int, dtype: torch.dtype, device: str
-) -> None:
+def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, dtype: torch.dtype, device: str) -> None:
     """An owned id in the middle of the range comes along: a module that only makes zeros is not right about them."""
     table = whole_table(seed, dtype)
-    owned = own_rows(rank, world)
-    foreign = [identifier for identifier in range(VOCAB) if not owned.start <= identifier < owned.stop]
-    ids = torch.tensor([[*foreign, (owned.start + owned.stop) // 2]])
-    output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
-    check_shape(output, [1, len(foreign) + 1, EMB])
-    if not bool(output[0, -1].any()):
-        raise WrongAnswer(f"rank {rank} of {world}: an id in the middle of its own range gives zero, like all others")
-    check_equal(output[:, :-1], torch.zeros(1, len(foreign), EMB), f"rank {rank} of {world}: output for foreign ids")
+    for rank in range(world):
+        owned = own_rows(rank, world)
+        foreign = [identifier for identifier in range(VOCAB) if not owned.start <= identifier < owned.stop]
+        ids = torch.tensor([[*foreign, (owned.start + owned.stop) // 2]])
+        output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
+        check_shape(output, [1, len(foreign) + 1, EMB])
+        what = f"rank {rank} of {world}: "
+        require(bool(output[0, -1].any()), what + "an id in the middle of its own range gives zero, like all others")
+        check_equal(output[:, :-1], torch.zeros(1, len(foreign), EMB), what + "output for foreign ids")
 
 
 @pytest.mark.rubric("shard_sum_over_ranks")
-@pytest.mark.parametrize("world", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("world", [1, 3, 4])
 @dtypes
 def test_shards_add_up_to_the_whole_embedding(
     student: Student, seed: int, world: int, dtype: torch.dtype, device: str
@@ -86,47 +80,40 @@ def test_shards_add_up_to_the_whole_embedding(
 
 @pytest.mark.rubric("shard_seed")
 @pytest.mark.parametrize("base_seed", [None, 7], ids=["default_seed", "other_seed"])
-@pytest.mark.parametrize(
-    ("rank", "world"), [(0, 1), (0, 3), (1, 3), (2, 3)], ids=["0_of_1", "0_of_3", "1_of_3", "2_of_3"]
-)
 @dtypes
 def test_each_rank_draws_its_own_rows(
-    student: Student, seed: int, rank: int, world: int, base_seed: int | None, dtype: torch.dtype, device: str
+    student: Student, seed: int, base_seed: int | None, dtype: torch.dtype, device: str
 ) -> None:
     more = {} if base_seed is None else {"init_base_seed": base_seed + seed, "init_mean": 0.25, "init_std": 0.5}
     mean, std = (0.0, 1.0) if base_seed is None else (0.25, 0.5)
-    sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": world}
-    module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
-    own_seed = (42 if base_seed is None else base_seed + seed) + rank
-    check_normal(module, mean, std, own_seed, dtype, device)
+    for rank in range(3):
+        sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": 3}
+        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
+        own_seed = (42 if base_seed is None else base_seed + seed) + rank
+        check_normal(module, mean, std, own_seed, dtype, device)
     module.assign(7.0).reset_parameters()
     check_normal(module, mean, std, own_seed, dtype, device, "after reset_parameters()")
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.parametrize(("rank", "world"), [(0, 1), (1, 2), (2, 3)], ids=["0_of_1", "1_of_2", "2_of_3"])
 @dtypes
-def test_the_shard_is_the_only_parameter(
-    student: Student, rank: int, world: int, dtype: torch.dtype, device: str
-) -> None:
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
-    module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
-    check_only_parameter(module, VOCAB // world * EMB, dtype, device)
-    check_shape(only_parameter(module), [VOCAB // world, EMB])
+def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
+    for rank, world in ((0, 1), (1, 2), (2, 3)):
+        sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
+        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
+        check_only_parameter(module, VOCAB // world * EMB, dtype, device)
+        check_shape(only_parameter(module), [VOCAB // world, EMB])
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.parametrize("converted", [None, *DTYPES], ids=lambda dtype: f"to_{name(dtype)}" if dtype else "as_built")
 @dtypes
-def test_the_output_has_the_dtype_of_the_shard(
-    student: Student, seed: int, converted: torch.dtype | None, dtype: torch.dtype, device: str
-) -> None:
-    """Looks at rank 0 and at ids from the middle of its range, which hardly anyone gets wrong."""
+def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    """As built and converted; on rank 0, for ids from the middle of its range, which hardly anyone gets wrong."""
     module = construct(student, whole_table(seed, dtype), 0, 2, device)
-    if converted is not None:
-        module.to(converted)
     ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
-    check_like(module(ids), torch.empty(2, 3, EMB, dtype=converted or dtype, device=device))
+    check_like(module(ids), torch.empty(2, 3, EMB, dtype=dtype, device=device))
+    for converted in DTYPES:
+        check_like(module.to(converted)(ids), torch.empty(2, 3, EMB, dtype=converted, device=device))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -139,30 +126,32 @@ def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: i
 
 
 @pytest.mark.rubric("shard_purity")
-@split_shards
-def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, rank: int, world: int, device: str) -> None:
+@split_worlds
+def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     ids = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB)
-    module = construct(student, table, rank, world, device)
-    _, (after,) = module.observe(ids.to(device))
-    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
-    check_equal(after, ids, "input_ids after the call")
-    check_equal(only_parameter(module), table[own_rows(rank, world)], "the shard after the call")
+    for rank in range(world):
+        module = construct(student, table, rank, world, device)
+        _, (after,) = module.observe(ids.to(device))
+        require(after.dtype == ids.dtype, "the ids have another dtype after the call")
+        check_equal(after, ids, "input_ids after the call")
+        check_equal(only_parameter(module), table[own_rows(rank, world)], "the shard after the call")
 
 
 @pytest.mark.rubric("shard_backward")
-@shards
+@worlds
 @dtypes
 def test_only_owned_ids_send_gradients(
-    student: Student, seed: int, rank: int, world: int, dtype: torch.dtype, device: str
+    student: Student, seed: int, world: int, dtype: torch.dtype, device: str
 ) -> None:
     """Small whole numbers arrive from above, so that every order of adding gives the same bits."""
     ids = torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB))).reshape(3, 12)
     upstream = integers(seed, "upstream", shape=(3, 12, EMB), low=-8, high=9).to(dtype)
-    module = construct(student, normal(seed, "table", shape=(VOCAB, EMB)).to(dtype), rank, world, device)
-    gradient = arrived(module.gradients(ids.to(device), upstream=upstream.to(device)).of_parameters, "the shard")
+    table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
     whole = torch.zeros(VOCAB, EMB, dtype=torch.float64)
     whole.index_add_(0, ids.flatten(), upstream.double().flatten(0, 1))
-    check_equal(
-        gradient, whole[own_rows(rank, world)], f"{name(dtype)} gradient of the shard of rank {rank} of {world}"
-    )
+    for rank in range(world):
+        module = construct(student, table, rank, world, device)
+        gradient = arrived(module.gradients(ids.to(device), upstream=upstream.to(device)).of_parameters, "the shard")
+        what = f"{name(dtype)} gradient of the shard of rank {rank} of {world}"
+        check_equal(gradient, whole[own_rows(rank, world)], what)

@@ -11,8 +11,7 @@ from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_equal, check_like, check_shape, name, require
 from grader.judge.student import Student, StudentModule
 
-SIZES = {"small": (7, 3), "one_column": (5, 1), "wide": (16, 40), "long": (1000, 8)}  # name: (v, e)
-sizes = pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+SIZES = ((7, 3), (5, 1), (16, 40), (1000, 8))  # (v, e)
 
 
 def construct(student: Student, table: Tensor, device: str) -> StudentModule:
@@ -30,22 +29,21 @@ def ids_with_edges(seed: int, vocab_size: int, shape: tuple[int, int]) -> Tensor
 
 
 @pytest.mark.rubric("vocab_lookup")
-@sizes
 @dtypes
-def test_every_id_gives_its_own_row(
-    student: Student, seed: int, size: tuple[int, int], dtype: torch.dtype, device: str
-) -> None:
-    table = normal(seed, "table", shape=size).to(dtype)
-    ids = ids_with_edges(seed, size[0], (3, 9))
-    check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"{name(dtype)} embedding")
+def test_every_id_gives_its_own_row(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    for size in SIZES:
+        table = normal(seed, "table", shape=size).to(dtype)
+        ids = ids_with_edges(seed, size[0], (3, 9))
+        check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"{name(dtype)} embedding")
 
 
 @pytest.mark.rubric("vocab_lookup")
-@pytest.mark.parametrize("shape", [(1, 1), (4, 1), (1, 6)], ids=["one_id", "one_column", "one_row"])
-def test_any_number_of_ids_works(student: Student, seed: int, shape: tuple[int, int], device: str) -> None:
+def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> None:
     table = normal(seed, "table", shape=(11, 6))
-    ids = integers(seed, "few", shape=shape, low=0, high=11)
-    check_equal(construct(student, table, device)(ids.to(device)), table[ids], "embedding")
+    module = construct(student, table, device)
+    for shape in ((1, 1), (4, 1), (1, 6)):
+        ids = integers(seed, "few", shape=shape, low=0, high=11)
+        check_equal(module(ids.to(device)), table[ids], f"embedding of {list(shape)} ids")
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -56,7 +54,7 @@ def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize("moments", [None, (0.5, 0.02), (-3.0, 2.0)], ids=["default", "narrow", "shifted"])
+@pytest.mark.parametrize("moments", [None, (-3.0, 2.0)], ids=["default", "shifted"])
 @dtypes
 def test_the_table_is_drawn_normally_with_the_seed(
     student: Student, seed: int, moments: tuple[float, float] | None, dtype: torch.dtype, device: str
@@ -79,16 +77,14 @@ def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, d
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
-@pytest.mark.parametrize("converted", [None, *DTYPES], ids=lambda dtype: f"to_{name(dtype)}" if dtype else "as_built")
 @dtypes
-def test_the_output_has_the_dtype_of_the_table(
-    student: Student, converted: torch.dtype | None, dtype: torch.dtype, device: str
-) -> None:
+def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dtype, device: str) -> None:
+    """As built, and after the module has been converted."""
     module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
-    if converted is not None:
-        module.to(converted)
     ids = torch.tensor([[0, 3], [9, 3]], device=device)
-    check_like(module(ids), torch.empty(2, 2, 6, dtype=converted or dtype, device=device))
+    check_like(module(ids), torch.empty(2, 2, 6, dtype=dtype, device=device))
+    for converted in DTYPES:
+        check_like(module.to(converted)(ids), torch.empty(2, 2, 6, dtype=converted, device=device))
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -104,18 +100,14 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
 
 
 @pytest.mark.rubric("vocab_backward")
-@pytest.mark.parametrize(
-    "ids", [[[0, 0, 0, 4]], [[1, 2], [2, 1]], [[6, 3, 6, 6, 0, 3]]], ids=["zeros", "swap", "repeats"]
-)
 @dtypes
-def test_gradients_add_up_over_repeated_ids(
-    student: Student, seed: int, ids: list[list[int]], dtype: torch.dtype, device: str
-) -> None:
+def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """Small whole numbers arrive from above, so that every order of adding gives the same bits."""
-    where = torch.tensor(ids)
-    upstream = integers(seed, "upstream", shape=(*where.shape, 5), low=-8, high=9).to(dtype)
-    module = construct(student, normal(seed, "table", shape=(7, 5)).to(dtype), device)
-    gradient = arrived(module.gradients(where.to(device), upstream=upstream.to(device)).of_parameters, "the table")
-    expected = torch.zeros(7, 5, dtype=torch.float64)
-    expected.index_add_(0, where.flatten(), upstream.double().flatten(0, 1))
-    check_equal(gradient, expected, f"{name(dtype)} gradient of the table for ids {ids}")
+    for ids in ([[0, 0, 0, 4]], [[1, 2], [2, 1]], [[6, 3, 6, 6, 0, 3]]):
+        where = torch.tensor(ids)
+        upstream = integers(seed, "upstream", shape=(*where.shape, 5), low=-8, high=9).to(dtype)
+        module = construct(student, normal(seed, "table", shape=(7, 5)).to(dtype), device)
+        gradient = arrived(module.gradients(where.to(device), upstream=upstream.to(device)).of_parameters, "the table")
+        expected = torch.zeros(7, 5, dtype=torch.float64)
+        expected.index_add_(0, where.flatten(), upstream.double().flatten(0, 1))
+        check_equal(gradient, expected, f"{name(dtype)} gradient of the table for ids {ids}")

@@ -109,6 +109,8 @@ class _Plugin:
     @pytest.fixture
     def student(self) -> Student | None:
         """The submission that is being graded."""
+        if self._student is not None:
+            self._student.start_case()
         return self._student
 
     @pytest.fixture

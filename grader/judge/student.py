@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..assignment import Rubric
-from ..sandbox.launch import WorkerFailed, WorkerLike
+from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
 from .faults import Crashed, InvalidReply, StudentFault, TimedOut, fault_from_reply
 
@@ -45,6 +47,8 @@ class Student:
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
         self._loaded: set[str] = set()
+        self._deferred: dict[str, list[Operation]] = defaultdict(list)
+        self._numbers = count()
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,17 +75,25 @@ class Student:
 
     def start_afresh(self) -> None:
         """Forget all state: the next request meets a newly imported submission."""
+        self.start_case()
         if self._worker is not None:
             self._worker.close()
         self._worker, self._loaded, self._just_hung = None, set(), False
 
+    def start_case(self) -> None:
+        """Forget what an earlier case has asked for without looking at the result."""
+        self._deferred.clear()
+
     # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
-        number = self.request(name, "construct", name=name, arguments=arguments)
-        if type(number) is not int:
-            raise InvalidReply("a malformed reply")
+        number = next(self._numbers)
+        self.defer(name, "construct", number=number, name=name, arguments=arguments)
         return StudentModule(self, name, number)
+
+    def defer(self, name: str, operation: str, /, **arguments: Any) -> None:
+        """Have an operation without a value done with the next request to ``name``, which also reports its failure."""
+        self._deferred[name].append((operation, arguments))
 
     def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
         """Have an operation done on the file that defines ``name``; gives the value.
@@ -91,7 +103,8 @@ class Student:
         """
         if name not in self._loaded:
             self._load(name)
-        return self._ask(name, operation, **arguments)
+        operations = [*self._deferred.pop(name, ()), (operation, arguments)]
+        return self._ask(name, operations)
 
     def _load(self, name: str) -> None:
         """Import the file that defines ``name``; without its siblings, if one of those is what fails.
@@ -103,7 +116,7 @@ class Student:
         module = self._file_of[name].removesuffix(".py").replace("/", ".")
         for bare in dict.fromkeys((self._bare_packages.get(name, False), True)):
             try:
-                self._ask(name, "load", module=module, name=name, bare_packages=bare)
+                self._ask(name, [("load", {"module": module, "name": name, "bare_packages": bare})])
                 self._bare_packages[name] = bare
                 self._loaded.add(name)
                 return
@@ -112,7 +125,7 @@ class Student:
                     self._import_faults[name] = fault
                     raise
 
-    def _ask(self, name: str, operation: str, /, **arguments: Any) -> Any:
+    def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s <= 0:
             raise TimedOut(f"the submission has used up its {self._limits.submission_s:g} s")
         if self._just_hung:
@@ -122,7 +135,7 @@ class Student:
         try:
             if self._worker is None:
                 self._worker = self._start_worker(self.files)
-            reply = self._worker.request(operation, min(limit_s, self._left_s), **arguments)
+            reply = self._worker.request(operations, min(limit_s, self._left_s))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
@@ -198,7 +211,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class StudentModule(StudentFunction):
-    """A student's ``nn.Module``."""
+    """A student's ``nn.Module``.
+
+    Constructing, assigning and calling methods happen at the next request for a value, and fail there.
+    """
 
     target: int
 
@@ -227,7 +243,7 @@ class StudentModule(StudentFunction):
 
     def assign(self, value: Tensor | float) -> StudentModule:
         """Set the only parameter, whatever its name and shape; a number fills all parameters."""
-        self.student.request(self.name, "assign", target=self.target, value=value)
+        self.student.defer(self.name, "assign", target=self.target, value=value)
         return self
 
     def reset_parameters(self) -> None:
@@ -245,8 +261,7 @@ class StudentModule(StudentFunction):
         return self
 
     def _method(self, name: str, *arguments: Any) -> None:
-        values = {"target": self.target, "name": name, "arguments": list(arguments)}
-        self.student.request(self.name, "method", **values)
+        self.student.defer(self.name, "method", target=self.target, name=name, arguments=list(arguments))
 
     def _tensors(self, operation: str) -> list[Parameter]:
         entries = self.student.request(self.name, operation, target=self.target)

@@ -20,7 +20,9 @@ def container(command: Sequence[str]) -> tuple[list[str], str]:
         return list(command), "bwrap is not installed"
     arguments = [program, *_arguments()]
     try:
-        trial = subprocess.run([*arguments, sys.executable, "-c", ""], capture_output=True, timeout=TRIAL_S, check=False)
+        trial = subprocess.run(
+            [*arguments, sys.executable, "-c", ""], capture_output=True, timeout=TRIAL_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return list(command), str(error)
     if trial.returncode != 0:

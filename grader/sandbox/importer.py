@@ -32,6 +32,11 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             elif not bare_packages:
                 self._sources[".".join(parts[:-1])] = (path, text)
 
+    @property
+    def names(self) -> set[str]:
+        """Every module that can be found here."""
+        return self._packages | self._sources.keys()
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:

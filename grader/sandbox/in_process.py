@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
+from .launch import Operation
 from .operations import Operations
 from .protocol import ProtocolError, decode, encode
 
@@ -19,10 +20,10 @@ class InProcessWorker:
         """Hold the text of ``files``; nothing is imported yet."""
         self._operations = Operations(files)
 
-    def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
-        """Perform one operation; see :class:`~grader.sandbox.launch.WorkerLike`."""
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Do one thing after another; see :class:`~grader.sandbox.launch.WorkerLike`."""
         del timeout_s  # nothing here can be interrupted
-        reply = self._operations.perform({"operation": operation, "arguments": copy.deepcopy(arguments)})
+        reply = self._operations.perform(copy.deepcopy(operations))
         tensors: list[Tensor] = []
         try:
             tree = encode(reply, tensors)

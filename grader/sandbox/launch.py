@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +28,9 @@ START_S = 20.0  # for a worker to be forked and locked
 GRACE_S = 0.2  # for a worker that hung up, to finish dying of what it was dying of
 
 
+Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, and with what
+
+
 class WorkerFailed(Exception):
     """A worker that gave no answer.
 
@@ -44,8 +47,8 @@ class WorkerFailed(Exception):
 class WorkerLike(Protocol):
     """Anything that speaks the protocol: a sandboxed process, or the same operations in this process."""
 
-    def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
-        """Perform one operation; gives ``{"value": ...}`` or ``{"error": ...}``."""
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Do one thing after another: ``{"value": ...}`` of the last or ``{"error": ...}`` of the first that fails."""
 
     def close(self) -> None:
         """End the worker and everything it started."""
@@ -62,8 +65,8 @@ class Worker:
         self._running = True
         self._ready = False
 
-    def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
-        """Send one request and wait for its answer, at most ``timeout_s`` seconds for both.
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Send one request, of one or more operations, and wait for its answer, at most ``timeout_s`` seconds for both.
 
         Raises:
             WorkerFailed: If there is none, or it is malformed. The process is dead by then.
@@ -72,7 +75,7 @@ class Worker:
             self._wait_until_ready()
         deadline = time.monotonic() + timeout_s
         try:
-            self._channel.send({"operation": operation, "arguments": arguments}, deadline)
+            self._channel.send({"operations": list(operations)}, deadline)
             reply = self._channel.receive(deadline)
             if not isinstance(reply, dict) or reply.keys() not in ({"value"}, {"error"}):
                 raise ProtocolError("a malformed reply")
@@ -127,7 +130,7 @@ class Zygote:
         root = os.geteuid() == 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-sP", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
+            command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
             command, no_container = container(command) if "namespaces" in wanted else (command, "left out")
             # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
             inner = [layer for layer in wanted if layer != "user" or (root and no_container)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Limits:
     """Limits of one submission; the defaults leave a valid solution a hundred times what it needs.
 
-    ``grader/docs/limits.md`` has them as a table. Processes, threads, programs, sockets and written files have no number:
-    there are none.
+    ``grader/docs/limits.md`` has them as a table. Processes, threads, programs, sockets and written files have no
+    number: there are none.
 
     Attributes:
         request_s: Wall-clock seconds for one request. Reached: the worker is killed, the case is ``timed_out``.

@@ -86,6 +86,7 @@ def _prctl(option: int, value: int) -> None:
 
 def _limit_resources(limits: Limits) -> None:
     """Set the limits of the kernel, those that every system has and those that some refuse."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing to a file is then an error that can be caught
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[0])
     space = pages * os.sysconf("SC_PAGESIZE") + (limits.memory_mib << 20)

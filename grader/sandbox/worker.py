@@ -33,7 +33,7 @@ def serve(fd: int) -> None:
             if operations is None:
                 operations = Operations(request["files"])
                 continue
-            reply = operations.perform(request)
+            reply = operations.perform(request["operations"])
             try:
                 channel.send(reply)
             except ProtocolError as error:

@@ -107,7 +107,7 @@ def _warm_up() -> None:
     x = torch.randn(2, 3, 8, requires_grad=True)
     layer = torch.nn.Linear(8, 8)
     y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
-    y.backward(torch.ones_like(y))
+    y.sum().backward()
     torch.polar(torch.ones(2), torch.ones(2)).to(torch.complex64).abs()
     torch.nn.functional.embedding(torch.tensor([0, 1]), layer.weight)
     x.detach().to(torch.bfloat16).float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
@@ -126,5 +126,3 @@ def _forget_the_repository() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
     for name in USEFUL_MODULES:
         importlib.import_module(name)
-
-

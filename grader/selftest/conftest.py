@@ -55,7 +55,7 @@ def judge(rubric: Rubric, hidden_tests: Callable[[str | None], HiddenTests]) -> 
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
     """One warm fork server."""
-    server = Zygote()
+    server = Zygote(Limits())
     yield server
     server.close()
 

@@ -41,7 +41,7 @@ def passing(rubric: Rubric) -> list[CaseResult]:
         ([ABSENT, OURS], OURS),
         ([], OURS),
     ],
-    ids=lambda value: "-".join(value) or "no_case" if isinstance(value, list) else "",
+    ids=lambda value: ("_".join(value) or "no_case") if isinstance(value, list) else f"is_{value}",
 )
 def test_the_first_case_that_did_not_pass_speaks_for_the_property(
     outcomes: list[Outcome], expected: Outcome

@@ -231,15 +231,3 @@ def plain_tensors_after_growth(self, cos, sin):
     if self.dynamic:
         del self.cos, self.sin
         self.cos, self.sin = cos, sin
-
-
-@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
-class GrowsOnTheDeviceOfTheConstructor(NTKAwareRoPE):
-    """Remembers the device argument, and grows the tables there even after module.to(another)."""
-
-    def __init__(self, dim, max_seq_len, device="cpu", **options):
-        self.first_device = device
-        super().__init__(dim, max_seq_len, device=device, **options)
-
-    def _tables(self, ratio, dtype, device):
-        return super()._tables(ratio, dtype, self.first_device)

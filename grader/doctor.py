@@ -1,0 +1,57 @@
+"""What this machine offers for grading: isolation found by trial, devices, versions; each problem with its remedy."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from .sandbox.launch import Zygote
+from .sandbox.levels import LAYERS, REMEDIES, Level
+from .sandbox.limits import Limits
+
+MEANING = {
+    "namespaces": "no network, foreign processes or foreign files (bubblewrap)",
+    "user": "student code does not run as root",
+    "landlock": "only Python's own files can be read",
+    "seccomp": "no processes, threads, sockets, signals or files to write",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's.
+
+    Attributes:
+        subject: What was looked at.
+        good: Whether it is as it should be.
+        text: What was found.
+        remedy: What to do, where it is not good.
+    """
+
+    subject: str
+    good: bool
+    text: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything, in the order in which a person would; takes a few seconds."""
+    yield Finding("python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or later")
+    yield Finding("torch", torch.__version__.startswith("2.13."), torch.__version__, "pip install torch==2.13.0")
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none: every case runs on the CPU"
+    yield Finding("gpu", True, gpu)
+    zygote = Zygote(Limits())
+    zygote.close()
+    isolation = zygote.isolation
+    for layer in LAYERS:
+        if layer in isolation.held:
+            yield Finding(layer, True, MEANING[layer])
+        elif layer in isolation.missing:
+            yield Finding(layer, False, isolation.missing[layer], REMEDIES[layer])
+    strong = isolation.level >= Level.LANDLOCK
+    remedy = "mend the layers above, or grade only submissions that you trust"
+    yield Finding("isolation", strong, f"{isolation} (level {isolation.level.name.lower()})", remedy)

@@ -1,0 +1,195 @@
+"""Zips that lie: nothing is ever extracted, and whatever the bytes, a submission comes back."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.intake.archive import read_archive
+from grader.intake.submission import MAX_FILE_BYTES, Submission, is_source_path
+from grader.selftest.submissions import zipped
+
+NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
+GOOD = zipped({NORM: "x = 1\n", FUNCTIONAL: "y = 2\n" * 50})
+
+
+def read(data: bytes) -> Submission:
+    """What intake makes of a zip of those bytes."""
+    return read_archive(io.BytesIO(data), "someone")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test starts in an empty folder, beside which nothing may appear either."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    yield
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["here"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../norm.py", "../../src/modeling/norm.py", "/src/modeling/norm.py", "..\\src\\norm.py", "C:\\src\\norm.py"],
+    ids=["up", "up_twice", "absolute", "backslashes", "drive"],
+)
+def test_a_name_that_leads_elsewhere_is_a_name_and_no_place(name: str) -> None:
+    """What such an entry holds may serve as the file that it is called after; a path it never becomes."""
+    submission = read(zipped({name: "x = 1\n"}))
+    assert all(is_source_path(path) for path in submission.files)
+    assert not Path(name).exists()
+
+
+def test_an_entry_outside_src_does_not_replace_one_inside() -> None:
+    assert read(zipped({NORM: "mine = 1\n", "../norm.py": "other = 1\n"})).files == {NORM: "mine = 1\n"}
+
+
+def test_backslashes_separate_as_windows_means_them() -> None:
+    assert read(zipped({NORM.replace("/", "\\"): "x = 1\n"})).files == {NORM: "x = 1\n"}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")  # zipfile says what is done on purpose here
+@pytest.mark.parametrize("second", [NORM, NORM.replace("/", "\\")], ids=["same", "backslashes"])
+def test_an_entry_that_stands_twice_makes_the_zip_unreadable(second: str) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(NORM, "x = 1\n")
+        archive.writestr(second, "x = 2\n")
+    assert read(buffer.getvalue()).reason == "The archive lists a file twice; pack it anew."
+
+
+def test_a_link_in_a_zip_is_left_out() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(NORM, "x = 1\n")
+        link = zipfile.ZipInfo(FUNCTIONAL)
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    submission = read(buffer.getvalue())
+    assert submission.files == {NORM: "x = 1\n"}
+    assert f"{FUNCTIONAL} is a link; hand in the file itself; it was left out." in submission.notices
+
+
+def with_flag(data: bytes, flag: int) -> bytes:
+    """The zip with a general-purpose flag set in every header."""
+    changed = bytearray(data)
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = changed.find(signature)
+        while start >= 0:
+            changed[start + offset] |= flag
+            start = changed.find(signature, start + 4)
+    return bytes(changed)
+
+
+def test_an_encrypted_zip_says_so() -> None:
+    reason = read(with_flag(GOOD, 1)).reason
+    assert reason is not None
+    assert "is encrypted; hand in a zip without a password" in reason
+
+
+def test_a_damaged_entry_costs_itself_only() -> None:
+    start = GOOD.index(b"src/functional.py") + len("src/functional.py")
+    submission = read(GOOD[:start] + b"\xff" * 8 + GOOD[start + 8 :])
+    assert submission.files == {NORM: "x = 1\n"}
+    assert "src/functional.py is damaged" in " ".join(submission.notices)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"no zip at all", GOOD[: len(GOOD) // 2]], ids=["empty", "pk", "text", "cut"])
+def test_what_is_no_zip_says_so(data: bytes) -> None:
+    assert read(data).reason == "The zip cannot be read: File is not a zip file."
+
+
+def test_an_empty_zip_has_nothing_to_grade() -> None:
+    reason = read(zipped({})).reason
+    assert reason is not None
+    assert reason.startswith("None of src/functional.py")
+
+
+def test_a_bomb_is_read_no_further_than_a_file_may_be_long() -> None:
+    bomb = zipped({NORM: b"#" * (64 * MAX_FILE_BYTES), FUNCTIONAL: "x = 1\n"})
+    assert len(bomb) < MAX_FILE_BYTES
+    submission = read(bomb)
+    assert submission.files == {FUNCTIONAL: "x = 1\n"}
+    assert f"{NORM} is larger than 1 MiB" in " ".join(submission.notices)
+
+
+def test_a_size_in_the_archive_is_not_believed() -> None:
+    """An entry of 2 MiB that claims to have one byte."""
+    honest = zipped({NORM: b"#" * (2 * MAX_FILE_BYTES), FUNCTIONAL: "x = 1\n"})
+    lie = honest.replace(struct.pack("<I", 2 * MAX_FILE_BYTES), struct.pack("<I", 1))
+    assert lie != honest
+    assert NORM not in read(lie).files or len(read(lie).files[NORM]) <= 1
+
+
+def test_a_path_that_cannot_be_opened_gives_a_reason(tmp_path: Path) -> None:
+    assert "No such file" in str(read_archive(tmp_path / "here" / "gone.zip", "gone").reason)
+
+
+@given(st.binary(max_size=400))
+def test_arbitrary_bytes_never_raise(data: bytes) -> None:
+    assert read(data).reason is not None
+
+
+def packed(method: int) -> bytes:
+    """A zip made with one of the methods that zipfile knows."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr(NORM, "x = 1\n")
+        archive.writestr(FUNCTIONAL, "y = 2\n" * 50)
+    return buffer.getvalue()
+
+
+ARCHIVES = [packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)]
+changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(ARCHIVES), changes, st.floats(0, 1))
+def test_mutated_zips_never_raise(archive: bytes, changes: list[tuple[float, int]], kept: float) -> None:
+    data = bytearray(archive)
+    for place, byte in changes:
+        data[int(place * len(data))] = byte
+    for whole in (bytes(data), bytes(data[: int(kept * len(data))])):
+        submission = read(whole)
+        assert submission.reason or all(is_source_path(path) for path in submission.files)
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=["stored", "deflated", "bzip2", "lzma"])
+def test_every_method_of_packing_is_read(archive: bytes) -> None:
+    assert read(archive).files == {NORM: "x = 1\n", FUNCTIONAL: "y = 2\n" * 50}
+
+
+def test_an_error_of_any_decompressor_costs_its_entry_only() -> None:
+    """zipfile passes on ``LZMAError``, which is no ``OSError`` and no ``ValueError``."""
+    data = bytearray(ARCHIVES[3])
+    start = data.index(b"src/functional.py") + len("src/functional.py") + 9  # behind the header of the packed data
+    data[start : start + 8] = b"\xff" * 8
+    submission = read(bytes(data))
+    assert submission.files == {NORM: "x = 1\n"}
+    assert "src/functional.py is damaged" in " ".join(submission.notices)
+
+
+def test_an_entry_without_a_name_is_passed_over() -> None:
+    """``ZipInfo.is_dir`` of Python 3.11 stumbles over it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), "")
+        archive.writestr(NORM, "x = 1\n")
+    assert read(buffer.getvalue()).files == {NORM: "x = 1\n"}
+
+
+def test_a_zip_is_read_from_the_file_that_it_is(tmp_path: Path) -> None:
+    place = tmp_path / "here" / "someone.zip"
+    place.write_bytes(GOOD)
+    try:
+        assert set(read_archive(place, "someone").files) == {NORM, FUNCTIONAL}
+    finally:
+        os.unlink(place)

@@ -1,0 +1,96 @@
+"""Which paths are submissions, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.grading import reference_files
+from grader.intake.discover import MAX_ID, Candidate, IntakeError, discover
+from grader.intake.submission import Submission
+from grader.selftest.submissions import write_folder, zipped
+
+NORM = "src/modeling/norm.py"
+
+
+def ids(*paths: Path) -> list[str]:
+    """The ids of what lies there."""
+    return [candidate.id for candidate in discover(paths)]
+
+
+def test_a_folder_with_src_is_one_submission(tmp_path: Path) -> None:
+    assert ids(write_folder(tmp_path / "ada", reference_files())) == ["ada"]
+
+
+def test_a_folder_with_loose_files_is_one_submission(tmp_path: Path) -> None:
+    assert ids(write_folder(tmp_path / "ada", {"norm.py": "x = 1\n"})) == ["ada"]
+
+
+def test_a_folder_of_folders_and_zips_is_a_class(tmp_path: Path) -> None:
+    zip_of_one = zipped(reference_files())
+    write_folder(tmp_path, {f"bo/{NORM}": "x = 1\n", "Ada.ZIP": zip_of_one, "notes.txt": "x", ".git/src/x.py": ""})
+    write_folder(tmp_path, {"__MACOSX/x": ""})
+    assert ids(tmp_path) == ["Ada", "bo"]
+
+
+def test_a_zip_is_one_submission(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"ada.zip": zipped(reference_files())})
+    (candidate,) = discover([tmp_path / "ada.zip"])
+    assert candidate.read() == Submission("ada", reference_files())
+
+
+def test_a_zip_that_is_none_is_found_in_a_class_and_gives_a_reason(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"ada.zip": b""})
+    (candidate,) = discover([tmp_path])
+    assert candidate.read().reason == "The zip cannot be read: File is not a zip file."
+
+
+def test_the_current_folder_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write_folder(tmp_path / "ada", reference_files()))
+    assert ids(Path()) == ["ada"]
+
+
+def test_submissions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    write_folder(tmp_path, {f"{place}/ada/{NORM}": "" for place in ("one", "two", "three")})
+    assert ids(*(tmp_path / place for place in ("one", "two", "three"))) == ["ada", "ada-2", "ada-3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("Zoë Müller", "Zoë_Müller"),
+        ("王芳", "王芳"),
+        ("a\nb;rm -rf", "a_b_rm_-rf"),
+        ("ada@uni.edu", "ada@uni.edu"),
+        ("..--..", "--"),
+        (";", "submission"),
+        ("x" * 150, "x" * MAX_ID),
+    ],
+    ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "long"],
+)
+def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
+    tmp_path: Path, name: str, identifier: str
+) -> None:
+    assert ids(write_folder(tmp_path / name, reference_files())) == [identifier]
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "message"),
+    [
+        ({}, "gone", "no such file or folder. Give a submission, a folder of submissions, or a zip."),
+        ({"notes.txt": "x"}, "notes.txt", "not a zip archive. Give a folder or a .zip file."),
+        ({"empty/notes.txt": "x"}, "empty", "holds no submission. Expected src/ in it, or one folder or zip"),
+    ],
+    ids=["gone", "no_zip", "nothing_in_it"],
+)
+def test_a_path_without_a_submission_is_refused_by_name(
+    tmp_path: Path, files: dict[str, str | bytes], path: str, message: str
+) -> None:
+    write_folder(tmp_path, files)
+    with pytest.raises(IntakeError, match=f"{path}: {message}"):
+        discover([tmp_path / path])
+
+
+def test_a_candidate_that_has_gone_gives_a_reason(tmp_path: Path) -> None:
+    assert Candidate("ada", tmp_path / "gone").read().reason is not None

@@ -1,0 +1,108 @@
+"""The hidden tests on submissions whose fault is known: the right points are lost, and no others.
+
+A variant differs from the reference in one piece, so the tests of that piece's task judge it. By default a fixed sample
+covers every property, every misconception and every valid variant; ``GRADER_ALL_VARIANTS=1`` takes them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from grader.assignment import Rubric, load_rubric
+from grader.grading import reference_files
+from grader.judge import cases
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import CaseResult, Outcome, property_outcome
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+from grader.selftest.variants import Variant, all_variants
+
+VARIANTS = all_variants()
+VALID = [variant for variant in VARIANTS if variant.valid]
+WRONG = [variant for variant in VARIANTS if not variant.valid]
+TASK = {name: task.id for task in load_rubric().tasks for name in task.names}
+SLOW = "sequence_taken_to_be_dimension_two"  # multiplies [4112, 4112]; ten seconds for what others show as well
+
+Judge = Callable[..., list[CaseResult]]
+
+
+def sample(variants: Iterable[Variant]) -> list[Variant]:
+    """The first variant of each combination of lost properties, and of each misconception."""
+    chosen: dict[str, Variant] = {}
+    seen: set[object] = set()
+    for variant in variants:
+        signs = {variant.breaks, variant.hint}
+        if not signs <= seen and not variant.name.endswith(SLOW):
+            chosen[variant.name] = variant
+            seen |= signs
+    return list(chosen.values())
+
+
+SAMPLE = WRONG if os.environ.get("GRADER_ALL_VARIANTS") == "1" else sample(WRONG)
+names = {"ids": lambda variant: variant.name}
+
+
+def lost(results: Sequence[CaseResult]) -> set[str]:
+    """The properties that lose their points; a failure of ours must not pass as one of theirs."""
+    assert [result for result in results if result.outcome is Outcome.GRADER_ERROR] == []
+    by_property: dict[str, list[CaseResult]] = {}
+    for result in results:
+        by_property.setdefault(result.property_id, []).append(result)
+    return {
+        identifier
+        for identifier, cases in by_property.items()
+        if property_outcome(cases) not in (Outcome.PASSED, Outcome.NOT_ASSESSED)
+    }
+
+
+@pytest.mark.parametrize("variant", SAMPLE, **names)
+def test_a_wrong_variant_loses_what_it_breaks(judge: Judge, variant: Variant) -> None:
+    missing = lost(judge(variant.files, TASK[variant.piece]))
+    assert variant.breaks <= missing, variant.description
+    assert missing <= variant.breaks | variant.also, variant.description
+
+
+@pytest.mark.parametrize("variant", VALID, **names)
+def test_a_valid_variant_loses_nothing(judge: Judge, variant: Variant) -> None:
+    assert lost(judge(variant.files, TASK[variant.piece])) == set(), variant.description
+
+
+def test_the_sample_shows_every_property_and_every_misconception(rubric: Rubric) -> None:
+    assert {identifier for variant in SAMPLE for identifier in variant.breaks} == set(rubric.properties)
+    assert {variant.hint for variant in SAMPLE} >= {misconception.id for misconception in rubric.misconceptions}
+
+
+def test_variants_have_names_of_their_own_and_ids_that_exist(rubric: Rubric) -> None:
+    assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
+    known = {misconception.id for misconception in rubric.misconceptions} | {None}
+    for variant in VARIANTS:
+        assert variant.breaks | variant.also <= rubric.properties.keys(), variant.name
+        assert variant.hint in known, variant.name
+        assert variant.valid == (not variant.breaks), variant.name
+        assert variant.files != reference_files(), variant.name
+
+
+@pytest.mark.parametrize("seed", [1, 2, 20260901])
+def test_the_reference_passes_with_other_seeds(rubric: Rubric, seed: int) -> None:
+    tests = HiddenTests(("cpu",), seed, rubric.properties)
+    results = tests.run(Student(reference_files(), InProcessWorker, rubric, Limits()))
+    assert {result.property_id for result in results} == set(rubric.properties)
+    assert lost(results) == set()
+
+
+def test_each_seed_has_inputs_of_its_own_and_always_the_same() -> None:
+    for draw in (cases.normal, cases.signs):
+        first, again, other = (draw(seed, "x", shape=(64,)) for seed in (0, 0, 1))
+        assert first.equal(again)
+        assert not first.equal(other)
+        assert not first.equal(draw(0, "y", shape=(64,)))
+
+
+def test_every_case_has_a_name_of_its_own(judge: Judge) -> None:
+    results = judge(reference_files())
+    identities = [(result.property_id, result.id) for result in results]
+    assert len(set(identities)) == len(identities)

@@ -1,0 +1,162 @@
+"""Bytes on the wire: what breaks a rule of the protocol ends in an error with a name, and deadlines are moments."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.sandbox.protocol import (
+    MAX_HEADER_BYTES,
+    MAX_TENSORS,
+    Channel,
+    DeadlineExceeded,
+    PeerClosed,
+    ProtocolError,
+)
+
+
+def received(data: bytes, deadline_s: float = 5.0) -> Any:
+    """What a channel makes of raw bytes, after which the other end hangs up."""
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours.detach())
+    try:
+        with theirs:
+            theirs.sendall(data)
+        return channel.receive(time.monotonic() + deadline_s)
+    finally:
+        channel.close()
+
+
+def message(tree: Any, entries: Any = (), payload: bytes = b"") -> bytes:
+    """The bytes of a message with that header, right or wrong."""
+    header = json.dumps([tree, entries]).encode()
+    return struct.pack("<I", len(header)) + header + payload
+
+
+FLOAT = ["float32", "cpu", [2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        (struct.pack("<I", MAX_HEADER_BYTES + 1), "too large"),
+        (struct.pack("<I", 3) + b"{}}", "a malformed message"),
+        (struct.pack("<I", 2) + b"\xff\xff", "a malformed message"),
+        (struct.pack("<I", 9999) + b"[" * 9999, "a malformed message"),
+        (struct.pack("<I", 3) + b"[1]", "a malformed message"),
+        (message(1, {"a": 1}), "too many tensors"),
+        (message(1, [FLOAT] * (MAX_TENSORS + 1)), "too many tensors"),
+        (message({"tensor": 0}), "a malformed value"),
+        (message({"tensor": -1}, [FLOAT], bytes(8)), "a malformed value"),
+        (message({"tensor": True}, [FLOAT], bytes(8)), "a malformed value"),
+        (message({"pickle": "x"}), "a malformed value"),
+        (message({"list": [], "dict": []}), "a malformed value"),
+        (message([1, 2]), "a malformed value"),
+        (message({"float": "1e999"}), "a malformed value"),
+        (message({"dtype": "object"}), "a malformed value"),
+        (message(1, ["float32"]), "a malformed tensor header"),
+        (message(1, [["float8", "cpu", [2], [1]]]), "unknown dtype"),
+        (message(1, [["float32", "meta", [2], [1]]]), "unknown device"),
+        (message(1, [["float32", "cuda:99", [2], [1]]], bytes(8)), "unknown device"),
+        (message(1, [["float32", "cpu", [2], [1, 1]]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [-2], [1]]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [2], [-1]]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [2.0], [1]]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [1] * 17, [1] * 17]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [1 << 40], [0]]]), "a malformed tensor shape"),
+        (message(1, [["float32", "cpu", [1 << 25, 1 << 25], [0, 0]]]), "too large"),
+        (message(1, [["float32", "cpu", [2], [1 << 25]]]), "too large"),
+        (message(1, [["float32", "cpu", [1 << 24], [1]]] * 2), "too large"),
+    ],
+    ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else "",
+)
+def test_each_broken_rule_is_an_error_of_the_protocol(data: bytes, rule: str) -> None:
+    with pytest.raises(ProtocolError, match=rule):
+        received(data)
+
+
+@pytest.mark.parametrize("kept", [0, 3, 4, 10, -1], ids=lambda kept: f"up_to_{kept}")
+def test_a_message_that_breaks_off_is_a_peer_that_is_gone(kept: int) -> None:
+    with pytest.raises(PeerClosed, match="^$"):
+        received(message({"tensor": 0}, [FLOAT], bytes(8))[:kept])
+
+
+def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    channel = Channel(ours.detach())
+    with pytest.raises(PeerClosed, match="^$"):
+        channel.send("hello")
+    channel.close()
+
+
+OURS = (ProtocolError, PeerClosed, DeadlineExceeded)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_are_a_value_or_one_of_three_errors(data: bytes) -> None:
+    with contextlib.suppress(*OURS):
+        received(data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["tensor", "list", "x"]), inner),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(json_values, json_values, st.binary(max_size=64))
+def test_any_json_in_the_header_is_a_value_or_one_of_three_errors(tree: Any, entries: Any, payload: bytes) -> None:
+    with contextlib.suppress(*OURS):
+        received(message(tree, entries, payload))
+
+
+def test_booleans_of_any_byte_are_booleans() -> None:
+    tensor = received(message({"tensor": 0}, [["bool", "cpu", [4], [1]]], bytes([0, 1, 2, 255])))
+    assert tensor.tolist() == [False, True, True, True]
+
+
+def test_a_deadline_is_a_moment_and_not_a_pause_between_bytes() -> None:
+    """A peer that sends one byte now and then does not keep the judge waiting."""
+    ours, theirs = socket.socketpair()
+    channel, started, enough = Channel(ours.detach()), time.monotonic(), threading.Event()
+
+    def drip() -> None:
+        for byte in struct.pack("<I", 400) + b"[" * 400:
+            theirs.send(bytes([byte]))
+            if enough.wait(0.02):
+                return
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        with pytest.raises(DeadlineExceeded, match="^$"):
+            channel.receive(started + 0.3)
+        assert 0.3 <= time.monotonic() - started < 1.5
+    finally:
+        enough.set()
+        dripping.join()
+        theirs.close()
+        channel.close()
+
+
+def test_a_deadline_holds_for_sending_to_someone_who_does_not_read() -> None:
+    ours, theirs = socket.socketpair()
+    channel, started = Channel(ours.detach()), time.monotonic()
+    with theirs, pytest.raises(DeadlineExceeded, match="^$"):
+        channel.send(torch.zeros(1 << 22), started + 0.2)
+    channel.close()
+    assert 0.2 <= time.monotonic() - started < 1.5

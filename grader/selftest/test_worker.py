@@ -1,0 +1,191 @@
+"""Workers with code that misbehaves: each way has its outcome, and costs nothing beyond the property that met it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from grader.assignment import Rubric
+from grader.grading import reference_files
+from grader.judge.faults import StudentFault
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import Outcome, property_outcome
+from grader.sandbox.launch import Zygote
+from grader.sandbox.limits import Limits
+
+QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)
+ONES = torch.ones(1, 2, 1, 4)
+
+Meet = Callable[..., Student]
+
+
+@pytest.fixture
+def meet(zygote: Zygote, rubric: Rubric) -> Meet:
+    """``meet(body)``: a student whose ``apply_rotary_pos_emb`` has that body."""
+
+    def student(body: str, preamble: str = "", limits: Limits = QUICK) -> Student:
+        function = f"def apply_rotary_pos_emb(input, cos, sin):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
+        text = f"import os, sys, time, torch\n{textwrap.dedent(preamble)}\n{function}"
+        return Student({"src/functional.py": text}, zygote.start, rubric, limits)
+
+    return student
+
+
+def outcome_of(student: Student) -> tuple[Outcome, str]:
+    """How a call ends, and what the student is told."""
+    try:
+        student.apply_rotary_pos_emb(ONES, ONES, ONES)
+    except StudentFault as fault:
+        return fault.outcome, str(fault)
+    finally:
+        student.start_afresh()
+    return Outcome.PASSED, ""
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "message"),
+    [
+        ("return input", "passed", ""),
+        ("raise NotImplementedError('Task 4')", "not_implemented", "Task 4"),
+        ("return input / undefined", "crashed", "NameError: name 'undefined' is not defined"),
+        ("raise SystemExit(0)", "crashed", "SystemExit"),
+        ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
+        ("os._exit(0)", "crashed", "the process ended"),
+        ("os.abort()", "crashed", "the process ended"),
+        ("return apply_rotary_pos_emb(input, cos, sin)", "crashed", "RecursionError"),
+        ("while True: pass", "timed_out", "no answer within 1.5 s"),
+        ("time.sleep(60)", "timed_out", "no answer within 1.5 s"),
+        ("print('x' * 20_000_000); print(input, file=sys.stderr); return input", "passed", ""),
+        ("os.write(1, b'x' * 1_000_000); os.write(2, b'x'); return input", "passed", ""),
+        ("return [1, 2]", "invalid_reply", "returned list, not a tensor"),
+        ("return None", "invalid_reply", "returned NoneType, not a tensor"),
+        ("return {'output': input}", "invalid_reply", "returned dict, not a tensor"),
+        ("return object()", "invalid_reply", "returned a value of type object"),
+        ("return input.to_sparse()", "invalid_reply", "a tensor that is not dense"),
+        ("return torch.zeros(1).expand(1 << 30)", "invalid_reply", "which is too large"),
+        ("return torch.zeros(20 << 20)", "invalid_reply", "which is too large"),
+        ("return torch.ones(1 << 40)", "memory_exceeded", "more memory was used"),
+        ("return bytearray(8 << 30)", "memory_exceeded", "more memory was used"),
+        ("return type('Mine', (torch.Tensor,), {})(input)", "invalid_reply", "a value of type Mine"),
+        ("import ref.functional", "crashed", "No module named 'ref'"),
+        ("import grader.hidden", "crashed", "No module named 'grader.hidden'"),
+        ("from . import missing", "crashed", "cannot import name 'missing'"),
+        ("from .missing import it", "missing", "src/missing.py is not in the submission"),
+    ],
+    ids=lambda value: "".join(c if c.isalnum() else "_" for c in value)[:40] if value else "",
+)
+def test_each_way_of_misbehaving_has_its_outcome(meet: Meet, body: str, outcome: str, message: str) -> None:
+    ended, told = outcome_of(meet(body))
+    assert (ended, message in told) == (outcome, True), told
+
+
+@pytest.mark.parametrize(
+    ("preamble", "outcome", "message"),
+    [
+        ("def broken(:", "crashed", "SyntaxError"),
+        ("raise SystemExit", "crashed", "SystemExit"),
+        ("os._exit(3)", "crashed", "the process ended"),
+        ("while True: pass", "timed_out", "no answer"),
+    ],
+    ids=["syntax", "exit", "process_exit", "hang"],
+)
+def test_the_same_holds_while_a_file_is_imported(meet: Meet, preamble: str, outcome: str, message: str) -> None:
+    ended, told = outcome_of(meet("return input", preamble))
+    assert (ended, message in told) == (outcome, True), told
+
+
+def test_a_name_that_is_not_defined_is_missing(zygote: Zygote, rubric: Rubric) -> None:
+    student = Student({"src/functional.py": "rotary = None\n"}, zygote.start, rubric, QUICK)
+    assert outcome_of(student) == (Outcome.MISSING, "apply_rotary_pos_emb is not defined in src/functional.py")
+
+
+def test_the_students_own_frames_are_shown_and_no_others(meet: Meet) -> None:
+    _, told = outcome_of(meet("return torch.cat((input, cos[0]), dim=7)"))
+    assert told.count("\n") == 1
+    assert told.endswith("src/functional.py:4 in apply_rotary_pos_emb: return torch.cat((input, cos[0]), dim=7)")
+
+
+def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
+    _, told = outcome_of(meet("raise ValueError(str(input.flatten().tolist()) + str(input.sum().item() / 3))"))
+    assert "ValueError: [" in told
+    assert "1.0" not in told
+    assert "2.6" not in told
+
+
+def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(meet: Meet) -> None:
+    student = meet("while input.sum() == 0: pass\nreturn input")
+    zeros = torch.zeros_like(ONES)
+    for argument, message in ((zeros, "no answer within 1.5 s"), (ONES, "not tried, since an earlier case")):
+        with pytest.raises(StudentFault, match=message):
+            student.apply_rotary_pos_emb(argument, ONES, ONES)
+    student.start_afresh()
+    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+    with pytest.raises(StudentFault, match="no answer within 1 s"):  # less patience with a name that has hung
+        student.apply_rotary_pos_emb(zeros, ONES, ONES)
+    student.start_afresh()
+
+
+def test_a_submission_has_so_much_time_and_no_more(meet: Meet) -> None:
+    student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=0.6))
+    for message in ("within 0.4 s", "no answer within", "has used up its 0.6 s"):
+        with pytest.raises(StudentFault, match=message):
+            student.apply_rotary_pos_emb(ONES, ONES, ONES)
+        student.start_afresh()
+
+
+def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
+    student = meet("if input.sum() == 0: os._exit(1)\nreturn input")
+    with pytest.raises(StudentFault, match="the process ended by itself"):
+        student.apply_rotary_pos_emb(torch.zeros_like(ONES), ONES, ONES)
+    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+    student.start_afresh()
+
+
+POISONS = {
+    "default_dtype": ("torch.set_default_dtype(torch.float64)", "torch.get_default_dtype() is torch.float64"),
+    "no_gradient": ("torch.set_grad_enabled(False)", "not torch.is_grad_enabled()"),
+    "random_state": ("torch.manual_seed(7)", "torch.initial_seed() == 7"),
+    "patched_function": ("torch.cat = len", "torch.cat is len"),
+    "patched_method": ("torch.Tensor.float = len", "torch.Tensor.float is len"),
+    "patched_builtin": ("import builtins; builtins.abs = len", "abs is len"),
+    "module": ("sys.modules['json'] = sys", "sys.modules.get('json') is sys"),
+    "environment": ("os.environ['X'] = '1'", "'X' in os.environ"),
+}
+
+
+@pytest.mark.parametrize("place", ["at_import", "in_forward"])
+@pytest.mark.parametrize(("poison", "sign"), POISONS.values(), ids=POISONS)
+def test_poisoned_state_stays_within_its_property(meet: Meet, poison: str, sign: str, place: str) -> None:
+    """The output says whether the poison was found before it was given; a second call does find it."""
+    if place == "at_import":
+        student = meet("return found if (first := calls.append(1)) or len(calls) == 1 else look()", f"""
+            look = lambda: torch.tensor(float({sign}))
+            calls, found = [], look()
+            {poison}
+            """)
+    else:
+        student = meet(f"found = torch.tensor(float({sign}))\n{poison}\nreturn found")
+    for _ in range(2):
+        assert [student.apply_rotary_pos_emb(ONES, ONES, ONES).item() for _ in range(2)] == [0, 1]
+        student.start_afresh()
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_a_method_that_hangs_costs_its_property_only(zygote: Zygote, rubric: Rubric) -> None:
+    """The real hidden tests of task 2, on a reset that is fine in the constructor and hangs when called again."""
+    files = reference_files()
+    hang = "        while hasattr(self, 'drawn'): pass\n        self.drawn = True\n"
+    anchor = "        generator = torch.Generator(self.table.device)"
+    files["src/modeling/vocab_emb.py"] = files["src/modeling/vocab_emb.py"].replace(anchor, hang + anchor)
+    tests = HiddenTests(("cpu",), 0, rubric.only("task2").properties)
+    results = tests.run(Student(files, zygote.start, rubric, QUICK))
+    outcomes = {
+        identifier: property_outcome([result for result in results if result.property_id == identifier])
+        for identifier in rubric.only("task2").properties
+    }
+    assert outcomes.pop("vocab_init_and_reset") is Outcome.TIMED_OUT
+    assert set(outcomes.values()) == {Outcome.PASSED}
