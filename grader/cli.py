@@ -22,7 +22,7 @@ from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
 from .intake.discover import IntakeError, discover
 from .results.report import Report, Summary, summary_line, write_json
-from .sandbox.levels import LAYERS, Level
+from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
 from .settings import CannotGrade, Settings
@@ -43,8 +43,22 @@ class DeviceChoice(StrEnum):
     CUDA = "cuda"
 
 
-LevelChoice = StrEnum("LevelChoice", {level.name: level.name.lower() for level in Level})
-Layer = StrEnum("Layer", {layer.upper(): layer for layer in LAYERS})
+class LevelChoice(StrEnum):
+    """The levels of isolation, for the command line."""
+
+    PROCESS = "process"
+    SECCOMP = "seccomp"
+    LANDLOCK = "landlock"
+    NAMESPACES = "namespaces"
+
+
+class Layer(StrEnum):
+    """The layers of isolation, for the command line."""
+
+    NAMESPACES = "namespaces"
+    USER = "user"
+    LANDLOCK = "landlock"
+    SECCOMP = "seccomp"
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:

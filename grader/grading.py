@@ -56,7 +56,8 @@ class Grader:
         self._tests = HiddenTests(self._devices, settings.seed, self._rubric.properties)
         if self._zygote.isolation.level < settings.required_level:
             raise CannotGrade(
-                f"isolation here is {self._zygote.isolation}, below what is required. `grader doctor` says what is missing."
+                f"isolation here is {self._zygote.isolation}, less than is required. "
+                "`grader doctor` says what is missing."
             )
         self._tests_sha256 = hidden_tests_sha256()
         self._rehearse()

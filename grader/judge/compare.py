@@ -76,11 +76,19 @@ def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None
         WrongAnswer: Naming the first that differs.
     """
     check_shape(actual, example.shape)
-    wanted = dtype or example.dtype
-    if actual.dtype != wanted:
-        raise WrongAnswer(f"the output is {name(actual.dtype)}, not {name(wanted)}")
+    check_dtype(actual, dtype or example.dtype)
     if actual.device != example.device:
         raise WrongAnswer(f"the output is on {actual.device}, not on {example.device}")
+
+
+def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:
+    """Require a dtype.
+
+    Raises:
+        WrongAnswer: If it is another.
+    """
+    if actual.dtype != dtype:
+        raise WrongAnswer(f"the output is {name(actual.dtype)}, not {name(dtype)}")
 
 
 def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: str) -> None:

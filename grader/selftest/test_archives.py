@@ -102,7 +102,9 @@ def test_a_damaged_entry_costs_itself_only() -> None:
     assert "src/functional.py is damaged" in " ".join(submission.notices)
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", b"no zip at all", GOOD[: len(GOOD) // 2]], ids=["empty", "pk", "text", "cut"])
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"no zip at all", GOOD[: len(GOOD) // 2]], ids=["empty", "pk", "text", "cut"]
+)
 def test_what_is_no_zip_says_so(data: bytes) -> None:
     assert read(data).reason == "The zip cannot be read: File is not a zip file."
 
@@ -147,7 +149,9 @@ def packed(method: int) -> bytes:
     return buffer.getvalue()
 
 
-ARCHIVES = [packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)]
+ARCHIVES = [
+    packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+]
 changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4)
 
 
@@ -168,7 +172,7 @@ def test_every_method_of_packing_is_read(archive: bytes) -> None:
 
 
 def test_an_error_of_any_decompressor_costs_its_entry_only() -> None:
-    """zipfile passes on ``LZMAError``, which is no ``OSError`` and no ``ValueError``."""
+    """What zipfile passes on here is ``LZMAError``, which is no ``OSError`` and no ``ValueError``."""
     data = bytearray(ARCHIVES[3])
     start = data.index(b"src/functional.py") + len("src/functional.py") + 9  # behind the header of the packed data
     data[start : start + 8] = b"\xff" * 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -105,11 +106,12 @@ def test_equal_means_every_bit_but_the_sign_of_zero() -> None:
 
 def test_another_shape_fails_even_where_it_would_broadcast() -> None:
     check_shape(torch.ones(2, 1), [2, 1])
-    for check in (
+    checks: list[Callable[[], None]] = [
         lambda: check_shape(torch.ones(2, 1), [2, 2]),
         lambda: check_equal(torch.ones(2, 1), torch.ones(2, 2), "table"),
         lambda: check_close(torch.ones(2, 1), double(1, 1, 1, 1).reshape(2, 2), double(1), torch.float32, 1, "output"),
-    ):
+    ]
+    for check in checks:
         with pytest.raises(WrongAnswer, match=r"the shape is \[2, 1\], not \[2, 2\]"):
             check()
 
@@ -127,7 +129,7 @@ def test_likeness_is_of_shape_dtype_and_device() -> None:
 
 def test_a_requirement_that_does_not_hold_gives_its_message() -> None:
     require(True, "it must")
-    with pytest.raises(WrongAnswer, match="^it must$"):
+    with pytest.raises(WrongAnswer, match=r"^it must$"):
         require(False, "it must")
 
 

@@ -90,7 +90,7 @@ def test_hints_are_in_the_language_asked_for(hasty: Grader, sample: Sample) -> N
     files = edited((ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)"))
     (chinese,) = [p for p in properties(hasty.grade(submission(files))).values() if p.outcome is not Outcome.PASSED]
     assert chinese.misconception == "rope_odd_ratio"
-    assert chinese.hint.startswith("你取了最小的 k'，包括奇数")
+    assert chinese.hint.startswith("你取了最小的 k'")
     assert properties(sample("ines"))["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
 
 
@@ -114,10 +114,10 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
     for name in EXPECTED:
         for prop in properties(sample(name)).values():
             for case in prop.cases:
-                known = {f"{number:.3g}" for number in (case.error_ulp, case.limit_ulp) if number is not None}
-                known |= set(re.findall(r"eps=(\S+?)(?: |$)", case.message))
-                fractions = re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+", case.message)
-                assert set(fractions) <= known, f"{name}, {prop.id}, {case.id}: {case.message}"
+                known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
+                known += map(float, re.findall(r"eps=([-+.e\d]+)", case.message))
+                for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
+                    assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
 
 
 def test_grading_again_gives_the_same_bytes_but_for_the_time(grader: Grader, sample: Sample) -> None:
@@ -133,7 +133,6 @@ def test_grading_again_gives_the_same_bytes_but_for_the_time(grader: Grader, sam
 
 def test_stubs_score_nothing_and_say_so(sample: Sample) -> None:
     assert {prop.outcome for prop in properties(sample("bo")).values()} == {Outcome.NOT_IMPLEMENTED}
-    assert dict(sample("bo").model_dump()["submission"])["files"] == sample("bo").model_dump()["submission"]["files"]
     assert stubs().keys() == {file.path for file in sample("bo").submission.files}
 
 
@@ -173,7 +172,7 @@ def test_our_own_failure_is_nobodys_zero(grader: Grader, monkeypatch: pytest.Mon
 def test_a_reference_that_fails_stops_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = edited((VOCAB, "init_base_seed + rank", "init_base_seed"))
     monkeypatch.setattr("grader.grading.reference_files", lambda: broken)
-    with pytest.raises(CannotGrade, match="the reference fails a hidden test.* shard_seed, "):
+    with pytest.raises(CannotGrade, match=r"^the reference fails a hidden test.* shard_seed, "):
         Grader(Settings(device="cpu", only="task3"))
 
 

@@ -86,7 +86,7 @@ def test_a_field_that_is_missing_is_refused() -> None:
 
 def test_a_report_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        report().score = 100.0  # type: ignore[misc] # that is the point
+        report().score = 100.0
 
 
 def test_the_summary_keeps_what_was_scored() -> None:

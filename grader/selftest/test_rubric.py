@@ -97,9 +97,7 @@ def test_only_keeps_one_task(rubric: Rubric) -> None:
     ],
     ids=["twice", "task_twice", "unknown_property", "no_file", "points_no_number", "no_language", "no_toml"],
 )
-def test_a_malformed_rubric_is_refused_with_its_file_and_place(
-    tmp_path: Path, old: str, new: str, named: str
-) -> None:
+def test_a_malformed_rubric_is_refused_with_its_file_and_place(tmp_path: Path, old: str, new: str, named: str) -> None:
     text = RUBRIC_PATH.read_text(encoding="utf-8")
     assert old in text
     broken = tmp_path / "rubric.toml"

@@ -43,9 +43,7 @@ def passing(rubric: Rubric) -> list[CaseResult]:
     ],
     ids=lambda value: ("_".join(value) or "no_case") if isinstance(value, list) else f"is_{value}",
 )
-def test_the_first_case_that_did_not_pass_speaks_for_the_property(
-    outcomes: list[Outcome], expected: Outcome
-) -> None:
+def test_the_first_case_that_did_not_pass_speaks_for_the_property(outcomes: list[Outcome], expected: Outcome) -> None:
     assert property_outcome(cases(outcomes)) is expected
 
 

@@ -87,7 +87,7 @@ def test_each_broken_rule_is_an_error_of_the_protocol(data: bytes, rule: str) ->
 
 @pytest.mark.parametrize("kept", [0, 3, 4, 10, -1], ids=lambda kept: f"up_to_{kept}")
 def test_a_message_that_breaks_off_is_a_peer_that_is_gone(kept: int) -> None:
-    with pytest.raises(PeerClosed, match="^$"):
+    with pytest.raises(PeerClosed, match=r"^$"):
         received(message({"tensor": 0}, [FLOAT], bytes(8))[:kept])
 
 
@@ -95,7 +95,7 @@ def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     channel = Channel(ours.detach())
-    with pytest.raises(PeerClosed, match="^$"):
+    with pytest.raises(PeerClosed, match=r"^$"):
         channel.send("hello")
     channel.close()
 
@@ -143,7 +143,7 @@ def test_a_deadline_is_a_moment_and_not_a_pause_between_bytes() -> None:
     dripping = threading.Thread(target=drip)
     dripping.start()
     try:
-        with pytest.raises(DeadlineExceeded, match="^$"):
+        with pytest.raises(DeadlineExceeded, match=r"^$"):
             channel.receive(started + 0.3)
         assert 0.3 <= time.monotonic() - started < 1.5
     finally:
@@ -156,7 +156,7 @@ def test_a_deadline_is_a_moment_and_not_a_pause_between_bytes() -> None:
 def test_a_deadline_holds_for_sending_to_someone_who_does_not_read() -> None:
     ours, theirs = socket.socketpair()
     channel, started = Channel(ours.detach()), time.monotonic()
-    with theirs, pytest.raises(DeadlineExceeded, match="^$"):
+    with theirs, pytest.raises(DeadlineExceeded, match=r"^$"):
         channel.send(torch.zeros(1 << 22), started + 0.2)
     channel.close()
     assert 0.2 <= time.monotonic() - started < 1.5

@@ -162,11 +162,14 @@ POISONS = {
 def test_poisoned_state_stays_within_its_property(meet: Meet, poison: str, sign: str, place: str) -> None:
     """The output says whether the poison was found before it was given; a second call does find it."""
     if place == "at_import":
-        student = meet("return found if (first := calls.append(1)) or len(calls) == 1 else look()", f"""
+        student = meet(
+            "return found if (first := calls.append(1)) or len(calls) == 1 else look()",
+            f"""
             look = lambda: torch.tensor(float({sign}))
             calls, found = [], look()
             {poison}
-            """)
+            """,
+        )
     else:
         student = meet(f"found = torch.tensor(float({sign}))\n{poison}\nreturn found")
     for _ in range(2):

@@ -11,7 +11,8 @@ from grader.sandbox.launch import Worker, WorkerFailed, Zygote
 from grader.sandbox.limits import Limits
 
 SPIN = {"src/functional.py": "def spin(): \n    while True: pass\n"}
-LOAD = {"module": "src.functional", "name": "spin", "bare_packages": False}
+LOAD = ("load", {"module": "src.functional", "name": "spin", "bare_packages": False})
+CALL = ("call", {"target": "spin", "arguments": []})
 
 
 def descendants(ancestor: int) -> set[int]:
@@ -39,7 +40,7 @@ def living(processes: set[int]) -> set[int]:
 def spinning(zygote: Zygote) -> Worker:
     """A worker whose code runs for ever when it is called."""
     worker = zygote.start(SPIN)
-    assert worker.request("load", 5.0, **LOAD) == {"value": None}
+    assert worker.request([LOAD], 5.0) == {"value": None}
     return worker
 
 
@@ -48,7 +49,7 @@ def test_a_worker_that_is_given_up_on_is_gone(zygote: Zygote) -> None:
     worker = spinning(zygote)
     assert descendants(zygote._process.pid) > before
     with pytest.raises(WorkerFailed, match="no answer in time"):
-        worker.request("call", 0.3, target="spin", arguments=[])
+        worker.request([CALL], 0.3)
     assert descendants(zygote._process.pid) == before
 
 
@@ -57,7 +58,7 @@ def test_after_closing_nothing_is_left_running() -> None:
     zygote = Zygote(Limits())
     waiting, busy, ended = (spinning(zygote) for _ in range(3))
     ended.close()
-    busy._channel.send({"operation": "call", "arguments": {"target": "spin", "arguments": []}})
+    busy._channel.send({"operations": [CALL]})
     processes = descendants(zygote._process.pid)
     assert len(processes) >= 3
     zygote.close()
@@ -70,7 +71,7 @@ def test_a_closed_worker_can_be_closed_again(zygote: Zygote) -> None:
     worker = zygote.start(SPIN)
     worker.close()
     worker.close()
-    assert zygote.start(SPIN).request("load", 5.0, **LOAD) == {"value": None}
+    assert zygote.start(SPIN).request([LOAD], 5.0) == {"value": None}
 
 
 def test_a_worker_starts_in_milliseconds(zygote: Zygote) -> None:
@@ -79,7 +80,7 @@ def test_a_worker_starts_in_milliseconds(zygote: Zygote) -> None:
     for _ in range(5):
         started = time.monotonic()
         worker = zygote.start(SPIN)
-        worker.request("load", 5.0, **LOAD)
+        worker.request([LOAD], 5.0)
         times.append(time.monotonic() - started)
         worker.close()
     assert min(times) < 0.5

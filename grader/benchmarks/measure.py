@@ -1,0 +1,78 @@
+"""Measuring: wall and CPU seconds, and memory, of a piece of work and of all processes that it starts."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+INTERVAL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took: wall-clock and CPU seconds, CPU of ended children included."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def cost(work: Callable[[], object]) -> Cost:
+    """Run ``work`` and measure it."""
+    cpu, wall = _cpu_s(), time.perf_counter()
+    work()
+    return Cost(time.perf_counter() - wall, _cpu_s() - cpu)
+
+
+def _cpu_s() -> float:
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and everything below it that still runs."""
+    found = [pid]
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for child in children.read_text().split():
+                found += descendants(int(child))
+        except OSError:
+            continue  # ended meanwhile
+    return found
+
+
+def memory_mib(pids: Iterable[int]) -> float:
+    """Proportional set size of some processes together: shared pages count once."""
+    total = 0
+    for pid in pids:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            continue  # ended meanwhile
+        total += next((int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0)
+    return total / 1024
+
+
+class MemoryWatch:
+    """Samples the memory of this process and its descendants in the background; ``peak_mib`` is the largest sum."""
+
+    def __init__(self) -> None:
+        """Start at once."""
+        self.peak_mib = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(INTERVAL_S * 10):
+            self.peak_mib = max(self.peak_mib, memory_mib(descendants(os.getpid())))
+
+    def stop(self) -> float:
+        """End sampling; gives the peak."""
+        self._stop.set()
+        self._thread.join()
+        return self.peak_mib

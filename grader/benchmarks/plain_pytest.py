@@ -1,0 +1,28 @@
+"""Baseline (a): what most graders do, a new process for each submission that imports torch and runs pytest on it."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from grader.assignment import load_rubric
+from grader.grading import reference_files
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import Outcome
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+
+
+def main() -> int:
+    """Grade the reference once, in this process; 0 if it passed."""
+    torch.set_num_threads(1)
+    rubric = load_rubric()
+    tests = HiddenTests(("cpu",), 0, rubric.properties)
+    results = tests.run(Student(reference_files(), InProcessWorker, rubric, Limits()))
+    return int(any(result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED) for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""How long a class takes: through the whole command's own path, start-up told apart from the rest."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.benchmarks.measure import MemoryWatch, cost, memory_mib
+from grader.intake.discover import Candidate
+from grader.sandbox.limits import Limits
+from grader.schedule import grade_all
+from grader.settings import Settings
+
+
+@dataclass(frozen=True)
+class ClassRun:
+    """One run over many submissions.
+
+    Attributes:
+        first_s: Until the first report, start-up included.
+        each_s: Per submission after every judge has given its first, start-up left out.
+        cpu_each_s: CPU per submission, start-up included.
+        peak_mib: Of all processes together.
+        parent_mib: Of the coordinator at the end.
+    """
+
+    submissions: int
+    jobs: int
+    first_s: float
+    each_s: float
+    cpu_each_s: float
+    peak_mib: float
+    parent_mib: float
+
+
+def run_class(submission: Path, number: int, jobs: int, without: Sequence[str] = ()) -> ClassRun:
+    """Grade ``number`` copies of one submission with ``jobs`` judges."""
+    candidates = [Candidate(f"student-{index:04}", submission) for index in range(number)]
+    settings = Settings(device="cpu", limits=Limits(), without=tuple(without))
+    moments: list[float] = []
+    started = time.perf_counter()
+
+    def work() -> None:
+        for report in grade_all(candidates, settings, jobs):
+            assert report.score == report.max_score, report.submission.id
+            moments.append(time.perf_counter())
+
+    watch = MemoryWatch()
+    spent = cost(work)
+    warm = moments[jobs:]
+    each = (warm[-1] - moments[jobs - 1]) / len(warm) if warm else spent.wall_s
+    peak, parent = watch.stop(), memory_mib([os.getpid()])
+    return ClassRun(number, jobs, moments[0] - started, each, spent.cpu_s / number, peak, parent)

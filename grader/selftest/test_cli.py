@@ -1,0 +1,202 @@
+"""The command line: one line for each mistake, with value and remedy, and exit codes that scripts can trust."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner, Result
+
+from grader import cli
+from grader.grading import Grader, reference_files
+from grader.intake.discover import Candidate
+from grader.judge import oracle
+from grader.results.report import Report, Summary
+from grader.schedule import GradingFailed
+from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.settings import Settings
+
+NORM = "src/modeling/norm.py"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Path:
+    """A submission that is right."""
+    return write_folder(tmp_path / "ada", reference_files())
+
+
+@pytest.fixture
+def in_process(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grading without judge processes."""
+
+    def grade_all(candidates: Sequence[Candidate], settings: Settings, jobs: int) -> Iterator[Report]:
+        assert settings.seed == 0
+        assert jobs >= 1
+        return (grader.grade(candidate.read()) for candidate in candidates)
+
+    monkeypatch.setattr(cli, "grade_all", grade_all)
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command with those arguments, in this process."""
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+def only_line(result: Result, code: int = 2) -> str:
+    """The one line that a command ended with."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("grader: ")
+    return result.stderr.strip()
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    line = only_line(run("grade", tmp_path / "gone", "--out", tmp_path / "out"))
+    assert f"{tmp_path / 'gone'}: no such file or folder. Give a submission" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    line = only_line(run("grade", tmp_path / "empty", "--out", tmp_path / "out"))
+    assert f"{tmp_path / 'empty'}: holds no submission. Expected src/ in it" in line
+
+
+def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"homework.rar": "x"})
+    line = only_line(run("grade", tmp_path / "homework.rar", "--out", tmp_path / "out"))
+    assert f"{tmp_path / 'homework.rar'}: not a zip archive. Give a folder or a .zip file." in line
+
+
+def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    line = only_line(run("grade", ada, "--out", tmp_path / "file" / "out"))
+    assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a folder that you can write to." in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "advice"),
+    [
+        ("--only", "task9", "no such task. Choose one of task1, task2, task3, task4."),
+        ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
+    ],
+    ids=["only", "lang"],
+)
+def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option: str, value: str, advice: str) -> None:
+    line = only_line(run("grade", ada, "--out", tmp_path / "out", option, value))
+    assert f"{option} {value}: {advice}" in line
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here, so asking for one is no mistake")
+def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
+    """Through a real judge process, which alone can tell."""
+    line = only_line(run("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1"))
+    assert line == ("grader: --device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+
+
+def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def grade_all(*_: object) -> Iterator[Report]:
+        raise GradingFailed("ada: the judge died 3 times.")
+
+    monkeypatch.setattr(cli, "grade_all", grade_all)
+    assert only_line(run("grade", ada, "--out", tmp_path / "out"), 3) == "grader: ada: the judge died 3 times."
+
+
+def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del in_process
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "report.json")
+
+    monkeypatch.setattr(cli, "write_json", full)
+    result = run("grade", ada, "--out", tmp_path / "out")
+    assert result.exit_code == 3
+    assert "report.json: No space left on device. Finished reports are whole" in result.stderr.splitlines()[-1]
+
+
+def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path) -> None:
+    del in_process
+    out = tmp_path / "out"
+    write_folder(tmp_path / "bo", edited((NORM, "mean_square + self.eps", "mean_square")))
+    (tmp_path / "nobody.zip").touch()
+    result = run("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
+    assert result.exit_code == 2  # that path is not there
+    (tmp_path / "class").mkdir()
+    for name in ("ada", "bo", "nobody.zip"):
+        (tmp_path / name).rename(tmp_path / "class" / name)
+    result = run("grade", tmp_path / "class", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
+        "[1/3] ada: 100/100, bonus 50/50",
+        "[2/3] bo: 88/100, bonus 50/50",
+        "[3/3] nobody: unreadable: The zip cannot be read: File is not a zip file.",
+    ]
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.json")) == [
+        "ada/report.json",
+        "bo/report.json",
+        "nobody/report.json",
+        "summary.json",
+    ]
+    summary = Summary.model_validate_json((out / "summary.json").read_bytes())
+    assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 88), ("nobody", None)]
+    _show_the_class(out)
+
+
+def _show_the_class(out: Path) -> None:
+    whole = run("show", out)
+    assert whole.exit_code == 0
+    assert [line.split()[0] for line in whole.stdout.splitlines()] == ["submission", "ada", "bo", "nobody"]
+    assert whole.stdout.splitlines()[2].split() == ["bo", "30", "22", "36", "50", "88", "50"]
+    one = run("show", out, "bo")
+    assert one.exit_code == 0
+    assert "bo: 88/100, bonus 50/50" in one.stdout
+    assert "Your result does not depend on eps." in one.stdout
+    assert "✗       0/6   eps is added inside the square root" in one.stdout
+    assert f"{out / 'zoe' / 'report.json'}: No such file" in only_line(run("show", out, "zoe"))
+    (out / "ada" / "report.json").write_text('{"score": "100"}')
+    assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
+
+
+def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
+    assert f"{tmp_path}: no report in it. Give the folder that grade --out wrote to." in only_line(
+        run("show", tmp_path)
+    )
+
+
+def test_our_own_failure_is_shown_and_ends_with_3(
+    in_process: None, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del in_process
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("of our own making")
+
+    monkeypatch.setattr(oracle, "rms_norm", fail)
+    result = run("grade", ada, "--out", tmp_path / "out")
+    assert result.exit_code == 3
+    assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
+    data = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert data["submissions"] == [
+        {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 50.0}
+    ]
+
+
+def test_the_installed_command_grades_with_real_judges(tmp_path: Path) -> None:
+    """From the shell, one task of two submissions, in two judge processes."""
+    write_folder(tmp_path / "class" / "ada", reference_files())
+    write_folder(tmp_path / "class" / "bo", edited((NORM, "mean_square + self.eps", "mean_square")))
+    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(tmp_path / "class")]
+    command += ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1", "--jobs", "2", "--lang", "zh"]
+    result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert sum(line.startswith("[") for line in result.stderr.splitlines()) == 2
+    report = Report.model_validate_json((tmp_path / "out" / "bo" / "report.json").read_bytes())
+    assert (report.score, report.max_score, report.max_bonus) == (30, 42, 0)
+    assert report.tasks[0].properties[1].hint == "你的结果与 eps 无关。开方之前要把它加到均方上。"
+    assert report.provenance.command.endswith("--jobs 2 --lang zh")
