@@ -16,6 +16,7 @@ from .protocol import ProtocolError
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
+OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
 class Operations:
@@ -37,11 +38,14 @@ class Operations:
                 value = handler(**arguments)
             return {"value": value}
         except MemoryError:
-            return {"error": {"kind": "memory_exceeded"}}
+            return OUT_OF_MEMORY
         except ProtocolError as error:
             return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
+        except RuntimeError as error:
+            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's way to say it
+            return OUT_OF_MEMORY if full else _failure(error, self._files)
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they are the student's
-            return {"error": describe_exception(error, self._files)}
+            return _failure(error, self._files)
 
     # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,6 +134,10 @@ class _Missing(Exception):
 
 class _Unfit(Exception):
     """A parameter that cannot take the value it should hold."""
+
+
+def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
+    return {"error": describe_exception(error, files)}
 
 
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:

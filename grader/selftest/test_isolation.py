@@ -1,0 +1,159 @@
+"""Every layer of isolation has a positive control: an attack that succeeds without the layer and fails with it."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.assignment import Rubric
+from grader.benchmarks.measure import descendants
+from grader.judge.student import Student
+from grader.sandbox.launch import Zygote
+from grader.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
+from grader.sandbox.limits import Limits
+
+SECRET = Path(__file__).parents[1] / "rubric.toml"
+ONES = torch.ones(1, 1, 1, 4)
+
+ATTACKS = {
+    "seccomp": {
+        "fork": "if os.fork() == 0: os._exit(0)",
+        "thread": "import threading; threading.Thread(target=print).start()",
+        "program": "import subprocess; subprocess.run(['/bin/true'], check=True)",
+        "socket": "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+        "socketpair": "import socket; socket.socketpair()",
+        "signal_to_the_fork_server": "os.kill(os.getppid(), 0)",
+        "memfd": "os.memfd_create('x')",
+        "raise_a_limit": "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))",
+        "trace": "assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0",
+        "open_to_write": "os.close(os.open('/dev/null', os.O_WRONLY))",
+    },
+    "landlock": {
+        "read_the_rubric": f"open({str(SECRET)!r}).close()",
+        "read_the_environment": "open('/proc/self/environ').close()",
+        "list_the_root": "os.listdir('/')",
+        "list_the_project": f"os.listdir({str(SECRET.parent)!r})",
+    },
+    "namespaces": {
+        "read_the_rubric": f"open({str(SECRET)!r}).close()",
+        "see_the_first_process": "assert len([name for name in os.listdir('/proc') if name.isdigit()]) > 4",
+        "see_a_network": "assert len(open('/proc/net/dev').read().splitlines()) > 3",
+    },
+    "user": {"become_root": "os.setresuid(0, 0, 0)"},
+}
+CASES = [(layer, name) for layer, attacks in ATTACKS.items() for name in attacks]
+
+
+@pytest.fixture(scope="module")
+def zygotes() -> Iterator[dict[str, Zygote]]:
+    """A fork server for each layer alone, and one with none."""
+    servers: dict[str, Zygote] = {}
+    for name in ("none", *ATTACKS):
+        servers[name] = Zygote(Limits(), without=[layer for layer in LAYERS if layer != name])
+    yield servers
+    for server in servers.values():
+        server.close()
+
+
+def succeeds(attack: str, zygote: Zygote, rubric: Rubric) -> bool:
+    """Whether student code manages the attack; it tells by the value that it returns."""
+    text = f"""
+    import ctypes, os
+
+    def apply_rotary_pos_emb(input, cos, sin):
+        try:
+            {attack}
+        except (OSError, RuntimeError, AssertionError, ValueError):
+            return torch.zeros_like(input)
+        return torch.ones_like(input)
+    """
+    student = Student(
+        {"src/functional.py": "import torch\n" + textwrap.dedent(text)}, zygote.start, rubric, Limits(request_s=5)
+    )
+    try:
+        return bool(student.apply_rotary_pos_emb(ONES, ONES, ONES).all())
+    finally:
+        student.start_afresh()
+
+
+@pytest.mark.parametrize(("layer", "name"), CASES, ids=[f"{layer}-{name}" for layer, name in CASES])
+def test_an_attack_succeeds_without_the_layer_and_fails_with_it(
+    layer: str, name: str, zygotes: dict[str, Zygote], rubric: Rubric
+) -> None:
+    if layer in zygotes[layer].isolation.missing:
+        pytest.skip(f"{layer} does not hold here: {zygotes[layer].isolation.missing[layer]}")
+    if layer == "user" and os.geteuid() != 0:
+        pytest.skip("only root has a user to drop")
+    attack = ATTACKS[layer][name]
+    assert succeeds(attack, zygotes["none"], rubric), "the control: without the layer it works"
+    assert not succeeds(attack, zygotes[layer], rubric)
+
+
+def test_the_strongest_isolation_stops_every_attack(zygote: Zygote, rubric: Rubric) -> None:
+    if zygote.isolation.level < Level.LANDLOCK:
+        pytest.skip(f"isolation here is only {zygote.isolation}")
+    guarded = [attack for layer in ("seccomp", "landlock") for attack in ATTACKS[layer].values()]
+    assert [attack for attack in guarded if succeeds(attack, zygote, rubric)] == []
+
+
+def test_without_landlock_and_namespaces_no_file_can_be_opened(rubric: Rubric) -> None:
+    with fork_server("namespaces", "landlock") as server:
+        if "seccomp" not in server.isolation.held:
+            pytest.skip("seccomp does not hold here")
+        assert server.isolation.level is Level.SECCOMP
+        assert not succeeds("open(os.__file__).close()", server, rubric)
+
+
+@contextmanager
+def fork_server(*without: str) -> Iterator[Zygote]:
+    """A fork server without some layers."""
+    server = Zygote(Limits(), without=without)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def test_two_hundred_workers_leave_no_process_and_no_descriptor(zygote: Zygote, rubric: Rubric) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    def processes() -> int:
+        return len(descendants(os.getpid()))
+
+    files = {"src/functional.py": "def apply_rotary_pos_emb(input, cos, sin):\n    return input\n"}
+    before = descriptors(), processes()
+    for _ in range(200):
+        student = Student(files, zygote.start, rubric, Limits())
+        student.apply_rotary_pos_emb(ONES, ONES, ONES)
+        student.start_afresh()
+    assert (descriptors(), processes()) == before
+
+
+@pytest.mark.parametrize(
+    ("held", "level", "text"),
+    [
+        ((), Level.PROCESS, "process"),
+        (("user",), Level.PROCESS, "user"),
+        (("seccomp",), Level.SECCOMP, "seccomp"),
+        (("landlock", "seccomp"), Level.LANDLOCK, "landlock+seccomp"),
+        (("namespaces", "seccomp"), Level.LANDLOCK, "namespaces+seccomp"),
+        (("seccomp", "namespaces", "landlock"), Level.NAMESPACES, "namespaces+landlock+seccomp"),
+        (("namespaces", "landlock"), Level.PROCESS, "namespaces+landlock"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_level_is_what_its_layers_hold_together(held: tuple[str, ...], level: Level, text: str) -> None:
+    isolation = Isolation(frozenset(held), {})
+    assert isolation.level is level
+    assert str(isolation) == text
+
+
+def test_every_layer_has_a_remedy() -> None:
+    assert set(REMEDIES) == set(LAYERS)
