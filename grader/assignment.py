@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 RUBRIC_PATH = Path(__file__).with_name("rubric.toml")
 LANGUAGES = ("en", "zh")
 
-Text = Mapping[str, str]  # language to text
+
+class Record(BaseModel):
+    """A part of the rubric: immutable, and without fields that nobody knows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True)
-class Property:
+class Text(Record):
+    """A text in every language of the assignment."""
+
+    en: str
+    zh: str
+
+    def __getitem__(self, language: str) -> str:
+        return str(getattr(self, language))
+
+
+class Property(Record):
     """One line of the rubric: it earns its points when all of its cases pass."""
 
     id: str
-    points: float
+    points: float = Field(gt=0)
     title: Text
     hint: Text
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Record):
     """One task: the names that a student defines in ``file``, and its properties."""
 
     id: str
     title: str
     file: str
     names: tuple[str, ...]
-    bonus: bool
+    bonus: bool = False
     properties: tuple[Property, ...]
 
     @property
@@ -43,8 +55,7 @@ class Task:
         return sum(prop.points for prop in self.properties)
 
 
-@dataclass(frozen=True)
-class Misconception:
+class Misconception(Record):
     """A mistake that is recognised by what it computes, and what to tell a student who made it."""
 
     id: str
@@ -52,8 +63,7 @@ class Misconception:
     hint: Text
 
 
-@dataclass(frozen=True)
-class Rubric:
+class Rubric(Record):
     """The whole rubric; ``sha256`` is of the file it came from."""
 
     id: str
@@ -84,7 +94,7 @@ class Rubric:
         if task_id is None:
             return self
         kept = tuple(task for task in self.tasks if task.id == task_id)
-        return Rubric(self.id, self.title, kept, self.misconceptions, self.sha256)
+        return Rubric.model_validate({**dict(self), "tasks": kept})
 
 
 class RubricError(Exception):
@@ -99,30 +109,14 @@ def load_rubric(path: Path = RUBRIC_PATH) -> Rubric:
     """
     data = path.read_bytes()
     try:
-        content = tomllib.loads(data.decode())
-        tasks = tuple(_task(entry) for entry in content["tasks"])
-        misconceptions = tuple(
-            Misconception(entry["id"], tuple(entry["properties"]), _text(entry["hint"]))
-            for entry in content["misconceptions"]
-        )
-        rubric = Rubric(content["id"], _text(content["title"]), tasks, misconceptions, hashlib.sha256(data).hexdigest())
-    except (KeyError, TypeError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RubricError(f"{path}: {type(error).__name__}: {error}") from None
+        rubric = Rubric.model_validate({**tomllib.loads(data.decode()), "sha256": hashlib.sha256(data).hexdigest()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise RubricError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except ValueError as error:  # of TOML or of UTF-8
+        raise RubricError(f"{path}: {error}.") from None
     _check(rubric, path)
     return rubric
-
-
-def _task(entry: Mapping[str, Any]) -> Task:
-    properties = tuple(
-        Property(p["id"], float(p["points"]), _text(p["title"]), _text(p["hint"])) for p in entry["properties"]
-    )
-    return Task(
-        entry["id"], entry["title"], entry["file"], tuple(entry["names"]), bool(entry.get("bonus", False)), properties
-    )
-
-
-def _text(entry: Mapping[str, str]) -> Text:
-    return {language: entry[language] for language in LANGUAGES}
 
 
 def _check(rubric: Rubric, path: Path) -> None:

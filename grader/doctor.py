@@ -45,8 +45,8 @@ def examine() -> Iterator[Finding]:
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none: every case runs on the CPU"
     yield Finding("gpu", True, gpu)
     zygote = Zygote(Limits())
-    zygote.close()
     isolation = zygote.isolation
+    zygote.close()
     for layer in LAYERS:
         if layer in isolation.held:
             yield Finding(layer, True, MEANING[layer])

@@ -53,14 +53,21 @@ class Grader:
         self._rubric = self._whole.only(settings.only)
         self._devices = devices(settings.device)
         self._zygote = Zygote(settings.limits, self._devices != ("cpu",), settings.without)
-        self._tests = HiddenTests(self._devices, settings.seed, self._rubric.properties)
-        if self._zygote.isolation.level < settings.required_level:
+        try:
+            self._tests = HiddenTests(self._devices, settings.seed, self._rubric.properties)
+            self._tests_sha256 = hidden_tests_sha256()
+            self._rehearse()
+            self._check_isolation()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_isolation(self) -> None:
+        if self._zygote.isolation.level < self._settings.required_level:
             raise CannotGrade(
                 f"isolation here is {self._zygote.isolation}, less than is required. "
                 "`grader doctor` says what is missing."
             )
-        self._tests_sha256 = hidden_tests_sha256()
-        self._rehearse()
 
     def _rehearse(self) -> None:
         """Pay for every lazy import and every oracle before the first submission waits for them."""
@@ -125,19 +132,20 @@ class Grader:
         )
 
     def _property_report(self, prop: PropertyScore, misconception: str | None) -> PropertyReport:
+        language = self._settings.language
         if prop.outcome is Outcome.PASSED:
-            hint = {self._settings.language: ""}
+            hint = ""
         elif prop.outcome is not Outcome.FAILED:
-            hint = dict(ADVICE[prop.outcome])
+            hint = ADVICE[prop.outcome][language]
         else:
-            hint = dict(self._whole.misconception(misconception).hint if misconception else prop.property.hint)
+            hint = (self._whole.misconception(misconception) if misconception else prop.property).hint[language]
         return PropertyReport(
             id=prop.property.id,
-            title=prop.property.title[self._settings.language],
+            title=prop.property.title[language],
             points=prop.points,
             max_points=prop.property.points,
             outcome=prop.outcome,
-            hint=hint[self._settings.language],
+            hint=hint,
             misconception=misconception,
             cases=[_case_report(case) for case in prop.cases],
         )

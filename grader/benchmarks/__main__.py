@@ -117,10 +117,11 @@ def measure(sizes: Sequence[int]) -> Figures:
             say(f"growth: {size} submissions")
             growth.append(run_class(solved, size, 2))
     zygote = Zygote(limits)
+    isolation = str(zygote.isolation)
     zygote.close()
     medians = {name: tuple(statistics.median(v) for v in zip(*values, strict=True)) for name, values in rows.items()}
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}"
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, isolation {zygote.isolation}"
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, isolation {isolation}"
     return Figures(machine, versions, {k: (v[0], v[1]) for k, v in medians.items()}, runs, layers, growth)
 
 

@@ -43,7 +43,7 @@ class Student:
         self._left_s = limits.submission_s
         self._hung: set[str] = set()  # names for which a request has timed out
         self._just_hung = False
-        self._bare_packages: dict[str, bool] = {}
+        self._bare_packages = False  # whether the packages' own files stand in the way
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
         self._loaded: set[str] = set()
@@ -101,6 +101,8 @@ class Student:
         Raises:
             StudentFault: If student code gives none.
         """
+        if self._just_hung:
+            raise TimedOut("not tried, since an earlier case of this property gave no answer in time")
         if name not in self._loaded:
             self._load(name)
         operations = [*self._deferred.pop(name, ()), (operation, arguments)]
@@ -114,22 +116,21 @@ class Student:
         if name in self._import_faults:
             raise self._import_faults[name]
         module = self._file_of[name].removesuffix(".py").replace("/", ".")
-        for bare in dict.fromkeys((self._bare_packages.get(name, False), True)):
+        for bare in (True,) if self._bare_packages else (False, True):
             try:
                 self._ask(name, [("load", {"module": module, "name": name, "bare_packages": bare})])
-                self._bare_packages[name] = bare
+                self._bare_packages = bare
                 self._loaded.add(name)
                 return
             except StudentFault as fault:
                 if bare:
                     self._import_faults[name] = fault
                     raise
+                self._just_hung = False  # it may have been a sibling
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s <= 0:
             raise TimedOut(f"the submission has used up its {self._limits.submission_s:g} s")
-        if self._just_hung:
-            raise TimedOut("not tried, since an earlier case of this property gave no answer in time")
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         started = time.monotonic()
         try:

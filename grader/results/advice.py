@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..assignment import Text
+from collections.abc import Mapping
+
 from .outcome import Outcome
 
-ADVICE: dict[Outcome, Text] = {
+ADVICE: Mapping[Outcome, Mapping[str, str]] = {
     Outcome.CRASHED: {
         "en": "Your code raised an exception. The first case below names it and the line; try that call on its own.",
         "zh": "你的代码抛出了异常。下面第一个用例给出了异常和所在行；请单独试一试这个调用。",

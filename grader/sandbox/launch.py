@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -119,7 +120,7 @@ class Zygote:
     """The fork server's process, started once for a judge."""
 
     def __init__(self, limits: Limits, cuda: bool = False, without: Collection[str] = ()) -> None:
-        """Start it in the strongest isolation that this machine offers, and wait until it is warm.
+        """Start it in the strongest isolation that this machine offers; it warms up while the caller goes on.
 
         Args:
             limits: What a submission may use.
@@ -142,16 +143,23 @@ class Zygote:
                 start_new_session=True,  # a Ctrl-C at the terminal is for the coordinator
                 env=_environment(cuda),
             )
+        self._no_container = no_container if "namespaces" in wanted else None
+
+    @cached_property
+    def isolation(self) -> Isolation:
+        """What holds here; waits until the fork server has found out, and is warm."""
         problems = self._answer()["problems"]
         held = {layer for layer, problem in problems.items() if not problem}
         missing = {layer: problem for layer, problem in problems.items() if problem}
-        if "namespaces" in wanted:
-            held |= {"namespaces"} if not no_container else set()
-            missing |= {"namespaces": no_container} if no_container else {}
-        self.isolation = Isolation(frozenset(held), missing)
+        if self._no_container:
+            missing["namespaces"] = self._no_container
+        elif self._no_container is not None:
+            held.add("namespaces")
+        return Isolation(frozenset(held), missing)
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A fresh worker that holds the text of ``files`` and has imported none of it yet."""
+        _ = self.isolation  # once it is known, the fork server is ready
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [json.dumps({"start": True}).encode()], [theirs.fileno()])

@@ -84,6 +84,10 @@ class Operations:
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = list(self._modules[target].parameters()) if isinstance(target, int) else []
         output = self._target(target)(*leaves)
+        if output.shape != upstream.shape:
+            raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
+        if not output.requires_grad:
+            return {"argument_gradients": [None for _ in leaves], "parameter_gradients": [None for _ in parameters]}
         # The same gradients as output.backward(upstream), which imports half a thousand modules at its first use.
         (output * upstream).sum().backward()
         return {
@@ -133,7 +137,7 @@ class _Missing(Exception):
 
 
 class _Unfit(Exception):
-    """A parameter that cannot take the value it should hold."""
+    """A parameter that cannot take the value it should hold, or an output that no gradient can be sent to."""
 
 
 def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def become_worker(rpc_fd: int) -> int:
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     sys.argv[:] = ["worker"]
-    torch.set_num_threads = _keep_one_thread
+    torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     return REQUESTS_FD
 
 

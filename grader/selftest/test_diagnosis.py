@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -15,6 +15,7 @@ from grader.diagnose import PROBES, diagnose, norm, pos_emb
 from grader.diagnose.fit import TOLERANCE, fits, only
 from grader.judge.student import Student
 from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.launch import Operation
 from grader.sandbox.limits import Limits
 from grader.selftest.slips import NORM_SLIPS, POSITION_SLIPS, SHARD_SLIPS, VOCAB_SLIPS, Slip, pairs_of_slips, submission
 from grader.selftest.variants import Variant, all_variants
@@ -160,10 +161,10 @@ class Liar:
     def __init__(self, value: object) -> None:
         self._value = value
 
-    def request(self, operation: str, timeout_s: float, /, **arguments: Any) -> dict[str, Any]:
-        """Answer with the value, but for what must work for a probe to get anywhere."""
-        del timeout_s, arguments
-        return {"value": {"construct": 0, "load": None}.get(operation, self._value)}
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Answer with the value, whatever was asked for."""
+        del operations, timeout_s
+        return {"value": self._value}
 
     def close(self) -> None:
         """Nothing to end."""

@@ -90,10 +90,10 @@ def test_only_keeps_one_task(rubric: Rubric) -> None:
         ('id = "norm_gamma"\n', 'id = "norm_groups"\n', "the id 'norm_groups' stands there 2 times"),
         ('id = "task2"\n', 'id = "task1"\n', "the id 'task1' stands there 2 times"),
         ('properties = ["rope_dynamic"]', 'properties = ["rope_x"]', "'rope_dynamic_forgets_growth' .*'rope_x'"),
-        ('file = "src/modeling/norm.py"\n', "", "KeyError: 'file'"),
-        ("points = 10\n", "points = []\n", "TypeError: float"),
-        ('zh = "A2', 'fr = "A2', "KeyError: 'zh'"),
-        ("points = 10\n", "points 10\n", r"TOMLDecodeError: .*line \d+"),
+        ('file = "src/modeling/norm.py"\n', "", "tasks.0.file: Field required"),
+        ("points = 10\n", "points = []\n", "tasks.0.properties.0.points: Input should be a valid number"),
+        ('zh = "A2', 'fr = "A2', "title.zh: Field required"),
+        ("points = 10\n", "points 10\n", r"Expected '=' .*line \d+"),
     ],
     ids=["twice", "task_twice", "unknown_property", "no_file", "points_no_number", "no_language", "no_toml"],
 )
@@ -109,5 +109,5 @@ def test_a_malformed_rubric_is_refused_with_its_file_and_place(tmp_path: Path, o
 def test_a_rubric_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "rubric.toml"
     broken.write_bytes(b'id = "\xff"')
-    with pytest.raises(RubricError, match="UnicodeDecodeError"):
+    with pytest.raises(RubricError, match="codec can't decode"):
         load_rubric(broken)
