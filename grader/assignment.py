@@ -94,7 +94,7 @@ class Rubric(Record):
         if task_id is None:
             return self
         kept = tuple(task for task in self.tasks if task.id == task_id)
-        return Rubric.model_validate({**dict(self), "tasks": kept})
+        return Rubric(**{name: getattr(self, name) for name in Rubric.model_fields} | {"tasks": kept})
 
 
 class RubricError(Exception):
