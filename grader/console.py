@@ -38,7 +38,12 @@ def track(reports: Iterable[Report], total: int, jobs: int, console: Console) ->
         for report in reports:
             failed += report.status != "graded"
             speed = progress.tasks[0].finished_speed or progress.tasks[0].speed
-            rate = (f"{speed:.1f}/s" if speed else "") + (f", {failed} not graded" if failed else "")
+            running = min(jobs, total - int(progress.tasks[0].completed) - 1)
+            rate = (
+                f"{running} running"
+                + (f", {speed:.1f}/s" if speed else "")
+                + (f", {failed} not graded" if failed else "")
+            )
             progress.update(bar, advance=1, rate=rate)
             yield report
 

@@ -13,6 +13,9 @@ from pathlib import Path
 INTERVAL_S = 0.05
 
 
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one run took: wall-clock and CPU seconds, CPU of ended children included."""
@@ -57,22 +60,36 @@ def memory_mib(pids: Iterable[int]) -> float:
     return total / 1024
 
 
-class MemoryWatch:
-    """Samples the memory of this process and its descendants in the background; ``peak_mib`` is the largest sum."""
+def cpu_s(pids: Iterable[int]) -> float:
+    """CPU seconds of some running processes and of the children that they have reaped."""
+    total = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # ended meanwhile
+        total += sum(int(field) for field in fields[11:15])  # utime stime cutime cstime
+    return total / CLOCK_TICKS
+
+
+class Watch:
+    """Samples memory and CPU of this process's descendants in the background; keeps the largest sums."""
 
     def __init__(self) -> None:
         """Start at once."""
         self.peak_mib = 0.0
+        self.cpu_s = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._stop.wait(INTERVAL_S * 10):
-            self.peak_mib = max(self.peak_mib, memory_mib(descendants(os.getpid())))
+            pids = descendants(os.getpid())
+            self.peak_mib = max(self.peak_mib, memory_mib(pids))
+            self.cpu_s = max(self.cpu_s, cpu_s(pids))
 
-    def stop(self) -> float:
-        """End sampling; gives the peak."""
+    def stop(self) -> None:
+        """End sampling."""
         self._stop.set()
         self._thread.join()
-        return self.peak_mib

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.benchmarks.measure import MemoryWatch, cost, memory_mib
+from grader.benchmarks.measure import Watch, cpu_s, descendants, memory_mib
 from grader.intake.discover import Candidate
 from grader.sandbox.limits import Limits
 from grader.schedule import grade_all
@@ -22,7 +22,7 @@ class ClassRun:
     Attributes:
         first_s: Until the first report, start-up included.
         each_s: Per submission after every judge has given its first, start-up left out.
-        cpu_each_s: CPU per submission, start-up included.
+        cpu_each_s: CPU per submission after that, of all processes.
         peak_mib: Of all processes together.
         parent_mib: Of the coordinator at the end.
     """
@@ -41,16 +41,14 @@ def run_class(submission: Path, number: int, jobs: int, without: Sequence[str] =
     candidates = [Candidate(f"student-{index:04}", submission) for index in range(number)]
     settings = Settings(device="cpu", limits=Limits(), without=tuple(without))
     moments: list[float] = []
-    started = time.perf_counter()
-
-    def work() -> None:
-        for report in grade_all(candidates, settings, jobs):
-            assert report.score == report.max_score, report.submission.id
-            moments.append(time.perf_counter())
-
-    watch = MemoryWatch()
-    spent = cost(work)
-    warm = moments[jobs:]
-    each = (warm[-1] - moments[jobs - 1]) / len(warm) if warm else spent.wall_s
-    peak, parent = watch.stop(), memory_mib([os.getpid()])
-    return ClassRun(number, jobs, moments[0] - started, each, spent.cpu_s / number, peak, parent)
+    watch, cpu_when_warm, started = Watch(), 0.0, time.perf_counter()
+    for report in grade_all(candidates, settings, jobs):
+        assert report.score == report.max_score, report.submission.id
+        moments.append(time.perf_counter())
+        if len(moments) == jobs:
+            cpu_when_warm = cpu_s(descendants(os.getpid()))
+    watch.stop()
+    measured = max(number - jobs, 1)
+    each = (moments[-1] - moments[min(jobs, number) - 1]) / measured
+    cpu_each = (watch.cpu_s - cpu_when_warm) / measured
+    return ClassRun(number, jobs, moments[0] - started, each, cpu_each, watch.peak_mib, memory_mib([os.getpid()]))

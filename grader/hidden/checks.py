@@ -45,8 +45,10 @@ def only_parameter(module: StudentModule) -> Tensor:
 
 def check_only_parameter(module: StudentModule, elements: int, dtype: torch.dtype, device: str) -> None:
     """Require one trainable parameter of that many elements, dtype and device."""
-    value = only_parameter(module)
-    require(module.parameters()[0].requires_grad, "the parameter does not require gradients")
+    parameters = module.parameters()
+    require(len(parameters) == 1, f"{len(parameters)} parameters are registered, not 1")
+    require(parameters[0].requires_grad, "the parameter does not require gradients")
+    value = parameters[0].value
     require(value.numel() == elements, f"the parameter has {value.numel()} elements; {elements} are asked for")
     require(value.dtype == dtype, f"the parameter is {name(value.dtype)}; {name(dtype)} was asked for")
     require(value.device.type == torch.device(device).type, f"the parameter is on {value.device}, not on {device}")

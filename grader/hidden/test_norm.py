@@ -147,8 +147,15 @@ def test_every_feature_is_scaled_by_its_own_gamma(
 @dtypes
 def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
     module = construct(student, 4, torch.ones(24, dtype=gamma_dtype), device)
-    for shape in ((2, 3, 24), (1, 4, 24), (3, 1, 24), (1, 1, 24)):
-        x = torch.full(shape, 2.0, dtype=dtype, device=device)
+    x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
+    check_like(module(x), x)
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+def test_dimensions_of_size_one_stay(student: Student, device: str) -> None:
+    module = construct(student, 4, torch.ones(24), device)
+    for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
+        x = torch.full(shape, 2.0, device=device)
         check_like(module(x), x)
 
 
