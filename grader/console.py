@@ -39,12 +39,8 @@ def track(reports: Iterable[Report], total: int, jobs: int, console: Console) ->
             failed += report.status != "graded"
             speed = progress.tasks[0].finished_speed or progress.tasks[0].speed
             running = min(jobs, total - int(progress.tasks[0].completed) - 1)
-            rate = (
-                f"{running} running"
-                + (f", {speed:.1f}/s" if speed else "")
-                + (f", {failed} not graded" if failed else "")
-            )
-            progress.update(bar, advance=1, rate=rate)
+            parts = [f"{running} running", f"{speed:.1f}/s" if speed else "", f"{failed} not graded" if failed else ""]
+            progress.update(bar, advance=1, rate=", ".join(filter(None, parts)))
             yield report
 
 
@@ -95,4 +91,6 @@ def _print_property(prop: PropertyReport, console: Console) -> None:
     console.print(Text(f"       {prop.hint}", style="italic"), soft_wrap=True)
     case = next((case for case in prop.cases if case.outcome is prop.outcome), None)
     if case is not None and case.message and prop.outcome is not Outcome.NOT_IMPLEMENTED:
-        console.print(Text(f"       {prop.outcome}: {case.message}  ({case.id})"), soft_wrap=True)
+        message, *frames = case.message.splitlines()
+        lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]
+        console.print(Text("\n".join(f"       {line}" for line in lines)), soft_wrap=True)
