@@ -134,7 +134,7 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
     assert result.exit_code == 0, result.output
     assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
         "[1/3] ada: 100/100, bonus 50/50",
-        "[2/3] bo: 88/100, bonus 50/50",
+        "[2/3] bo: 94/100, bonus 50/50",
         "[3/3] nobody: unreadable: The zip cannot be read: File is not a zip file.",
     ]
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.json")) == [
@@ -197,6 +197,6 @@ def test_the_installed_command_grades_with_real_judges(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert sum(line.startswith("[") for line in result.stderr.splitlines()) == 2
     report = Report.model_validate_json((tmp_path / "out" / "bo" / "report.json").read_bytes())
-    assert (report.score, report.max_score, report.max_bonus) == (30, 42, 0)
+    assert (report.score, report.max_score, report.max_bonus) == (36, 42, 0)
     assert report.tasks[0].properties[1].hint == "你的结果与 eps 无关。开方之前要把它加到均方上。"
     assert report.provenance.command.endswith("--jobs 2 --lang zh")
