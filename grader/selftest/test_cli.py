@@ -144,7 +144,7 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
         "summary.json",
     ]
     summary = Summary.model_validate_json((out / "summary.json").read_bytes())
-    assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 88), ("nobody", None)]
+    assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 94), ("nobody", None)]
     _show_the_class(out)
 
 
@@ -152,10 +152,10 @@ def _show_the_class(out: Path) -> None:
     whole = run("show", out)
     assert whole.exit_code == 0
     assert [line.split()[0] for line in whole.stdout.splitlines()] == ["submission", "ada", "bo", "nobody"]
-    assert whole.stdout.splitlines()[2].split() == ["bo", "30", "22", "36", "50", "88", "50"]
+    assert whole.stdout.splitlines()[2].split() == ["bo", "36", "22", "36", "50", "94", "50"]
     one = run("show", out, "bo")
     assert one.exit_code == 0
-    assert "bo: 88/100, bonus 50/50" in one.stdout
+    assert "bo: 94/100, bonus 50/50" in one.stdout
     assert "Your result does not depend on eps." in one.stdout
     assert "✗       0/6   eps is added inside the square root" in one.stdout
     assert f"{out / 'zoe' / 'report.json'}: No such file" in only_line(run("show", out, "zoe"))
