@@ -200,6 +200,30 @@ def doctor() -> None:
             OUT.print(Text(f"              {finding.remedy}", style="italic"), soft_wrap=True)
 
 
+@app.command()
+def verify(
+    out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+) -> None:
+    """Let the grader prove itself on work whose truth is known, and write the kill table."""
+    from .verify import Verdict, kill_table
+    from .verify import verify as judge_all  # imports torch, which no other command needs in this process
+
+    _prepare(out.parent)
+    verdicts: list[Verdict] = []
+    for verdict in judge_all(range(seeds)):
+        verdicts.append(verdict)
+        if verdict.problem:
+            OUT.print(Text(f"✗ {verdict.name}, seed {verdict.seed}: {verdict.problem}", style="red"), soft_wrap=True)
+        elif len(verdicts) % 25 == 0:
+            ERR.print(f"{len(verdicts)} judged", highlight=False)
+    out.write_text(kill_table(verdicts), encoding="utf-8")
+    wrong = sum(bool(verdict.problem) for verdict in verdicts)
+    OUT.print(f"{len(verdicts)} verdicts, {wrong} of them wrong. Kill table: {out}", highlight=False)
+    if wrong:
+        raise typer.Exit(EXIT_GRADER_ERROR)
+
+
 def _read_report(path: Path) -> Report:
     try:
         return Report.model_validate_json(path.read_bytes())
