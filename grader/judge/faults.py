@@ -82,12 +82,12 @@ _SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
 }
 
 
-def fault_from_reply(error: Any, files: Mapping[str, str]) -> StudentFault:
+def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> StudentFault:
     """Turn the error that a worker reported into a fault; its fields are untrusted and checked here."""
     fields = error if isinstance(error, dict) else {}
     kind, message = fields.get("kind"), safe_text(fields.get("message"))
     if kind == "memory_exceeded":
-        return MemoryExceeded("more memory was used than a submission may use")
+        return MemoryExceeded(f"more memory was used than the {memory_mib} MiB that a submission may add")
     if isinstance(kind, str) and kind in _SIMPLE_FAULTS:
         return _SIMPLE_FAULTS[kind](message)
     if kind not in ("crashed", "not_implemented"):

@@ -147,7 +147,7 @@ class Student:
         finally:
             self._left_s -= time.monotonic() - started
         if "error" in reply:
-            raise fault_from_reply(reply["error"], self.files)
+            raise fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
         return reply["value"]
 
 
