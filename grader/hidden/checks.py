@@ -11,6 +11,8 @@ from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, r
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.student import StudentModule
 
+MAX_ELEMENTS = 1 << 16  # far more than any case asks for: what is compared here is drawn here first
+
 
 def check_uniform(
     module: StudentModule, low: float, high: float, seed: int, dtype: torch.dtype, device: str, when: str = ""
@@ -40,6 +42,8 @@ def only_parameter(module: StudentModule) -> Tensor:
     """The value of the module's only parameter."""
     parameters = module.parameters()
     require(len(parameters) == 1, f"{len(parameters)} parameters are registered, not 1")
+    elements = parameters[0].value.numel()
+    require(0 < elements <= MAX_ELEMENTS, f"the parameter has {elements} elements")
     return parameters[0].value
 
 

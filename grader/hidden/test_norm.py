@@ -283,8 +283,10 @@ def test_gradients_flow_to_input_and_gamma(
         module = construct(student, group_size, gamma, device)
         order, size = grouping_followed(module(x.to(device)), x, gamma, group_size)
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-        of_input = arrived(gradients.of_arguments, "the input")[..., order]
-        of_gamma = arrived(gradients.of_parameters, "gamma").flatten()[order]
+        of_input, of_gamma = arrived(gradients.of_arguments, "the input"), arrived(gradients.of_parameters, "gamma")
+        check_shape(of_input, x.shape)
+        require(of_gamma.numel() == gamma.numel(), f"the first parameter's gradient has {of_gamma.numel()} elements")
+        of_input, of_gamma = of_input[..., order], of_gamma.flatten()[order]
         expected = oracle.rms_norm_gradients(x[..., order], gamma[order], size, 1e-5, upstream[..., order])
         what, limit = f"{name(dtype)} gradient of the input", INPUT_GRADIENT_LIMIT[unit]
         check_close(of_input, expected.input, expected.input_scale, unit, limit, what)

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 
-from .submission import EXPECTED, MAX_FILES, PACKAGE, Submission, Unreadable, decode_source, is_source_path
+from .submission import (
+    EXPECTED,
+    MAX_FILES,
+    MAX_NAME,
+    MAX_SOURCE_BYTES,
+    PACKAGE,
+    Submission,
+    Unreadable,
+    decode_source,
+    is_source_path,
+)
 
 _BY_NAME = {PurePosixPath(path).name: path for path in EXPECTED}
 _COPY_SUFFIX = re.compile(r"(?:[-_ ]?\(\d+\)|-\d+|[-_ ]copy)$", re.IGNORECASE)  # norm-1.py, norm (2).py, norm copy.py
@@ -26,6 +36,8 @@ def arrange(identifier: str, names: Iterable[str], read: Callable[[str], bytes])
             notices.append(f"{path} {problem}; it was left out.")
         except OSError as problem:
             notices.append(f"{path} cannot be read ({problem.strerror or problem}); it was left out.")
+    if (total := sum(len(text.encode()) for text in files.values())) > MAX_SOURCE_BYTES:
+        raise Unreadable(f"{total >> 20} MiB of Python source; at most {MAX_SOURCE_BYTES >> 20} MiB are taken.")
     missing = [path for path in EXPECTED if path not in files]
     if len(missing) == len(EXPECTED):
         why = " ".join(notices) or f"None of {', '.join(EXPECTED)} is in the submission."
@@ -57,12 +69,12 @@ def _place(names: list[str]) -> tuple[dict[str, str], list[str]]:
 
 def _find_root(names: list[str]) -> str | None:
     """The prefix below which ``src/`` lies with the most expected files; None where there is no such folder."""
-    roots: Mapping[str, int] = {}
+    roots: dict[str, int] = {}
     for name in names:
         parts = name.split("/")
         for depth in (index for index, part in enumerate(parts[:-1]) if part == PACKAGE):
             root = "".join(f"{part}/" for part in parts[:depth])
-            roots = {**roots, root: roots.get(root, 0) + (name.removeprefix(root) in EXPECTED)}
+            roots[root] = roots.get(root, 0) + (name.removeprefix(root) in EXPECTED)
     return max(roots, key=lambda root: (roots[root], -len(root)), default=None)
 
 
@@ -73,4 +85,4 @@ def expected_path(name: str) -> str | None:
 
 
 def _is_clutter(name: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
+    return len(name) > MAX_NAME or any(part.startswith((".", "__MACOSX")) for part in name.split("/"))

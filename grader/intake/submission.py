@@ -15,10 +15,12 @@ EXPECTED = (
     "src/modeling/vocab_emb.py",
 )
 MAX_FILE_BYTES = 1 << 20
+MAX_SOURCE_BYTES = 8 << 20  # all source files together
 MAX_FILES = 200  # Python files below src/
 MAX_ENTRIES = 2000  # anything at all in a folder or an archive
 MAX_ARCHIVE_BYTES = 32 << 20  # a zip inside a student's folder
 MAX_PATH = 200
+MAX_NAME = 1000  # of anything in a folder or an archive, with all folders above it
 
 
 class Unreadable(Exception):

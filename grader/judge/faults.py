@@ -85,7 +85,7 @@ _SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
 def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> StudentFault:
     """Turn the error that a worker reported into a fault; its fields are untrusted and checked here."""
     fields = error if isinstance(error, dict) else {}
-    kind, message = fields.get("kind"), safe_text(fields.get("message"))
+    kind, message = fields.get("kind"), mask_values(safe_text(fields.get("message")))
     if kind == "memory_exceeded":
         return MemoryExceeded(f"more memory was used than the {memory_mib} MiB that a submission may add")
     if isinstance(kind, str) and kind in _SIMPLE_FAULTS:
@@ -98,7 +98,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types) if isinstance(types, list) else ()
-    text = f"{names[0] if names else 'an exception'}: {mask_values(message)}{place}"
+    text = f"{mask_values(names[0]) if names else 'an exception'}: {message}{place}"
     return Crashed(text, names, str(fields.get("message")))
 
 
@@ -108,7 +108,7 @@ def _frame(frame: Any, files: Mapping[str, str]) -> str:
         case [str(path), int(line), str(function)] if path in files:
             source = files[path].splitlines()
             code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
-            return f"\n  {path}:{line} in {safe_text(function)}: {code}"
+            return f"\n  {path}:{line} in {mask_values(safe_text(function))}: {code}"
     return ""
 
 

@@ -15,7 +15,9 @@ from torch import Tensor
 from ..assignment import Rubric
 from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
-from .faults import Crashed, InvalidReply, StudentFault, TimedOut, fault_from_reply
+from .faults import Crashed, InvalidReply, StudentFault, TimedOut, fault_from_reply, mask_values, safe_text
+
+MAX_NAMES = 8  # of a state, or of devices: more would only fill the report
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -230,17 +232,13 @@ class StudentModule(StudentFunction):
     def state_dict(self) -> list[str]:
         """The names that ``state_dict()`` lists."""
         names = self.student.request(self.name, "state_dict", target=self.target)
-        if not isinstance(names, list):
-            raise InvalidReply("a malformed reply")
-        return [str(name) for name in names]
+        return _names(names)
 
     def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
         """Move the module to a device, call it there, and name the devices that its buffers end up on."""
         values = {"target": self.target, "device": device, "shape": list(shape)}
         devices = self.student.request(self.name, "buffer_devices", **values)
-        if not isinstance(devices, list):
-            raise InvalidReply("a malformed reply")
-        return [str(device) for device in devices]
+        return _names(devices)
 
     def assign(self, value: Tensor | float) -> StudentModule:
         """Set the only parameter, whatever its name and shape; a number fills all parameters."""
@@ -269,6 +267,13 @@ class StudentModule(StudentFunction):
         if not isinstance(entries, list):
             raise InvalidReply("a malformed reply")
         return [_parameter(entry) for entry in entries]
+
+
+def _names(reply: Any) -> list[str]:
+    """A short list of names that may be shown, whatever they were."""
+    if not isinstance(reply, list):
+        raise InvalidReply("a malformed reply")
+    return [mask_values(safe_text(name)) or "?" for name in reply[:MAX_NAMES]]
 
 
 def _parameter(entry: Any) -> Parameter:

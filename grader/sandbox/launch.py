@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
 from .bubblewrap import container
 from .levels import LAYERS, Isolation
 from .limits import Limits
@@ -166,7 +168,9 @@ class Zygote:
         pid = int(self._answer()["pid"])
         channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will notice
-            channel.send({"files": dict(files)})
+            # As bytes, which may be many more than a header has room for; intake bounds them.
+            packed = json.dumps(dict(files)).encode()
+            channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
         return tensors[body]
     if tag == "float" and body in ("nan", "inf", "-inf"):
         return float(body)
-    if tag == "dtype" and body in DTYPES:
+    if tag == "dtype" and isinstance(body, str) and body in DTYPES:
         return DTYPES[body]
     if tag == "list" and isinstance(body, list):
         return [decode(item, tensors, depth + 1) for item in body]
@@ -153,14 +153,17 @@ def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], in
     name, device, shape, stride = entry
     if not isinstance(name, str) or name not in DTYPES or not isinstance(device, str):
         raise ProtocolError("a tensor of an unknown dtype")
-    if device != "cpu" and not (device.startswith("cuda:") and device[5:].isdigit() and len(device) < 8):
+    if device != "cpu" and not (
+        device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
+    ):
         raise ProtocolError("a tensor on an unknown device")
     for numbers in (shape, stride):
         if not isinstance(numbers, list) or len(numbers) > MAX_DIMS or len(shape) != len(stride):
             raise ProtocolError("a malformed tensor shape")
         if any(type(n) is not int or not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
             raise ProtocolError("a malformed tensor shape")
-    if math.prod(shape) > MAX_TENSOR_BYTES:
+    # Empty dimensions do not count: the strides of the others must not overflow either.
+    if math.prod(size for size in shape if size) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
         raise ProtocolError("a tensor that is too large")
     return DTYPES[name], device, shape, stride, _storage_bytes(DTYPES[name], shape, stride)
 
@@ -225,12 +228,13 @@ class Channel:
         self, dtype: torch.dtype, device: str, shape: list[int], stride: list[int], size: int, deadline: float | None
     ) -> Tensor:
         """Read the bytes of one tensor into memory of our own and give them their shape."""
-        if size == 0:
-            return torch.empty(shape, dtype=dtype, device=device)
-        # Bytes other than 0 and 1 are no booleans, so those are read as numbers and compared.
-        flat = torch.frombuffer(self._read(size, deadline), dtype=torch.uint8 if dtype is torch.bool else dtype)
-        flat = flat != 0 if dtype is torch.bool else flat
+        data = self._read(size, deadline)
         try:
+            if size == 0:
+                return torch.empty(shape, dtype=dtype, device=device)
+            # Bytes other than 0 and 1 are no booleans, so those are read as numbers and compared.
+            flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
+            flat = flat != 0 if dtype is torch.bool else flat
             return flat.to(device).as_strided(shape, stride)
         except (RuntimeError, AssertionError):  # a device that this machine does not have
             raise ProtocolError("a tensor on an unknown device") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import json
 import os
 import signal
 import sys
@@ -31,7 +33,8 @@ def serve(fd: int) -> None:
         while True:
             request = channel.receive()
             if operations is None:
-                operations = Operations(request["files"])
+                packed = request["files"]
+                operations = Operations(json.loads(ctypes.string_at(packed.data_ptr(), packed.numel())))
                 continue
             reply = operations.perform(request["operations"])
             try:
