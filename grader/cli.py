@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import locale
 import os
 import shlex
@@ -101,9 +102,10 @@ def grade(
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
     try:
-        for report in track(grade_all(candidates, settings, jobs), len(candidates), jobs, ERR):
-            _write_report(out, report)
-            reports.append(report)
+        with contextlib.closing(grade_all(candidates, settings, jobs)) as graded:
+            for report in track(graded, len(candidates), jobs, ERR):
+                _write_report(out, report)
+                reports.append(report)
     except KeyboardInterrupt:
         fail(f"stopped; {len(reports)} of {len(candidates)} reports are in {out}.", 130)
     except CannotGrade as error:

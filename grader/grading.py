@@ -97,6 +97,10 @@ class Grader:
         student.start_afresh()
         return self._report(submission, tasks, diagnoses, started, clock)
 
+    def give_up(self, identifier: str, reason: str) -> Report:
+        """The report of a submission over which judges have died; so its files are not looked at here either."""
+        return self._report(Submission(identifier), None, {}, datetime.now(UTC), time.monotonic(), reason)
+
     def _report(
         self,
         submission: Submission,
@@ -104,15 +108,16 @@ class Grader:
         diagnoses: Mapping[str, str | None],
         started: datetime,
         clock: float,
+        failure: str = "",
     ) -> Report:
-        ours = any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
-        status: Status = "unreadable" if tasks is None else "grader_error" if ours else "graded"
+        ours = failure or any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
+        status: Status = "grader_error" if ours else "unreadable" if tasks is None else "graded"
         rated = tasks if status == "graded" and tasks else None
         return Report(
             assignment=self._rubric.id,
             submission=_submission_info(submission),
             status=status,
-            reason=submission.reason or (_first_grader_error(tasks) if ours and tasks else None),
+            reason=failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None),
             score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
             max_score=sum(task.points for task in self._rubric.tasks if not task.bonus),
             bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,

@@ -1,117 +1,128 @@
-"""Hands submissions to judge processes, as many at a time as asked, and gives their reports as they finish.
+"""Hands submissions to judges, as many at a time as asked, and gives their reports as they finish.
 
-One code path over ``concurrent.futures.Executor``. A judge that dies, or makes an error of its own, costs no one a
-point: its submissions are tried again, and if that fails too, their reports say that it was the grader.
+Each judge has a pipe of its own, so a judge that dies, stalls or makes a mistake is known together with the submission
+that it was at. None of that costs anyone a point: a new judge takes its place and the submission is tried again; if
+that fails too, its report says that it was the grader.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import signal
-import sys
+import math
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from multiprocessing.connection import wait
 
 from .intake.discover import Candidate
-from .intake.submission import Submission
+from .judge_process import Failure, JudgeProcess
 from .results.report import Report
 from .settings import Settings
 
-if TYPE_CHECKING:  # torch and pytest belong in the judges; the coordinator stays small and starts at once
-    from .grading import Grader
-
 ATTEMPTS = 3
-AHEAD = 2  # submissions read and waiting for each judge
-STALL_MARGIN_S = 120.0  # beyond a submission's own limit: start-up and the judge's own work
 
 
 class GradingFailed(Exception):
-    """A submission that no judge could finish; the text says which and why."""
+    """Judges fail here, whatever the submission; the text says how the last one did."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Wall-clock seconds after which a judge counts as stalled.
+
+    Attributes:
+        start_s: For imports, the fork server and the rehearsal.
+        margin_s: For one submission, on top of its own limit: the judge's own work.
+    """
+
+    start_s: float = 120.0
+    margin_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A submission whose turn will come, or has.
+
+    Attributes:
+        number: Of the attempt.
+        failure: How the attempt before ended.
+    """
+
+    candidate: Candidate
+    number: int = 1
+    failure: str = ""
 
 
 @dataclass
-class _Attempt:
-    candidate: Candidate
-    number: int = 1
+class _Seat:
+    """A judge and what it is at: ``turn`` is None while it starts, and when it has nothing to do."""
+
+    judge: JudgeProcess
+    deadline: float
+    ready: bool = False
+    turn: _Turn | None = None
 
 
-def grade_all(candidates: Sequence[Candidate], settings: Settings, jobs: int) -> Iterator[Report]:
+def grade_all(
+    candidates: Sequence[Candidate], settings: Settings, jobs: int, patience: Patience | None = None
+) -> Generator[Report, None, None]:
     """Grade every candidate with ``jobs`` judges; reports come in the order in which they finish.
 
+    However it ends, no judge is left: closing the generator kills them, and the end of this process is theirs too.
+
     Raises:
-        GradingFailed: If judges keep dying over the same submissions.
+        GradingFailed: If judges keep failing without having looked at any submission.
         CannotGrade: If the settings fit no judge on this machine.
     """
-    waiting = deque(_Attempt(candidate) for candidate in candidates)
-    while waiting:
-        with _local_executor(min(jobs, len(waiting))) as executor:
-            yield from _drain(executor, waiting, settings, jobs * AHEAD)
-
-
-def _drain(executor: Executor, waiting: deque[_Attempt], settings: Settings, most: int) -> Iterator[Report]:
-    """Run what waits until nothing does, or until the pool breaks; what was under way then waits again."""
-    running: dict[Future[Report], _Attempt] = {}
+    patience = patience or Patience()
+    waiting = deque(map(_Turn, candidates))
+    seats: list[_Seat] = []
+    failures_in_a_row = 0  # without a submission that could be the cause
     try:
-        while waiting or running:
-            while waiting and len(running) < most:
-                attempt = waiting.popleft()
-                running[executor.submit(_grade, attempt.candidate.read(), settings)] = attempt
-            done, _ = wait(running, settings.limits.submission_s + STALL_MARGIN_S, return_when=FIRST_COMPLETED)
-            if not done:
-                _kill_judges()  # which breaks the pool, and so ends below
-            for future in done:
-                attempt = running[future]
-                report = future.result()
-                del running[future]
-                if report.status == "grader_error" and attempt.number < ATTEMPTS:
-                    waiting.append(_Attempt(attempt.candidate, attempt.number + 1))
-                else:
-                    yield report
-    except BrokenProcessPool:
-        for attempt in running.values():
-            if attempt.number == ATTEMPTS:
-                why = f"{attempt.candidate.id}: the judge died {ATTEMPTS} times. Grade it alone to see why."
-                raise GradingFailed(why) from None
-            waiting.append(_Attempt(attempt.candidate, attempt.number + 1))
+        while waiting or any(seat.turn for seat in seats):
+            while len(seats) < jobs and sum(seat.turn is None for seat in seats) < len(waiting):
+                seats.append(_Seat(JudgeProcess(settings), time.monotonic() + patience.start_s))
+            _hand_out(waiting, seats, settings.limits.submission_s + patience.margin_s)
+            for seat in _first_to_speak(seats):
+                turn, answer = seat.turn, seat.judge.answer()
+                seat.ready, seat.turn, seat.deadline = True, None, math.inf
+                failure = _failure(answer)
+                if failure:  # of whatever kind: a new judge, with a new fork server, has no part in it
+                    seats.remove(seat)
+                    seat.judge.kill()
+                if turn and isinstance(answer, Report) and (not failure or turn.number >= ATTEMPTS):
+                    yield answer
+                elif turn:
+                    waiting.append(_Turn(turn.candidate, turn.number + 1, failure))
+                if turn is None or turn.number > ATTEMPTS:
+                    failures_in_a_row = failures_in_a_row + 1 if isinstance(answer, Failure) else 0
+                if failures_in_a_row == ATTEMPTS:
+                    raise GradingFailed(f"{ATTEMPTS} judges in a row failed without a submission: {failure}")
     finally:
-        if running:
-            _kill_judges()
+        for seat in seats:
+            seat.judge.kill()
+        for seat in seats:
+            seat.judge.join()
 
 
-@contextlib.contextmanager
-def _local_executor(jobs: int) -> Iterator[Executor]:
-    """Processes that have imported torch and pytest once between them, and are gone afterwards, whatever happens."""
-    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    if sys.platform == "linux":
-        context.set_forkserver_preload(["grader.grading"])
-    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=signal.signal, initargs=_IGNORE_CTRL_C)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+def _hand_out(waiting: deque[_Turn], seats: Sequence[_Seat], work_s: float) -> None:
+    """Give work to judges that are ready for it; after the last attempt, only that of reporting the failure."""
+    for seat in seats:
+        if seat.ready and seat.turn is None and waiting:
+            turn = seat.turn = waiting.popleft()
+            seat.deadline = time.monotonic() + work_s
+            seat.judge.ask(turn.candidate, turn.failure if turn.number > ATTEMPTS else None)
 
 
-_IGNORE_CTRL_C = (signal.SIGINT, signal.SIG_IGN)  # the coordinator alone answers it
+def _first_to_speak(seats: Sequence[_Seat]) -> list[_Seat]:
+    """Wait until judges have something to say or are out of time; gives those."""
+    left_s = min(seat.deadline for seat in seats) - time.monotonic()
+    speaking = wait([seat.judge.pipe for seat in seats], None if left_s == math.inf else max(left_s, 0))
+    return [seat for seat in seats if seat.judge.pipe in speaking or seat.deadline < time.monotonic()]
 
 
-def _kill_judges() -> None:
-    for process in multiprocessing.active_children():
-        process.kill()
-
-
-def _grade(submission: Submission, settings: Settings) -> Report:
-    """Runs in a judge process."""
-    return _grader(settings).grade(submission)
-
-
-@cache
-def _grader(settings: Settings) -> Grader:
-    from .grading import Grader
-
-    return Grader(settings)
+def _failure(answer: Report | Failure | None) -> str:
+    """What went wrong on our side; empty if nothing did."""
+    if isinstance(answer, Report):
+        return (answer.reason or "for no known reason") if answer.status == "grader_error" else ""
+    return answer.reason if answer else ""

@@ -25,6 +25,7 @@ from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
 REPOSITORY = Path(__file__).parents[2]
 START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from grader.sandbox import lockdown; lockdown.die_with_parent(); "  # before torch, which takes its time
     "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
 )
 START_S = 20.0  # for a worker to be forked and locked
@@ -73,6 +74,7 @@ class Worker:
 
         Raises:
             WorkerFailed: If there is none, or it is malformed. The process is dead by then.
+            RuntimeError: If someone else has killed it: an operator, or a system short of memory. No student's fault.
         """
         if not self._ready:
             self._wait_until_ready()
@@ -115,6 +117,8 @@ class Worker:
         self._running = False
         self._channel.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
+        if usage["killed_by_a_stranger"] and grace_s:
+            raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
         return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
 
 

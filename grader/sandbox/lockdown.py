@@ -11,6 +11,7 @@ import errno
 import os
 import resource
 import signal
+import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -59,7 +60,7 @@ class Lockdown:
         _limit_resources(self._limits)
         if "user" in self._layers:
             _drop_user()
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which would clear it
+        die_with_parent()  # after the change of user, which would clear it
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self._ruleset is not None:
             self._ruleset.restrict()
@@ -76,6 +77,12 @@ def readable_paths() -> list[str]:
         paths |= {str(entry) for entry in entries if not entry.name.startswith(HIDDEN_PACKAGES)}
         paths -= {packages}
     return sorted(path for path in paths if os.path.exists(path))
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process once the one that started it is dead; elsewhere than on Linux, do nothing."""
+    if sys.platform == "linux":
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _prctl(option: int, value: int) -> None:

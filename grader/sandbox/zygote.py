@@ -9,6 +9,7 @@ Commands arrive as JSON datagrams on the control socket:
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -48,24 +49,30 @@ def main(control_fd: int, configuration: str) -> None:
     problems = layers_that_hold(wanted["layers"], limits, hidden)
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden)
     _warm_up()
-    control.send(json.dumps({"problems": problems}).encode())
     running: set[int] = set()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
+        control.send(json.dumps({"problems": problems}).encode())
+        _obey(control, lockdown, limits, running)
+    for pid in running:
+        _reap(pid, 0, limits)
+    os._exit(0)
+
+
+def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
+    """Carry out commands until the judge hangs up; ``running`` has the workers that are left then."""
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1024, 1)
         if not data:
-            break
+            return
         command = json.loads(data)
         if "start" in command:
             pid = _start(control, lockdown, *descriptors)
             running.add(pid)
             answer: dict[str, float] = {"pid": pid}
         else:
-            answer = _reap(command["reap"], command["grace_s"])
+            answer = _reap(command["reap"], command["grace_s"], limits)
             running.discard(command["reap"])
         control.send(json.dumps(answer).encode())
-    for pid in running:
-        _reap(pid, 0)
-    os._exit(0)
 
 
 def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
@@ -84,19 +91,27 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
     return pid
 
 
-def _reap(pid: int, grace_s: float) -> dict[str, float]:
+def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, float]:
+    """End a worker and tell how it ended.
+
+    A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. Where that signal
+    comes from neither the kernel nor here, a stranger has killed the worker.
+    """
     end = time.monotonic() + grace_s
     ended, status, usage = os.wait4(pid, os.WNOHANG)
     while not ended and time.monotonic() < end:
         time.sleep(0.001)
         ended, status, usage = os.wait4(pid, os.WNOHANG)
+    ended_by_itself = bool(ended)
     if not ended:
         os.kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
     signal_number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    cpu_s = usage.ru_utime + usage.ru_stime
     return {
         "signal": signal_number,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "killed_by_a_stranger": ended_by_itself and signal_number == signal.SIGKILL and cpu_s < limits.submission_s,
+        "cpu_s": cpu_s,
         "peak_mib": usage.ru_maxrss // 1024,
     }
 

@@ -1,0 +1,130 @@
+"""Full disks, broken hidden tests, a broken reference, long runs: one clear line, and never a student's zero."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import cli
+from grader.benchmarks.measure import descendants
+from grader.grading import Grader, reference_files
+from grader.results.report import Report
+from grader.sandbox.launch import Worker, Zygote
+from grader.schedule import ATTEMPTS
+from grader.selftest.faulty import Trap, break_the_oracle
+from grader.selftest.submissions import REPOSITORY, edited, submission, write_folder
+from grader.settings import Settings
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+NORM = "src/modeling/norm.py"
+GRADINGS = 200 if os.environ.get("GRADER_LONG") else 20
+WAIT = {"src/functional.py": "import time\ndef wait():\n    time.sleep(60)\n"}
+LOAD = ("load", {"module": "src.functional", "name": "wait", "bare_packages": False})
+CALL = ("call", {"target": "wait", "arguments": []})
+
+
+def grade(folder: Path, out: Path) -> Result:
+    """The command with real judges."""
+    options = ["--device", "cpu", "--only", "task1", "--jobs", "1", "--lang", "en"]
+    return CliRunner().invoke(cli.app, ["grade", str(folder), "--out", str(out), *options])
+
+
+def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        write_folder(tmp_path / "class" / name, reference_files())
+    replace = os.replace
+    written: list[Path] = []
+
+    def fill_up(source: str, target: Path) -> None:
+        if written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        written.append(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fill_up)
+    result = grade(tmp_path / "class", tmp_path / "out")
+    assert result.exit_code == 3
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("grader: "))
+    assert line.endswith(
+        "report.json: No space left on device. Finished reports are whole; free the place and run again."
+    )
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == written  # no temporary file either
+    assert Report.model_validate_json(written[0].read_bytes()).score == 42
+
+
+def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "ada", reference_files())
+    trap = Trap("ada", tmp_path / "ada", break_the_oracle, tmp_path / "log", times=99)
+    monkeypatch.setattr(cli, "discover", lambda _: [trap])
+    result = grade(tmp_path / "ada", tmp_path / "out")
+    assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
+    assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
+    report = json.loads((tmp_path / "out" / "ada" / "report.json").read_text())
+    assert (report["status"], report["score"], report["bonus"]) == ("grader_error", None, None)
+    assert "ZeroDivisionError: of our own making" in report["reason"]
+
+
+def test_a_reference_that_fails_is_one_line(tmp_path: Path) -> None:
+    """In a copy of the project, with the command as it is typed."""
+    for name in ("grader", "ref"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("selftest", "__pycache__"))
+    broken = tmp_path / "ref" / "modeling" / "norm.py"
+    broken.write_text(edited((NORM, "mean_square + self.eps", "mean_square"))[NORM])
+    write_folder(tmp_path / "ada", reference_files())
+    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", "ada", "--out", "out", "--only", "task1"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("grader: the reference fails a hidden test, so nothing can be graded. norm_eps_")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_worker_that_a_stranger_kills_is_not_the_students_crash(zygote: Zygote) -> None:
+    worker = waiting_worker(zygote)
+    os.kill(descendants(zygote._process.pid)[-1], signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="a worker was killed from outside"):
+        worker.request([CALL], 10)
+
+
+def waiting_worker(zygote: Zygote) -> Worker:
+    """A worker whose code has been imported."""
+    worker = zygote.start(WAIT)
+    assert worker.request([LOAD], 10) == {"value": None}
+    return worker
+
+
+def test_nothing_piles_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process, descriptor or file is left by many gradings, with failures and crashes among them."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that Python looks at TMPDIR again
+    edit = (
+        "        compute_dtype =",
+        "        if input.dtype is torch.float16: __import__('os')._exit(3)\n        compute_dtype =",
+    )
+    bad = submission(edited((NORM, "mean_square + self.eps", "mean_square"), (NORM, *edit)))
+    with contextlib.closing(Grader(Settings(device="cpu", only="task1"))) as grader:
+        grader.grade(bad)
+        before = belongings()
+        outcomes = {repr(grader.grade(bad).tasks) for _ in range(GRADINGS)}
+        assert belongings() == before
+    assert len(outcomes) == 1
+    assert "crashed" in outcomes.pop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def belongings() -> dict[int, int]:
+    """This process and its descendants, and how many descriptors each has open."""
+    return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in descendants(os.getpid())}

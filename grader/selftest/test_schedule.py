@@ -1,0 +1,238 @@
+"""Whatever happens to judges, every submission gets one report, the one that it deserves, and no process is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.benchmarks.measure import descendants
+from grader.grading import Grader, reference_files
+from grader.intake.discover import Candidate
+from grader.results.report import Report, Summary
+from grader.sandbox.limits import Limits
+from grader.schedule import ATTEMPTS, GradingFailed, Patience, grade_all
+from grader.selftest import faulty
+from grader.selftest.faulty import Trap, survivors
+from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.settings import CannotGrade, Settings
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+NORM = "src/modeling/norm.py"
+SETTINGS = Settings(device="cpu", only="task1", limits=Limits(submission_s=8))
+PATIENCE = Patience(start_s=100, margin_s=1)
+SLOW = (NORM, "import torch\n", "import torch\nimport time\ntime.sleep(0.2)\n")  # at every import
+LEAVE_S = 2.0  # for all processes to be gone once nobody needs them
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """A class that was graded while judges failed, and its traps."""
+
+    reports: list[Report]
+    traps: dict[str, Trap]
+    left: list[int]
+
+    def of(self, identifier: str) -> Report:
+        """The report of one submission; there is just one."""
+        (report,) = (report for report in self.reports if report.submission.id == identifier)
+        return report
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three submissions: a right one, a wrong one and a slow one."""
+    root = tmp_path_factory.mktemp("class")
+    write_folder(root / "right", reference_files())
+    write_folder(root / "wrong", edited((NORM, "mean_square + self.eps", "mean_square")))
+    write_folder(root / "slow", edited(SLOW))
+    return root
+
+
+@pytest.fixture(scope="module")
+def disturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
+    """One run in which every kind of fault happens."""
+    logs = tmp_path_factory.mktemp("logs")
+    traps = [
+        Trap("judge_killed", folder / "wrong", faulty.die, logs / "1"),
+        Trap("judge_stalled", folder / "right", faulty.stall, logs / "2"),
+        Trap("judge_mistaken", folder / "wrong", faulty.stumble, logs / "3"),
+        Trap("fork_server_killed", folder / "wrong", faulty.kill_the_fork_server, logs / "4"),
+        Trap("worker_killed", folder / "slow", faulty.kill_the_first_worker, logs / "5"),
+        Trap("server_killed", folder / "right", faulty.kill_the_server_of_judges, logs / "7"),
+        Trap("hopeless", folder / "right", faulty.die, logs / "6", times=99),
+    ]
+    plain = [Candidate(f"plain_{name}", folder / name) for name in ("right", "wrong")]
+    reports, seen = [], set()
+    for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, 2, PATIENCE):
+        reports.append(report)
+        seen.update(descendants(os.getpid())[1:])
+    ours = {pid for pid in seen if "forkserver" not in _command(pid) and "tracker" not in _command(pid)}
+    return Disturbed(reports, {trap.id: trap for trap in traps}, survivors(ours, LEAVE_S))
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Iterator[Grader]:
+    """The same grader in this process, which nothing happens to."""
+    warm = Grader(SETTINGS)
+    yield warm
+    warm.close()
+
+
+def without_times(report: Report) -> dict[str, Any]:
+    """All that two runs have in common."""
+    data = report.model_dump(mode="json")
+    del data["provenance"]["started_at"], data["provenance"]["duration_s"]
+    return data
+
+
+def test_nothing_is_lost_or_doubled(disturbed: Disturbed) -> None:
+    expected = sorted([*disturbed.traps, "plain_right", "plain_wrong"])
+    assert sorted(report.submission.id for report in disturbed.reports) == expected
+
+
+@pytest.mark.parametrize(
+    ("identifier", "source"),
+    [
+        ("plain_right", "right"),
+        ("plain_wrong", "wrong"),
+        ("judge_killed", "wrong"),
+        ("judge_stalled", "right"),
+        ("judge_mistaken", "wrong"),
+        ("fork_server_killed", "wrong"),
+        ("worker_killed", "slow"),
+        ("server_killed", "right"),
+    ],
+)
+def test_a_fault_of_ours_leaves_no_trace(
+    disturbed: Disturbed, undisturbed: Grader, folder: Path, identifier: str, source: str
+) -> None:
+    expected = undisturbed.grade(Candidate(identifier, folder / source).read())
+    assert expected.status == "graded"
+    assert without_times(disturbed.of(identifier)) == without_times(expected)
+
+
+def test_each_fault_did_happen_and_took_a_second_attempt(disturbed: Disturbed) -> None:
+    attempts = {name: trap.attempts for name, trap in disturbed.traps.items()}
+    assert attempts == dict.fromkeys(attempts, 2) | {"hopeless": ATTEMPTS}
+
+
+def test_a_submission_over_which_judges_die_gets_a_report_that_says_so(disturbed: Disturbed) -> None:
+    report = disturbed.of("hopeless")
+    assert (report.status, report.score, report.bonus, report.tasks) == ("grader_error", None, None, [])
+    assert report.reason == "the judge process died"
+    assert report.environment == disturbed.of("plain_right").environment
+
+
+def test_reports_come_as_they_finish(disturbed: Disturbed) -> None:
+    """Those that need no second attempt come before the one that is given up."""
+    order = [report.submission.id for report in disturbed.reports]
+    assert max(order.index("plain_right"), order.index("plain_wrong")) < order.index("hopeless")
+
+
+def test_no_judge_is_left_after_the_last_report(disturbed: Disturbed) -> None:
+    assert disturbed.left == []
+
+
+def test_settings_that_fit_no_judge_stop_everything(folder: Path) -> None:
+    layers = ("namespaces", "user", "landlock", "seccomp")
+    settings = Settings(device="cpu", only="task1", required_level=SETTINGS.required_level.NAMESPACES, without=layers)
+    with pytest.raises(CannotGrade, match="less than is required"):
+        list(grade_all([Candidate("right", folder / "right")], settings, 1))
+
+
+def test_judges_that_do_not_start_stop_everything(folder: Path) -> None:
+    """They are given no time here."""
+    with pytest.raises(GradingFailed, match="3 judges in a row failed without a submission: the judge process stalled"):
+        list(grade_all([Candidate("right", folder / "right")], SETTINGS, 1, Patience(start_s=0)))
+
+
+# ── The command, and what becomes of its processes ──────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command at work on six slow submissions, just after its first report."""
+    for number in range(6):
+        write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
+    with subprocess.Popen(
+        command(tmp_path, jobs=2), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().endswith(": 42/42, bonus 0/0\n")
+        while not finished(tmp_path):  # it is written just after that line
+            time.sleep(0.01)
+        yield process
+        process.kill()
+
+
+def command(place: Path, jobs: int) -> list[str]:
+    """Grades ``class`` in that place into ``out``."""
+    options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--jobs", str(jobs)]
+    return [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(place / "class"), *options]
+
+
+def finished(place: Path) -> list[Report]:
+    """All reports in a folder; each must be whole."""
+    return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
+
+
+def test_ctrl_c_ends_everything_at_once(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    family = descendants(running.pid)
+    assert len(family) > 5  # two judges with their fork servers, and what multiprocessing needs
+    started = time.monotonic()
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(10) == 130
+    assert time.monotonic() - started < 1.0
+    assert survivors(family, LEAVE_S) == []
+    _, errors = running.communicate()
+    reports = finished(tmp_path)
+    assert errors.splitlines()[-1] == f"grader: stopped; {len(reports)} of 6 reports are in {tmp_path / 'out'}."
+    assert [line for line in errors.splitlines() if not line.startswith(("[", "grader: "))] == []
+    assert {report.score for report in reports} == {42}
+
+
+def test_a_killed_command_leaves_nothing_and_can_be_repeated(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    family = descendants(running.pid)
+    running.kill()
+    assert survivors(family, LEAVE_S) == []
+    assert finished(tmp_path)
+    for number in range(2, 6):
+        shutil.rmtree(tmp_path / "class" / f"s{number}")
+    again = subprocess.run(command(tmp_path, jobs=2), cwd=REPOSITORY, capture_output=True, text=True, timeout=100)
+    assert again.returncode == 0, again.stderr
+    summary = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    assert [(line.id, line.score) for line in summary.submissions] == [("s0", 42), ("s1", 42)]
+
+
+def test_ctrl_c_while_judges_start_is_as_quick_and_quiet(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "class").symlink_to(folder)
+    with subprocess.Popen(
+        command(tmp_path, jobs=1), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while len(family := descendants(process.pid)) < 3:  # the fork server of multiprocessing imports torch now
+            time.sleep(0.01)
+        started = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(10)
+        assert time.monotonic() - started < 1.0
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, f"grader: stopped; 0 of 3 reports are in {tmp_path / 'out'}.\n")
+    assert survivors(family, 10) == []  # it sees that it is alone when it has imported
