@@ -60,11 +60,13 @@ def forward_limit(reference: Tensor, oracle: Tensor, scale: Tensor) -> float:
 
 
 def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
-    """Require a shape.
+    """Require a shape, and real numbers.
 
     Raises:
-        WrongAnswer: If it is another.
+        WrongAnswer: If it is another, or they are complex.
     """
+    if actual.is_complex():
+        raise WrongAnswer(f"the output is {name(actual.dtype)}, no real number")
     if list(actual.shape) != list(shape):
         raise WrongAnswer(f"the shape is {list(actual.shape)}, not {list(shape)}")
 

@@ -25,8 +25,8 @@ StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 class Student:
     """One submission, met afresh for each property.
 
-    A request that times out ends its property at once, and later ones to the same name get less time: so a submission
-    that hangs everywhere still leaves time to the tasks where it does not.
+    A request that times out ends its property at once, and later ones to the same name get less time. Each name has an
+    equal share of the submission's time, so that one that is slow, or hangs, takes nothing from the others.
 
     Args:
         files: Path to source text.
@@ -42,7 +42,8 @@ class Student:
         self._file_of = {name: task.file for task in rubric.tasks for name in task.names}
         self._file_of["apply_rotary_pos_emb"] = "src/functional.py"
         self._limits = limits
-        self._left_s = limits.submission_s
+        self._share_s = limits.submission_s / len(self._file_of)
+        self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out
         self._just_hung = False
         self._bare_packages = False  # whether the packages' own files stand in the way
@@ -131,14 +132,14 @@ class Student:
                 self._just_hung = False  # it may have been a sibling
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
-        if self._left_s <= 0:
-            raise TimedOut(f"the submission has used up its {self._limits.submission_s:g} s")
+        if self._left_s[name] <= 0:
+            raise TimedOut(f"{name} has used up its {self._share_s:g} s")
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         started = time.monotonic()
         try:
             if self._worker is None:
                 self._worker = self._start_worker(self.files)
-            reply = self._worker.request(operations, min(limit_s, self._left_s))
+            reply = self._worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
@@ -147,7 +148,7 @@ class Student:
                 raise TimedOut(f"no answer within {limit_s:g} s") from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
         finally:
-            self._left_s -= time.monotonic() - started
+            self._left_s[name] -= time.monotonic() - started
         if "error" in reply:
             raise fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
         return reply["value"]

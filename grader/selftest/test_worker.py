@@ -129,8 +129,8 @@ def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(m
     student.start_afresh()
 
 
-def test_a_submission_has_so_much_time_and_no_more(meet: Meet) -> None:
-    student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=0.6))
+def test_a_name_has_its_share_of_the_time_and_no_more(meet: Meet) -> None:
+    student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=3.0))
     for message in ("within 0.4 s", "no answer within", "has used up its 0.6 s"):
         with pytest.raises(StudentFault, match=message):
             student.apply_rotary_pos_emb(ONES, ONES, ONES)
