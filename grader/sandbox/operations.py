@@ -16,6 +16,7 @@ from .protocol import ProtocolError
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
+MAX_DEPTH = 200  # of the innermost frames that are looked at: a recursion may have left a million
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -156,7 +157,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
         message = ""
-    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__)]
+    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
     return {
@@ -169,5 +170,5 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
 
 def _is_stub(error: BaseException) -> bool:
     """Whether a ``raise NotImplementedError`` was reached; torch raises that class too, for missing kernels."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return isinstance(error, NotImplementedError) and (frames[-1].line or "").startswith("raise")
