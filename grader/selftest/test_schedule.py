@@ -74,10 +74,13 @@ def disturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Disturb
     ]
     plain = [Candidate(f"plain_{name}", folder / name) for name in ("right", "wrong")]
     reports, seen = [], set()
+    others = descendants(os.getpid())  # fork servers that other tests keep warm
     for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, 2, PATIENCE):
         reports.append(report)
         seen.update(descendants(os.getpid())[1:])
-    ours = {pid for pid in seen if "forkserver" not in _command(pid) and "tracker" not in _command(pid)}
+    ours = {
+        pid for pid in seen.difference(others) if "forkserver" not in _command(pid) and "tracker" not in _command(pid)
+    }
     return Disturbed(reports, {trap.id: trap for trap in traps}, survivors(ours, LEAVE_S))
 
 
