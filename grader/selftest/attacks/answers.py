@@ -35,7 +35,7 @@ def reads_an_accomplices_file(self, input):
     """Reads an answer from a file that an accomplice may have left."""
     import glob
 
-    for path in [*glob.glob("/tmp/**/report.json", recursive=True), *glob.glob("/work/**/report.json")][:3]:
+    for path in [*glob.glob("/tmp/**/report.json", recursive=True), *glob.glob("/home/**/report.json")][:3]:
         return open(path).read()
     return input
 
