@@ -15,8 +15,9 @@ import time
 import traceback
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
 
 from .intake.discover import Candidate
 from .results.report import Report
@@ -42,9 +43,11 @@ class JudgeProcess:
         context = _context()
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, settings), daemon=True)
+        self._handle: int | None = None
         with theirs:
             try:
                 self._process.start()
+                self._handle = _handle(self._process)
             except (EOFError, OSError):  # the fork server is dying, and so is the pipe; the next judge gets a new one
                 time.sleep(1)
 
@@ -72,13 +75,28 @@ class JudgeProcess:
     def kill(self) -> None:
         """End it now; what it has started ends by itself, for want of a parent."""
         self.pipe.close()
-        if self._process.pid is not None:  # it has been started
+        if self._handle is not None and sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        elif self._process.pid is not None:  # it has been started
             self._process.kill()
 
     def join(self) -> None:
         """Wait for the end of a killed judge."""
-        if self._process.pid is not None:
+        if self._handle is not None:
+            wait([self._handle])
+            os.close(self._handle)
+        elif self._process.pid is not None:
             self._process.join()
+
+
+def _handle(process: BaseProcess) -> int | None:
+    """What to end and await a process by; None where the process object itself can be relied on.
+
+    Once the fork server has died, multiprocessing takes every process that it forked for finished, and would not end
+    one that runs, or stands still.
+    """
+    return os.pidfd_open(process.ident) if sys.platform == "linux" and process.ident is not None else None
 
 
 def _context() -> ForkServerContext | SpawnContext:

@@ -90,6 +90,7 @@ def grade_all(
                 if failure:  # of whatever kind: a new judge, with a new fork server, has no part in it
                     seats.remove(seat)
                     seat.judge.kill()
+                    seat.judge.join()
                 if turn and isinstance(answer, Report) and (not failure or turn.number >= ATTEMPTS):
                     yield answer
                 elif turn:

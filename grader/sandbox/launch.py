@@ -25,7 +25,7 @@ from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
 REPOSITORY = Path(__file__).parents[2]
 START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from grader.sandbox import lockdown; lockdown.die_with_parent(); "  # before torch, which takes its time
+    "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # torch takes its time
     "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
 )
 START_S = 20.0  # for a worker to be forked and locked

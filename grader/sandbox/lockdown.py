@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import resource
+import select
 import signal
 import sys
 import sysconfig
@@ -49,8 +50,11 @@ class Lockdown:
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
         self._filter = _seccomp_filter(may_open) if "seccomp" in self._layers else None
 
-    def apply(self) -> None:
+    def apply(self, parent: int) -> None:
         """Lock this process, for good.
+
+        Args:
+            parent: The number of the process that forked it.
 
         Raises:
             OSError: If a step fails; the process must not go on then.
@@ -60,7 +64,7 @@ class Lockdown:
         _limit_resources(self._limits)
         if "user" in self._layers:
             _drop_user()
-        die_with_parent()  # after the change of user, which would clear it
+        die_with_parent(parent)  # after the change of user, which would clear it
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self._ruleset is not None:
             self._ruleset.restrict()
@@ -79,10 +83,23 @@ def readable_paths() -> list[str]:
     return sorted(path for path in paths if os.path.exists(path))
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process once the one that started it is dead; elsewhere than on Linux, do nothing."""
-    if sys.platform == "linux":
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> None:
+    """Have the kernel kill this process once the one that started it is dead; elsewhere than on Linux, do nothing.
+
+    Args:
+        parent: Its number, to see whether it has died before this took effect.
+        lifeline: A socket of which the other end is held by whoever this process is to serve, for the same purpose.
+    """
+    if sys.platform != "linux":
+        return
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        os._exit(0)
+    if lifeline is not None:
+        poll = select.poll()
+        poll.register(lifeline, 0)  # a hang-up is told without asking
+        if poll.poll(0):
+            os._exit(0)
 
 
 def _prctl(option: int, value: int) -> None:

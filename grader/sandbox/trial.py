@@ -15,6 +15,7 @@ from .limits import Limits
 from .lockdown import Lockdown
 
 SEPARATE_LAYERS = ("user", "landlock", "seccomp")
+HOLDS = "holds"  # said aloud, since a trial that dies says nothing
 
 
 def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bool) -> dict[str, str]:
@@ -25,11 +26,12 @@ def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bo
 def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
     """Apply one layer in a process of its own and attack what it should guard; gives what went wrong."""
     read_end, write_end = os.pipe()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        message = "it ended without an answer"
+        message = ""
         try:
-            message = _attack(layer, limits, files_are_hidden)
+            message = _attack(layer, limits, files_are_hidden, parent) or HOLDS
         except BaseException as error:
             message = f"{error}" or type(error).__name__
         finally:
@@ -40,11 +42,11 @@ def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
     with os.fdopen(read_end, "rb") as file:
         message = file.read().decode(errors="replace")
     os.waitpid(pid, 0)
-    return message
+    return "" if message == HOLDS else message or "it ended without an answer"
 
 
-def _attack(layer: str, limits: Limits, files_are_hidden: bool) -> str:
-    Lockdown([layer], limits, files_are_hidden).apply()
+def _attack(layer: str, limits: Limits, files_are_hidden: bool, parent: int) -> str:
+    Lockdown([layer], limits, files_are_hidden).apply(parent)
     return next((f"{name} was still possible" for name, attempt in ATTACKS[layer].items() if _succeeds(attempt)), "")
 
 

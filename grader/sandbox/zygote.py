@@ -76,13 +76,14 @@ def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: s
 
 
 def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         status = 70
         try:
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
-            lockdown.apply()
+            lockdown.apply(parent)
             worker.serve(rpc_fd)
             status = 0
         finally:

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import subprocess
+import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from grader.benchmarks.measure import descendants
+from grader.sandbox import launch, trial
 from grader.sandbox.launch import Worker, WorkerFailed, Zygote
 from grader.sandbox.limits import Limits
+
+from .faulty import survivors
 
 SPIN = {"src/functional.py": "def spin(): \n    while True: pass\n"}
 LOAD = ("load", {"module": "src.functional", "name": "spin", "bare_packages": False})
 CALL = ("call", {"target": "spin", "arguments": []})
-
-
-def descendants(ancestor: int) -> set[int]:
-    """Every living process below another, from /proc."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-            except OSError:  # it has just ended
-                continue
-            if state != "Z":
-                parents[int(entry.name)] = int(parent)
-    found = {ancestor} & parents.keys()
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
-
-
-def living(processes: set[int]) -> set[int]:
-    """Those of the processes that still run, whoever has become their parent."""
-    return {pid for pid in processes if descendants(pid)}
 
 
 def spinning(zygote: Zygote) -> Worker:
@@ -45,6 +31,7 @@ def spinning(zygote: Zygote) -> Worker:
 
 
 def test_a_worker_that_is_given_up_on_is_gone(zygote: Zygote) -> None:
+    assert zygote.isolation.held  # it is ready
     before = descendants(zygote._process.pid)
     worker = spinning(zygote)
     assert descendants(zygote._process.pid) > before
@@ -62,9 +49,47 @@ def test_after_closing_nothing_is_left_running() -> None:
     processes = descendants(zygote._process.pid)
     assert len(processes) >= 3
     zygote.close()
-    assert living(processes) == set()
+    assert survivors(processes, 0.5) == []
     for worker in (waiting, busy):
         worker._channel.close()
+
+
+def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
+    """Not even to import torch, which would take its time."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    with theirs:
+        started = subprocess.run(
+            [*(sys.executable, "-sPB", "-X", "importtime", "-c", launch.START, str(launch.REPOSITORY))]
+            + [str(theirs.fileno()), "{}"],
+            pass_fds=[theirs.fileno()],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "grader.sandbox.lockdown" in started.stderr
+    assert "torch" not in started.stderr
+
+
+def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None:
+    """At any moment of the start: a fork server that nobody talks to would still take seconds to notice."""
+    for milliseconds in range(0, 120, 12):
+        judge = os.fork()
+        if judge == 0:
+            with contextlib.suppress(BaseException):
+                Zygote(Limits(), without=["namespaces"])
+                time.sleep(60)
+            os._exit(0)
+        time.sleep(milliseconds / 1000)
+        family = descendants(judge)
+        os.kill(judge, 9)
+        os.waitpid(judge, 0)
+        assert survivors(family, 0.5) == []
+
+
+def test_a_trial_that_dies_is_no_proof_that_a_layer_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_attack", lambda *_: os._exit(0))
+    assert trial.layers_that_hold(["seccomp"], Limits(), False) == {"seccomp": "it ended without an answer"}
 
 
 def test_a_closed_worker_can_be_closed_again(zygote: Zygote) -> None:
