@@ -59,9 +59,9 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.close()
     with theirs:
+        arguments = (launch.START, str(launch.REPOSITORY), str(theirs.fileno()), "{}")
         started = subprocess.run(
-            [*(sys.executable, "-sPB", "-X", "importtime", "-c", launch.START, str(launch.REPOSITORY))]
-            + [str(theirs.fileno()), "{}"],
+            [sys.executable, "-sPB", "-X", "importtime", "-c", *arguments],
             pass_fds=[theirs.fileno()],
             capture_output=True,
             text=True,
