@@ -89,7 +89,7 @@ def _print_property(prop: PropertyReport, console: Console) -> None:
     if prop.outcome is Outcome.PASSED:
         return
     console.print(Text(f"       {prop.hint}", style="italic"), soft_wrap=True)
-    case = next((case for case in prop.cases if case.outcome is prop.outcome), None)
+    case = prop.simplest_case
     if case is not None and case.message and prop.outcome is not Outcome.NOT_IMPLEMENTED:
         message, *frames = case.message.splitlines()
         lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]

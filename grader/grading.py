@@ -18,6 +18,7 @@ from .intake.submission import Submission
 from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
 from .judge.student import Student
 from .results.advice import ADVICE
+from .results.chinese import in_chinese
 from .results.outcome import CaseResult, Outcome
 from .results.report import (
     CaseReport,
@@ -152,7 +153,7 @@ class Grader:
             outcome=prop.outcome,
             hint=hint,
             misconception=misconception,
-            cases=[_case_report(case) for case in prop.cases],
+            cases=[_case_report(case, language) for case in prop.cases],
         )
 
     @property
@@ -194,14 +195,15 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
     return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
 
 
-def _case_report(case: CaseResult) -> CaseReport:
+def _case_report(case: CaseResult, language: str) -> CaseReport:
     finite = case.error_ulp is not None and case.error_ulp < float("inf")
     return CaseReport(
         id=case.id,
         outcome=case.outcome,
         error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
         limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
-        message=case.message,
+        elements=case.elements,
+        message=in_chinese(case.message) if language == "zh" else case.message,
     )
 
 

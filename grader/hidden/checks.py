@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,28 +15,45 @@ from grader.judge.student import StudentModule
 MAX_ELEMENTS = 1 << 16  # far more than any case asks for: what is compared here is drawn here first
 
 
-def check_uniform(
-    module: StudentModule, low: float, high: float, seed: int, dtype: torch.dtype, device: str, when: str = ""
-) -> None:
-    """Require the module's only parameter to be the uniform draw over ``[low, high)`` with ``seed``."""
-    value = only_parameter(module)
-    draws = [
-        torch.empty(value.shape, dtype=drawn, device=device).uniform_(low, high, generator=_seeded(device, seed))
-        for drawn in (dtype, torch.float32)
-    ]
-    _check_draw(value, draws, max(abs(low), abs(high)), dtype, f"uniform draw with seed {seed} {when}")
+@dataclass(frozen=True)
+class Draw:
+    """How a parameter is filled with random numbers.
+
+    Attributes:
+        kind: For messages.
+        offset: The largest shift that is added to what is drawn around zero: its rounding is allowed.
+        fill: Fills a tensor in place, from a generator.
+    """
+
+    kind: str
+    offset: float
+    fill: Callable[[Tensor, torch.Generator], Tensor]
 
 
-def check_normal(
-    module: StudentModule, mean: float, std: float, seed: int, dtype: torch.dtype, device: str, when: str = ""
-) -> None:
-    """Require the module's only parameter to be the normal draw (``mean``, ``std``) with ``seed``."""
+def uniform_draw(low: float, high: float) -> Draw:
+    """Uniform over ``[low, high)``."""
+    return Draw("uniform", max(abs(low), abs(high)), lambda out, source: out.uniform_(low, high, generator=source))
+
+
+def normal_draw(mean: float, std: float) -> Draw:
+    """Normal with that mean and standard deviation."""
+    return Draw("normal", abs(mean), lambda out, source: out.normal_(mean, std, generator=source))
+
+
+def check_drawn(module: StudentModule, draw: Draw, seed: int, dtype: torch.dtype, device: str, when: str = "") -> None:
+    """Require the module's only parameter to be the draw with ``seed``, up to the rounding of shift and scale.
+
+    It may be drawn in its own dtype, or in float32 and then converted.
+    """
     value = only_parameter(module)
-    draws = [
-        torch.empty(value.shape, dtype=drawn, device=device).normal_(mean, std, generator=_seeded(device, seed))
-        for drawn in (dtype, torch.float32)
-    ]
-    _check_draw(value, draws, abs(mean), dtype, f"normal draw with seed {seed} {when}")
+    candidates = []
+    for drawn in (dtype, torch.float32):
+        source = torch.Generator(device).manual_seed(seed)
+        expected = draw.fill(torch.empty(value.shape, dtype=drawn, device=device), source).to(dtype).cpu().double()
+        scale = expected.abs() + draw.offset
+        candidates.append((error_in_ulp(value, expected, scale, dtype), expected, scale))
+    errors, expected, scale = min(candidates, key=lambda candidate: float(candidate[0].max()))
+    check_errors(errors, INIT_LIMIT, f"{name(dtype)} {draw.kind} draw with seed {seed}{when}", value, expected, scale)
 
 
 def only_parameter(module: StudentModule) -> Tensor:
@@ -77,17 +95,3 @@ def arrived(gradients: Sequence[Tensor | None], where: str) -> Tensor:
     if not gradients or gradients[0] is None:
         raise WrongAnswer(f"no gradient reaches {where}")
     return gradients[0]
-
-
-def _seeded(device: str, seed: int) -> torch.Generator:
-    return torch.Generator(device).manual_seed(seed)
-
-
-def _check_draw(value: Tensor, draws: list[Tensor], offset: float, dtype: torch.dtype, what: str) -> None:
-    """Require one of the accepted draws, up to the rounding of shift and scale."""
-    errors = []
-    for draw in draws:
-        accepted = draw.to(dtype).cpu().double()
-        errors.append(error_in_ulp(value, accepted, accepted.abs() + offset, dtype))
-    nearest = min(errors, key=lambda error: float(error.max()))
-    check_errors(nearest, INIT_LIMIT, f"{name(dtype)} {what.strip()},")

@@ -6,7 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.hidden.checks import arrived, check_normal, check_only_parameter, check_refusal, only_parameter
+from grader.hidden.checks import (
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    check_refusal,
+    normal_draw,
+    only_parameter,
+)
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.student import Student, StudentModule
@@ -63,6 +70,16 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
         check_equal(output[:, :-1], torch.zeros(1, len(foreign), EMB), what + "output for foreign ids")
 
 
+@pytest.mark.rubric("shard_zeros_elsewhere")
+def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
+    """As many ranks as ids: a stand-in for foreign ids must be a row that every shard has."""
+    table = whole_table(seed, torch.float32)
+    for rank in (0, VOCAB // 2, VOCAB - 1):
+        foreign = torch.tensor([[identifier for identifier in range(VOCAB) if abs(identifier - rank) > 1]])
+        output = construct(student, table, rank, VOCAB, device)(foreign.to(device))
+        check_equal(output, torch.zeros(*foreign.shape, EMB), f"rank {rank} of {VOCAB}: output for foreign ids")
+
+
 @pytest.mark.rubric("shard_sum_over_ranks")
 @pytest.mark.parametrize("world", [1, 3, 4])
 @dtypes
@@ -85,14 +102,20 @@ def test_each_rank_draws_its_own_rows(
     student: Student, seed: int, base_seed: int | None, dtype: torch.dtype, device: str
 ) -> None:
     more = {} if base_seed is None else {"init_base_seed": base_seed + seed, "init_mean": 0.25, "init_std": 0.5}
-    mean, std = (0.0, 1.0) if base_seed is None else (0.25, 0.5)
+    draw = normal_draw(0.0, 1.0) if base_seed is None else normal_draw(0.25, 0.5)
     for rank in range(3):
         sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": 3}
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
         own_seed = (42 if base_seed is None else base_seed + seed) + rank
-        check_normal(module, mean, std, own_seed, dtype, device)
+        check_drawn(module, draw, own_seed, dtype, device)
     module.assign(7.0).reset_parameters()
-    check_normal(module, mean, std, own_seed, dtype, device, "after reset_parameters()")
+    check_drawn(module, draw, own_seed, dtype, device, " after reset_parameters()")
+
+
+@pytest.mark.rubric("shard_seed")
+def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
+    module = student.ParallelVocabEmbedding(vocab_size=16, emb_size=8)
+    check_drawn(module, normal_draw(0.0, 1.0), 42, torch.float32, "cpu")
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -103,6 +126,13 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
         check_only_parameter(module, VOCAB // world * EMB, dtype, device)
         check_shape(only_parameter(module), [VOCAB // world, EMB])
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_only_the_sizes_have_no_default(student: Student) -> None:
+    """One rank holds the whole table."""
+    module = student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB)
+    check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu")
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

@@ -7,86 +7,23 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
+from grader.hidden.rope_tables import DIM, MS, check_output, check_tables, construct
 from grader.judge import oracle
 from grader.judge.cases import dtypes, normal
-from grader.judge.compare import (
-    TABLE_LIMIT,
-    TABLE_UNIT,
-    check_close,
-    check_equal,
-    check_errors,
-    check_like,
-    check_shape,
-    error_in_ulp,
-    name,
-    require,
-    ulp,
-)
-from grader.judge.conventions import Angles, Convention, convention_followed, scaling_followed, turning_scale
+from grader.judge.compare import check_equal, check_like, check_shape, require
+from grader.judge.conventions import convention_followed
 from grader.judge.student import Student, StudentModule
-
-DIM, MS = 8, 8
-# Angles of up to 4 radians in float32 are off by some units in the last place, and 16-bit outputs round them away.
-TURNING_LIMIT = {torch.float32: 64.0, torch.float16: 4.0, torch.bfloat16: 4.0}
-
-
-def table_errors(
-    output: Tensor, pairs: tuple[Tensor, Tensor], convention: Convention, angles: Tensor, dtype: torch.dtype
-) -> Tensor:
-    """Errors of cosines and sines ``[s, hd]`` in units of ``2^-24 (1 + angle)``, plus what a 16-bit table rounds."""
-    cos, sin = convention.read(output[0, :, 0].double().cpu())
-    cos_angles, sin_angles = angles[:, pairs[0]], angles[:, pairs[1]]
-    errors = torch.cat(((cos - cos_angles.cos()).abs(), (sin - sin_angles.sin()).abs()), dim=-1)
-    if dtype is not torch.float32:  # half an ulp of a number up to one, for the table's own rounding
-        errors = (errors - float(ulp(torch.tensor(0.75), dtype)) / 2).clamp(min=0)
-    return (errors / (TABLE_UNIT * (1 + torch.cat((cos_angles, sin_angles), dim=-1)))).nan_to_num(nan=torch.inf)
-
-
-def check_tables(
-    student: Student,
-    module: StudentModule,
-    length: int,
-    ratio: int,
-    device: str,
-    *,
-    dim: int = DIM,
-    base: float = 10000,
-    dtype: torch.dtype = torch.float32,
-    scaling: Angles | None = None,
-    when: str = "",
-) -> None:
-    """Require the tables that a call on ``length`` positions uses to be those of ``ratio``.
-
-    How the ratio stretches the angles is charged to ``rope_base`` alone; elsewhere the student's own way counts.
-    """
-    convention = convention_followed(student)
-    probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
-    output = module(probe.to(device))
-    check_shape(output, [1, length, 1, dim])
-    angles = (scaling or scaling_followed(student))(dim, base, ratio, length)
-    layouts = [table_errors(output, pairs, convention, angles, dtype) for pairs in convention.pairs_read(dim)]
-    nearest = min(layouts, key=lambda errors: float(errors.max()))
-    check_errors(nearest, TABLE_LIMIT, f"cosines and sines for {length} positions{when}")
-
-
-def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
-    """A small module: 8 features, trained on 8 positions."""
-    return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
 
 
 @pytest.mark.rubric("rope_base")
 @pytest.mark.parametrize("ratio", [1, 2, 4])
 def test_the_ratio_stretches_the_base(student: Student, ratio: int, device: str) -> None:
-    for dim, base in ((4, 10000), (8, 500000), (64, 10000)):
-        check_scaling(student, dim, base, ratio, device)
-
-
-def check_scaling(student: Student, dim: int, base: int, ratio: int, device: str) -> None:
-    """Compare the whole tables of a new module with the contract's."""
-    module = student.NTKAwareRoPE(dim=dim, max_seq_len=32, base=base, ratio=ratio, device=device)
-    check_tables(student, module, 32 * ratio, ratio, device, dim=dim, base=base, scaling=oracle.ntk_angles)
+    """The whole tables of new modules."""
+    for longest, dim, base in ((2, 4, 10000), (32, 4, 10000), (32, 8, 500000), (32, 64, 10000)):
+        module = student.NTKAwareRoPE(dim=dim, max_seq_len=longest, base=base, ratio=ratio, device=device)
+        length = longest * ratio
+        check_tables(student, module, length, ratio, device, dim=dim, base=base, scaling=oracle.ntk_angles)
 
 
 @pytest.mark.rubric("rope_base")
@@ -119,20 +56,6 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
     if own.dtype == dtype:  # or that function has been charged for it
         check_like(output, x.to(device))
     check_output(output, x, convention_followed(student))
-
-
-def check_output(output: Tensor, x: Tensor, convention: Convention) -> None:
-    """Require an output of a module with ratio 1 to be ``x`` turned, to within what its dtype can tell."""
-    candidates = []
-    for cos_pairs, sin_pairs in convention.pairs_read(DIM):
-        angles = oracle.ntk_angles(DIM, 10000, 1, x.shape[1])
-        cos, sin = torch.empty(x.shape[1], DIM, dtype=torch.float64), torch.empty(x.shape[1], DIM, dtype=torch.float64)
-        order = convention.order(DIM)
-        cos[:, order], sin[:, order] = angles[:, cos_pairs].cos().repeat(1, 2), angles[:, sin_pairs].sin().repeat(1, 2)
-        candidates.append(convention.rotate(x, cos, sin))
-    scale = turning_scale(x)
-    nearest = min(candidates, key=lambda expected: float(error_in_ulp(output, expected, scale, x.dtype).max()))
-    check_close(output, nearest, scale, x.dtype, TURNING_LIMIT[x.dtype], f"{name(x.dtype)} output")
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -188,6 +111,14 @@ def test_tables_are_non_persistent_buffers(student: Student, ratio: int, device:
     check_registration(module, ratio * MS)
     for buffer in module.buffers():
         require(buffer.value.device.type == torch.device(device).type, f"a buffer is on {buffer.value.device}")
+
+
+@pytest.mark.rubric("rope_buffers")
+def test_tables_are_on_the_cpu_where_no_device_is_given(student: Student) -> None:
+    module = student.NTKAwareRoPE(dim=DIM, max_seq_len=MS)
+    check_registration(module, MS)
+    for buffer in module.buffers():
+        require(buffer.value.device.type == "cpu", f"a buffer is on {buffer.value.device}")
 
 
 @pytest.mark.rubric("rope_buffers")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .faults import WrongAnswer
+from .wording import own_look, places, relation
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -68,7 +69,8 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
     if actual.is_complex():
         raise WrongAnswer(f"the output is {name(actual.dtype)}, no real number")
     if list(actual.shape) != list(shape):
-        raise WrongAnswer(f"the shape is {list(actual.shape)}, not {list(shape)}")
+        elements = torch.Size(shape).numel()
+        raise WrongAnswer(f"the shape is {list(actual.shape)}, not {list(shape)}", elements=elements)
 
 
 def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
@@ -108,18 +110,23 @@ def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtyp
         WrongAnswer: With the place and size of the largest error, without the expected value.
     """
     check_shape(actual, oracle.shape)
-    check_errors(error_in_ulp(actual, oracle, scale, dtype), limit, what)
+    check_errors(error_in_ulp(actual, oracle, scale, dtype), limit, what, actual, oracle, scale)
 
 
-def check_errors(errors: Tensor, limit: float, what: str) -> None:
-    """Require every error to be within the limit; see :func:`check_close`."""
+def check_errors(
+    errors: Tensor, limit: float, what: str, actual: Tensor, expected: Tensor, scale: Tensor | float
+) -> None:
+    """Require every error to be within the limit; see :func:`check_close`.
+
+    ``actual``, ``expected`` and ``scale`` have the shape of ``errors``, and serve the message only.
+    """
     if errors.numel() == 0 or (worst := float(errors.max())) <= limit:
         return
     wrong = errors > limit
-    place = [int(index) for index in torch.nonzero(wrong)[0]]
-    count = f"{int(wrong.sum())} of {wrong.numel()} elements are off, the first at {place}"
-    size = "not finite" if worst == torch.inf else f"off by {worst:.3g} ulp at most, where {limit:.3g} are allowed"
-    raise WrongAnswer(f"{what} of shape {list(errors.shape)}: {count}; {size}", worst, limit)
+    sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
+    seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
+    seen = seen or f"off by {worst:.3g} ulp at most, where {limit:.3g} are allowed"
+    raise WrongAnswer(f"{what}: {places(wrong)}; {seen}", worst, limit, wrong.numel())
 
 
 def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
@@ -129,11 +136,11 @@ def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
         WrongAnswer: With the first place that differs, without the expected value.
     """
     check_shape(actual, expected.shape)
-    differs = actual.detach().cpu().double() != expected.cpu().double()
-    if bool(differs.any()):
-        place = [int(index) for index in torch.nonzero(differs)[0]]
-        count = f"{int(differs.sum())} of {differs.numel()} elements differ"
-        raise WrongAnswer(f"{what} of shape {list(actual.shape)}: {count}, the first at {place}")
+    values = actual.detach().cpu().double()
+    wrong = values != expected.cpu().double()
+    if bool(wrong.any()):
+        message = "; ".join(filter(None, (f"{what}: {places(wrong)}", own_look(values[wrong]))))
+        raise WrongAnswer(message, elements=wrong.numel())
 
 
 def require(condition: bool, message: str) -> None:

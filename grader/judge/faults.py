@@ -16,9 +16,16 @@ class StudentFault(Exception):
 
     outcome = Outcome.CRASHED
 
-    def __init__(self, message: str, error_ulp: float | None = None, limit_ulp: float | None = None) -> None:
-        """Remember the message and, for a wrong value, how wrong it was and how much was allowed."""
+    def __init__(
+        self,
+        message: str,
+        error_ulp: float | None = None,
+        limit_ulp: float | None = None,
+        elements: int | None = None,
+    ) -> None:
+        """Remember the message and, for a wrong value, how wrong it was, how much was allowed, and how large it is."""
         super().__init__(message)
+        self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp
 

@@ -162,7 +162,7 @@ class _Plugin:
             return {"outcome": "passed"} if call.when == "call" else {}
         error = call.excinfo.value
         if isinstance(error, StudentFault):
-            numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp}
+            numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
             return {"outcome": str(error.outcome), "message": str(error), **numbers}
         if isinstance(error, pytest.skip.Exception):
             return {"outcome": "not_assessed", "message": str(error.msg)}
@@ -197,6 +197,7 @@ def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]])
                 message=known.get("message", "" if known else "the test left no verdict"),
                 error_ulp=known.get("error_ulp"),
                 limit_ulp=known.get("limit_ulp"),
+                elements=known.get("elements"),
                 detail=known.get("detail", ""),
             )
         )

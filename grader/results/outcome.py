@@ -32,6 +32,7 @@ class CaseResult:
         message: For the student; holds no expected value.
         error_ulp: Largest error over all elements, in units in the last place of the output's dtype.
         limit_ulp: How much was allowed.
+        elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.
     """
 
@@ -41,6 +42,7 @@ class CaseResult:
     message: str = ""
     error_ulp: float | None = None
     limit_ulp: float | None = None
+    elements: int | None = None
     detail: str = ""
 
 

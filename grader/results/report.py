@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .outcome import Outcome
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
 Status = Literal["graded", "unreadable", "grader_error"]
 Points = Field(ge=0)
+RatedT = TypeVar("RatedT", "Report", "SummaryLine")
+MAX_PROBLEM = 300
 
 
 class Record(BaseModel):
@@ -44,12 +47,16 @@ class SubmissionInfo(Record):
 
 
 class CaseReport(Record):
-    """One case; ``error_ulp`` is null where there is no number, or an infinite one."""
+    """One case; ``error_ulp`` is null where there is no number, or an infinite one.
+
+    ``elements`` is the size of a wrong tensor: of several failing cases, the smallest is the easiest to think about.
+    """
 
     id: str
     outcome: Outcome = Field(strict=False)
     error_ulp: float | None = None
     limit_ulp: float | None = None
+    elements: int | None = None
     message: str = ""
 
 
@@ -64,6 +71,12 @@ class PropertyReport(Record):
     hint: str = ""
     misconception: str | None = None
     cases: list[CaseReport]
+
+    @property
+    def simplest_case(self) -> CaseReport | None:
+        """The case to show: of those that ended like the property, the one with the fewest elements."""
+        alike = [case for case in self.cases if case.outcome is self.outcome]
+        return min(alike, key=lambda case: math.inf if case.elements is None else case.elements, default=None)
 
 
 class TaskReport(Record):
@@ -113,6 +126,10 @@ class Report(Record):
     environment: Environment
     provenance: Provenance
 
+    @model_validator(mode="after")
+    def _is_scored_if_graded(self) -> Report:
+        return _scored_if_graded(self)
+
 
 class SummaryLine(Record):
     """One submission in the summary."""
@@ -124,6 +141,10 @@ class SummaryLine(Record):
     max_score: float
     max_bonus: float
 
+    @model_validator(mode="after")
+    def _is_scored_if_graded(self) -> SummaryLine:
+        return _scored_if_graded(self)
+
 
 class Summary(Record):
     """``summary.json``: the run."""
@@ -133,6 +154,20 @@ class Summary(Record):
     submissions: list[SummaryLine]
     environment: Environment
     provenance: Provenance
+
+
+def _scored_if_graded(record: RatedT) -> RatedT:
+    if (record.status == "graded") != (record.score is not None and record.bonus is not None):
+        raise ValueError("a graded submission has a score and a bonus, and no other has")
+    return record
+
+
+def first_problem(error: ValidationError) -> str:
+    """What is wrong with a record, and where, in one line; the file may hold anything."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    text = f"{place}: {first['msg']}" if place else first["msg"]
+    return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 
 
 def summary_line(report: Report) -> SummaryLine:

@@ -61,7 +61,7 @@ def test_an_error_is_counted_in_ulp_of_the_scale() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf], ids=str)
 def test_what_is_not_finite_is_infinitely_wrong(value: float) -> None:
     assert error_in_ulp(double(value), double(1.0), double(1.0), torch.float32).item() == math.inf
-    with pytest.raises(WrongAnswer, match=r"^output of shape \[1\]: 1 of 1 elements are off.*; not finite$"):
+    with pytest.raises(WrongAnswer, match=r"^output: shape \[1\], 1 of 1 elements are wrong.*; 1 are not finite$"):
         check_close(double(value), double(1.0), double(1.0), torch.float32, 16, "output")
 
 
@@ -88,19 +88,21 @@ def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
 def test_the_first_wrong_place_is_named() -> None:
     errors = torch.zeros(2, 3)
     errors[1, 0] = errors[1, 2] = 5
-    with pytest.raises(WrongAnswer, match=r"2 of 6 elements are off, the first at \[1, 0\]"):
-        check_errors(errors, 4, "output")
+    with pytest.raises(
+        WrongAnswer, match=r"shape \[2, 3\], 2 of 6 elements are wrong, the first at \[1, 0\]; off by 5 ulp"
+    ):
+        check_errors(errors, 4, "output", errors * 1e-9 + 1, torch.ones(2, 3).double(), 1.0)
 
 
 def test_nothing_is_as_close_as_it_can_be() -> None:
-    check_errors(torch.empty(0, 3), 0, "output")
+    check_errors(torch.empty(0, 3), 0, "output", torch.empty(0, 3), torch.empty(0, 3), 1.0)
 
 
 def test_equal_means_every_bit_but_the_sign_of_zero() -> None:
     check_equal(torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), "table")
-    with pytest.raises(WrongAnswer, match=r"^table of shape \[2\]: 1 of 2 elements differ, the first at \[1\]$"):
+    with pytest.raises(WrongAnswer, match=r"^table: shape \[2\], 1 of 2 elements are wrong, the first at \[1\]$"):
         check_equal(torch.tensor([0.0, 1.0 + 2**-23]), torch.tensor([0.0, 1.0]), "table")
-    with pytest.raises(WrongAnswer, match="1 of 1 elements differ"):
+    with pytest.raises(WrongAnswer, match=r"1 of 1 elements are wrong.*; 1 are not finite"):
         check_equal(torch.tensor([math.nan]), torch.tensor([math.nan]), "table")
 
 
@@ -131,6 +133,31 @@ def test_a_requirement_that_does_not_hold_gives_its_message() -> None:
     require(True, "it must")
     with pytest.raises(WrongAnswer, match=r"^it must$"):
         require(False, "it must")
+
+
+def seen(values: Tensor, expected: Tensor) -> str:
+    """What ``check_close`` adds to the places."""
+    with pytest.raises(WrongAnswer) as caught:
+        check_close(values, expected, expected.abs(), torch.float32, 16, "output")
+    assert caught.value.elements == values.numel()
+    return str(caught.value).partition("; ")[2]
+
+
+def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
+    expected = double(1.0, -2.0, 3.0, 5.0, -7.0)
+    assert seen(double(1.0, 0.0, 0.0, 0.0, 0.0), expected) == "all of these are zero"
+    assert seen(torch.full_like(expected, 4.0), expected) == "all of these are the same number"
+    assert seen(-expected, expected) == "all of these have the opposite sign"
+    assert seen(3 * expected, expected) == "all of these are too large by the same factor"
+    assert seen(-expected / 2, expected) == "all of these are too small by the same factor"
+    assert seen(expected.flip(0), expected) == "off by up to 8 times their size"
+    assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "2 are not finite"
+    assert seen(expected * (1 + 2.0**-16), expected) == "off by 224 ulp at most, where 16 are allowed"
+
+
+def test_a_few_elements_share_nothing_worth_telling() -> None:
+    """A factor of one element would be its expected value."""
+    assert seen(double(3.0, 2.0), double(1.0, 2.0)) == "off by up to 2 times their size"
 
 
 vectors = st.lists(st.floats(-8, 8, width=32), min_size=4, max_size=4)

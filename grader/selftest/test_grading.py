@@ -107,7 +107,7 @@ def test_a_full_property_comes_without_a_hint(sample: Sample) -> None:
 
 
 def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> None:
-    """Expected values have fractions. The only fractions in a message are its own error and limit in ulp, and eps.
+    """Expected values have fractions. The only ones in a message are its own error, in ulp or to one digit, and eps.
 
     ``test_compare`` shows the other half: errors in ulp say the same whatever value was expected.
     """

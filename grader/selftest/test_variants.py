@@ -7,6 +7,7 @@ covers every property, every misconception and every valid variant; ``GRADER_ALL
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
@@ -16,6 +17,7 @@ from grader.grading import reference_files
 from grader.judge import cases
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
+from grader.results.chinese import in_chinese
 from grader.results.outcome import CaseResult, Outcome, property_outcome
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
@@ -26,6 +28,10 @@ VALID = [variant for variant in VARIANTS if variant.valid]
 WRONG = [variant for variant in VARIANTS if not variant.valid]
 TASK = {name: task.id for task in load_rubric().tasks for name in task.names}
 SLOW = "sequence_taken_to_be_dimension_two"  # multiplies [4112, 4112]; ten seconds for what others show as well
+
+# Two English words in a row; and what a message about a wrong tensor has to say.
+ENGLISH = re.compile(r"\b[A-Za-z']{2,} [A-Za-z']{2,}\b")
+WRONG_TENSOR = re.compile(r": shape \[[\d, ]+\], \d+ of \d+ elements are wrong, the first at \[[\d, ]+\]; .")
 
 Judge = Callable[..., list[CaseResult]]
 
@@ -65,9 +71,23 @@ def lost(results: Sequence[CaseResult]) -> set[str]:
 
 @pytest.mark.parametrize("variant", SAMPLE, ids=name)
 def test_a_wrong_variant_loses_what_it_breaks(judge: Judge, variant: Variant) -> None:
-    missing = lost(judge(variant.files, TASK[variant.piece]))
+    results = judge(variant.files, TASK[variant.piece])
+    missing = lost(results)
     assert variant.breaks <= missing, variant.description
     assert missing <= variant.breaks | variant.also, variant.description
+    for result in results:
+        check_wording(result)
+
+
+def check_wording(result: CaseResult) -> None:
+    """A wrong tensor is described by its shape and the place, in either language, and nothing else stays English."""
+    if result.outcome is not Outcome.FAILED:
+        return
+    chinese = in_chinese(result.message)
+    assert chinese != result.message
+    assert ENGLISH.findall(chinese) == [], chinese
+    if result.error_ulp is not None and "rounding" not in result.message:
+        assert WRONG_TENSOR.search(result.message), result.message
 
 
 @pytest.mark.parametrize("variant", VALID, ids=name)

@@ -1,0 +1,49 @@
+"""What a student reads about a wrong tensor: where, and in which way, but never what it should have been."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers spread that far when the factor is the same
+ENOUGH = 4  # elements that must agree before a factor is more than chance
+VISIBLE = 0.01  # of its size: below that, a share says less than a count of rounding steps
+
+
+def places(wrong: Tensor) -> str:
+    """The shape, how many elements are wrong, and where the first one is."""
+    first = [int(index) for index in torch.nonzero(wrong)[0]]
+    return f"shape {list(wrong.shape)}, {int(wrong.sum())} of {wrong.numel()} elements are wrong, the first at {first}"
+
+
+def own_look(values: Tensor) -> str:
+    """What is striking about wrong elements by themselves; empty if nothing is."""
+    if not bool(values.isfinite().all()):
+        return f"{int((~values.isfinite()).sum())} are not finite"
+    if not bool(values.any()):
+        return "all of these are zero"
+    if values.numel() >= ENOUGH and bool((values == values[0]).all()):
+        return "all of these are the same number"
+    return ""
+
+
+def relation(values: Tensor, expected: Tensor, scale: Tensor) -> str:
+    """How wrong elements lie to what they should be, as far as that gives no value away; empty for a small error.
+
+    Args:
+        values: The wrong elements, ``[n]``, float64.
+        expected: What they should be, ``[n]``, float64.
+        scale: The magnitude that their errors are measured by, ``[n]``, float64.
+    """
+    if look := own_look(values):
+        return look
+    if len(values) >= ENOUGH and bool((expected != 0).all()):
+        factors = values / expected
+        first = factors.median()
+        if bool(((factors - first).abs() <= SAME_FACTOR * first.abs()).all()):
+            if abs(float(first) + 1) <= SAME_FACTOR:
+                return "all of these have the opposite sign"
+            if abs(float(first) - 1) > VISIBLE:
+                return f"all of these are too {'large' if abs(float(first)) > 1 else 'small'} by the same factor"
+    share = float(((values - expected).abs() / scale.abs()).max())
+    return f"off by up to {float(f'{share:.1g}'):g} times their size" if VISIBLE <= share < torch.inf else ""

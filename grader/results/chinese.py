@@ -1,0 +1,140 @@
+"""What hidden tests say about a failing case, in Chinese: tests write English; a report translates it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+# English with the parts that vary, and the same in Chinese; a part is translated in its turn if it stands here as well.
+PHRASES: Final = {
+    # Where and how a tensor is wrong.
+    "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}": (
+        "{what}：形状 {shape}，{all} 个元素中有 {n} 个不对，第一个在 {place}"
+    ),
+    "{n} are not finite": "其中 {n} 个不是有限数",
+    "all of these are zero": "它们全是零",
+    "all of these are the same number": "它们全是同一个数",
+    "all of these have the opposite sign": "它们的符号全都相反",
+    "all of these are too large by the same factor": "它们都偏大，且倍数相同",
+    "all of these are too small by the same factor": "它们都偏小，且倍数相同",
+    "off by up to {share} times their size": "最大偏差是应有大小的 {share} 倍",
+    "off by {worst} ulp at most, where {limit} are allowed": "最大偏差 {worst} ulp，允许 {limit} ulp",
+    "{what}: {n} of {all} elements carry more than one rounding to 16 bits": (
+        "{what}：{all} 个元素中有 {n} 个不止一次舍入到 16 位"
+    ),
+    "the shape is {actual}, not {wanted}": "形状是 {actual}，应为 {wanted}",
+    "the output is on {actual}, not on {wanted}": "输出在 {actual} 上，应在 {wanted} 上",
+    "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
+    "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",
+    # What is wrong.
+    "{dtype} output for group_size={size}, eps={eps}": "{dtype} 输出（group_size={size}，eps={eps}）",
+    "{dtype} output for an input of zeros": "全零输入的 {dtype} 输出",
+    "{dtype} output from {tables} tables": "{tables} 表得到的 {dtype} 输出",
+    "{dtype} output": "{dtype} 输出",
+    "{dtype} input turned by a quarter": "{dtype} 输入旋转四分之一圈",
+    "{dtype} input of ones then zeros": "前半为一、后半为零的 {dtype} 输入",
+    "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
+    "{dtype} gradient of the input": "输入的 {dtype} 梯度",
+    "{dtype} gradient of gamma": "gamma 的 {dtype} 梯度",
+    "{dtype} gradient of the table for ids {ids}": "表的 {dtype} 梯度（id 为 {ids}）",
+    "{dtype} gradient of the shard of rank {rank} of {world}": (
+        "分片的 {dtype} 梯度（{world} 个 rank 中的 rank {rank}）"
+    ),
+    "{dtype} uniform draw with seed {seed}": "种子 {seed} 的 {dtype} 均匀采样",
+    "{dtype} normal draw with seed {seed}": "种子 {seed} 的 {dtype} 正态采样",
+    "{what} after reset_parameters()": "reset_parameters() 之后：{what}",
+    "{dtype} embedding of the ids of rank {rank} of {world}": (
+        "{world} 个 rank 中 rank {rank} 所拥有 id 的 {dtype} 嵌入"
+    ),
+    "{dtype} embedding": "{dtype} 嵌入",
+    "embedding of {shape} ids": "形状为 {shape} 的 id 的嵌入",
+    "embedding of very long and short rows": "很长和很短的行的嵌入",
+    "sum of {world} shards' outputs": "{world} 个分片输出之和",
+    "rank {rank} of {world}: output for foreign ids": "{world} 个 rank 中的 rank {rank}：其他 rank 的 id 的输出",
+    "rank {rank} of {world}: an id in the middle of its own range gives zero, like all others": (
+        "{world} 个 rank 中的 rank {rank}：自己范围中间的 id 也和其他 id 一样得到零"
+    ),
+    "cosines and sines for {length} positions{when}, [position, feature]": (
+        "{length} 个位置的余弦和正弦（[位置, 特征]{when}）"
+    ),
+    " after longer and shorter calls": "，在更长和更短的调用之后",
+    " after a call with {length}": "，在长度为 {length} 的调用之后",
+    "{what} after the call": "调用之后的{what}",
+    "the input": "输入",
+    "the table": "表",
+    "the shard": "分片",
+    # What a module holds, refuses and passes on.
+    "{n} parameters are registered, not {wanted}": "注册了 {n} 个参数，应为 {wanted} 个",
+    "the parameter has {n} elements; {wanted} are asked for": "参数有 {n} 个元素，应为 {wanted} 个",
+    "the parameter has {n} elements": "参数有 {n} 个元素",
+    "a parameter of {n} elements was expected; registered: {shapes}": "应有一个含 {n} 个元素的参数；注册的是 {shapes}",
+    "a parameter of any number of elements was expected; registered: {shapes}": "应有一个参数；注册的是 {shapes}",
+    "none": "没有",
+    "the parameter does not require gradients": "参数不需要梯度（requires_grad 为 False）",
+    "the parameter is on {actual}, not on {wanted}": "参数在 {actual} 上，应在 {wanted} 上",
+    "the parameter is {actual}; {wanted} was asked for": "参数的 dtype 是 {actual}，应为 {wanted}",
+    "the first parameter's gradient has {n} elements": "第一个参数的梯度有 {n} 个元素",
+    "a buffer is registered; this module has none": "注册了 buffer；这个模块不应有 buffer",
+    "a parameter is registered; this module has none": "注册了参数；这个模块不应有参数",
+    "a buffer is on {device}": "有 buffer 在 {device} 上",
+    "module.to('cuda:0') and growth {when} it leave a buffer on {device}": (
+        "module.to('cuda:0') 与增长（{when}）之后，有 buffer 留在 {device} 上"
+    ),
+    "before": "在其之前",
+    "after": "在其之后",
+    "state_dict() lists {names}": "state_dict() 中有 {names}",
+    "the registered buffers hold {n} numbers, too few for {length} positions": (
+        "注册的 buffer 只有 {n} 个数，不够 {length} 个位置"
+    ),
+    "the error raised for {sizes} does not name {size}": "{sizes} 时的报错信息没有写出 {size}",
+    "{sizes} is accepted; it must raise an error": "{sizes} 被接受了；应当报错",
+    "no gradient reaches {where}": "没有梯度传到{where}",
+    "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
+    "{name} returned {kind}, not a tensor": "{name} 返回了 {kind}，不是张量",
+    "{name} is not defined in {path}": "{path} 中没有定义 {name}",
+    "{path} is not in the submission": "提交中没有 {path}",
+    "more memory was used than the {n} MiB that a submission may add": "使用的内存超过了一份提交可增加的 {n} MiB",
+    "no answer within {time} s": "{time} 秒内没有结果",
+    "not tried, since an earlier case of this property gave no answer in time": (
+        "没有再试：这一项更早的用例没有按时给出结果"
+    ),
+}
+
+WORD: Final = r"\[[^]]*\]|[^ ,;]+"
+
+
+def in_chinese(message: str) -> str:
+    """The message of a failing case; what no phrase fits, such as the text of an exception, stays as it is."""
+    if (whole := _phrase(message)) is not None:
+        return whole
+    first, separator, rest = message.partition("; ")
+    if separator and (known := _phrase(first)) is not None:
+        return f"{known}；{in_chinese(rest)}"
+    return message
+
+
+def _phrase(text: str) -> str | None:
+    for pattern, chinese in _patterns():
+        if found := pattern.fullmatch(text):
+            parts = found.groupdict()
+            return chinese.format(**{name: _phrase(part) or part for name, part in parts.items()})
+    return None
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Each phrase as a pattern; a part is one word or one list of numbers, unless it is named here."""
+    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind"), ".+")
+    several |= {"when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
+
+    def pattern(english: str) -> re.Pattern[str]:
+        parts = re.split(r"\{(\w+)\}", english)
+        return re.compile(
+            "".join(
+                f"(?P<{part}>{several.get(part, WORD)})" if index % 2 else re.escape(part)
+                for index, part in enumerate(parts)
+            )
+        )
+
+    return [(pattern(english), chinese) for english, chinese in PHRASES.items()]
