@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -14,9 +15,10 @@ from grader.assignment import load_rubric
 from grader.diagnose import PROBES, diagnose, norm, pos_emb
 from grader.diagnose.fit import TOLERANCE, fits, only
 from grader.judge.student import Student
-from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.launch import Operation
 from grader.sandbox.limits import Limits
+from grader.selftest import diagnosis
+from grader.selftest.diagnosis import figures, hint_of_slip, hint_of_variant, measure
 from grader.selftest.slips import NORM_SLIPS, POSITION_SLIPS, SHARD_SLIPS, VOCAB_SLIPS, Slip, pairs_of_slips, submission
 from grader.selftest.variants import Variant, all_variants
 
@@ -25,14 +27,6 @@ VARIANTS = all_variants()
 WRONG = [variant for variant in VARIANTS if not variant.valid]
 VALID = [variant for variant in VARIANTS if variant.valid]
 SLIPS = (*NORM_SLIPS, *VOCAB_SLIPS, *SHARD_SLIPS, *POSITION_SLIPS)
-
-# Two misconceptions in one variant, and a variant carries one hint: here both are right.
-BOTH_RIGHT = {
-    "wrong.rope_growth.dynamic_the_other_way_round": {
-        "rope_static": "rope_static_keeps_growth",
-        "rope_dynamic": "rope_dynamic_forgets_growth",
-    }
-}
 
 
 def listed() -> Mapping[str, set[str]]:
@@ -48,7 +42,7 @@ LISTED = listed()
 
 
 def student_of(files: Mapping[str, str]) -> Student:
-    return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
+    return diagnosis.student_of(files, RUBRIC)
 
 
 def test_a_property_has_a_probe_exactly_if_the_rubric_lists_misconceptions_for_it() -> None:
@@ -70,11 +64,8 @@ def test_a_wrong_variant_gets_its_own_hint_and_no_other(variant: Variant) -> Non
     for property_id in (variant.breaks | variant.also) & PROBES.keys():
         found = diagnose(student, property_id)
         assert found is None or found in LISTED[property_id]
-        own = BOTH_RIGHT.get(variant.name, {}).get(property_id, variant.hint)
-        if property_id in variant.breaks:
-            assert found == (own if own in LISTED[property_id] else None), property_id
-        else:
-            assert found in (None, own), property_id
+        own = hint_of_variant(variant, property_id, RUBRIC)
+        assert found == own or (found is None and property_id not in variant.breaks), property_id
 
 
 @pytest.mark.parametrize("variant", VALID, ids=lambda variant: variant.name)
@@ -97,11 +88,25 @@ def test_every_misconception_has_a_slip() -> None:
 @pytest.mark.parametrize("pair", pairs_of_slips(), ids=lambda pair: "+".join(slip.misconception for slip in pair))
 def test_two_mistakes_get_a_hint_each(pair: tuple[Slip, Slip]) -> None:
     student = student_of(submission(pair))
-    unscaled = any(slip.misconception == "rope_unscaled_base" for slip in pair)
     for slip in pair:
-        # Tables that do not depend on the ratio cannot show which one was used, or kept.
-        hidden = unscaled and slip.property_id in ("rope_smallest_even_ratio", "rope_static", "rope_dynamic")
-        assert diagnose(student, slip.property_id) == (None if hidden else slip.misconception), slip.property_id
+        assert diagnose(student, slip.property_id) == hint_of_slip(pair, slip), slip.property_id
+
+
+def test_the_figures_count_right_missing_and_wrong_hints() -> None:
+    variant = next(variant for variant in WRONG if variant.hint == "norm_over_whole_hidden")
+    pair = pairs_of_slips()[0]
+    findings = list(measure(RUBRIC, [variant], [pair]))
+    name = " + ".join(slip.misconception for slip in pair)
+    assert figures(findings).splitlines() == [
+        "with a row            1 right    0 none    0 wrong",
+        "two mistakes          2 right    0 none    0 wrong",
+    ]
+    other, nothing = replace(findings[1], found="norm_gamma"), replace(findings[2], found=None)
+    assert figures([other, nothing]).splitlines() == [
+        "two mistakes          0 right    1 none    1 wrong",
+        f"{name}, {pair[0].property_id}: norm_gamma, not {pair[0].misconception}",
+        f"{name}, {pair[1].property_id}: None, not {pair[1].misconception}",
+    ]
 
 
 def test_layer_norm_over_the_whole_hidden_dimension_is_first_told_about_groups() -> None:
