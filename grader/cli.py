@@ -22,7 +22,7 @@ from rich.text import Text
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
 from .intake.discover import IntakeError, discover
-from .results.report import Report, Summary, summary_line, write_json
+from .results.report import Report, Summary, first_problem, summary_line, write_json
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
@@ -232,4 +232,4 @@ def _read_report(path: Path) -> Report:
     except OSError as error:
         fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
     except ValidationError as error:
-        fail(f"{path}: not a report of this grader ({error.errors()[0]['msg']}).")
+        fail(f"{path}: not a report of this grader ({first_problem(error)}).")

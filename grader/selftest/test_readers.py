@@ -1,0 +1,199 @@
+"""Reports that were damaged: `grader show` gives a table or one line, and leaves the folder as it was.
+
+``GRADER_FUZZ=20000`` asks for more examples of each kind than the few hundred that every run tries.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from typer.testing import CliRunner, Result
+
+from grader import cli
+from grader.results.report import Report, Summary
+
+fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "150")), deadline=None)
+
+ENVIRONMENT = {"python": "3", "torch": "2", "devices": ["cpu"], "isolation": "process"}
+PROVENANCE = {
+    "grader_version": "1",
+    "rubric_sha256": "0",
+    "hidden_tests_sha256": "0",
+    "seed": 0,
+    "started_at": "2026-09-01T12:00:00+00:00",
+    "duration_s": 0.5,
+    "command": "grader grade",
+}
+CASE = {"id": "c-float32", "outcome": "failed", "error_ulp": 20.5, "limit_ulp": 16.0, "elements": 6, "message": "off"}
+PROPERTY = {
+    "id": "norm_groups",
+    "title": "groups",
+    "points": 0.0,
+    "max_points": 10.0,
+    "outcome": "failed",
+    "hint": "Reshape.",
+    "misconception": None,
+    "cases": [CASE, CASE | {"elements": None}],
+}
+REPORT: dict[str, Any] = {
+    "schema_version": "1.0",
+    "assignment": "a2",
+    "submission": {"id": "ada", "sha256": "0", "files": [{"path": "src/a.py", "sha256": "0"}], "notices": ["a note"]},
+    "status": "graded",
+    "reason": None,
+    "score": 87.0,
+    "max_score": 100.0,
+    "bonus": 0.0,
+    "max_bonus": 50.0,
+    "tasks": [{"id": "task1", "title": "Norm", "score": 32.0, "max_score": 42.0, "properties": [PROPERTY]}],
+    "environment": ENVIRONMENT,
+    "provenance": PROVENANCE,
+}
+LINE = {"id": "ada", "status": "graded", "score": 87.0, "bonus": 0.0, "max_score": 100.0, "max_bonus": 50.0}
+SUMMARY = {"assignment": "a2", "submissions": [LINE], "environment": ENVIRONMENT, "provenance": PROVENANCE}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with one report, in which nothing else may ever appear."""
+    folder = tmp_path_factory.mktemp("reports")
+    (folder / "ada").mkdir()
+    yield folder
+    assert [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*"))] == ["ada", "ada/report.json"]
+
+
+def show(out: Path, data: bytes) -> tuple[Result, ...]:
+    """What the command says about a report of those bytes: alone, and as the class."""
+    path = out / "ada" / "report.json"
+    path.write_bytes(data)
+    results = tuple(CliRunner().invoke(cli.app, ["show", str(out), *more]) for more in (["ada"], []))
+    assert path.read_bytes() == data
+    return results
+
+
+def check_manners(results: tuple[Result, ...]) -> None:
+    """Either it is shown, or one line says what is wrong; never a traceback."""
+    for result in results:
+        assert isinstance(result.exception, SystemExit | None), result.exception
+        if result.exit_code:
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert result.stderr.startswith("grader: ")
+            assert "not a report of this grader (" in result.stderr
+            assert result.stderr.count("\n") == 1
+            assert result.stderr.rstrip("\n").isprintable()
+
+
+def test_the_whole_report_is_shown(out: Path) -> None:
+    one, everyone = show(out, json.dumps(REPORT).encode())
+    assert (one.exit_code, everyone.exit_code) == (0, 0)
+    assert "87/100" in one.stdout
+    assert "ada" in everyone.stdout
+    Summary.model_validate(SUMMARY)
+
+
+@fuzzed
+@given(data=st.binary(max_size=300))
+def test_arbitrary_bytes_are_refused(out: Path, data: bytes) -> None:
+    results = show(out, data)
+    check_manners(results)
+    assert {result.exit_code for result in results} == {2}
+
+
+# What stands where something else should: any JSON, and what JSON in Python may hold beyond it.
+huge = st.sampled_from([10**400, -(10**400), 1e308, 2**63, -(2**64), 0.1 + 2**52])
+texts = st.text(max_size=8) | st.sampled_from(["\ud800", "\x1b[31m", "[bold]", "a\nb", "\0", "￾"])
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | huge | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(tree: Any) -> list[tuple[Any, Any]]:
+    """Every container of a tree with each key or index in it."""
+    items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
+    return [(tree, key) for key, _ in items] + [place for _, value in items for place in places(value)]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
+    """A tree with a value replaced, taken away or added."""
+    tree = copy.deepcopy(whole)
+    for _ in range(draw(st.integers(1, 2))):
+        container, key = draw(st.sampled_from(places(tree)))
+        match draw(st.sampled_from(["replace", "delete", "add"])):
+            case "replace":
+                container[key] = draw(junk)
+            case "delete":
+                del container[key]
+            case _ if isinstance(container, dict):
+                container[draw(texts)] = draw(junk)
+            case _:
+                container.append(draw(junk))
+    return tree
+
+
+@fuzzed
+@given(tree=damaged(REPORT))
+def test_a_report_with_other_values_is_shown_or_refused(out: Path, tree: dict[str, Any]) -> None:
+    check_manners(show(out, json.dumps(tree).encode()))
+
+
+@fuzzed
+@given(tree=damaged(SUMMARY))
+def test_a_summary_with_other_values_is_read_or_refused(tree: dict[str, Any]) -> None:
+    try:
+        summary = Summary.model_validate_json(json.dumps(tree))
+    except ValidationError:
+        return
+    assert Summary.model_validate_json(summary.model_dump_json()) == summary
+
+
+@fuzzed
+@given(
+    changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),
+    kept=st.floats(0, 1),
+)
+def test_a_report_with_other_bytes_is_shown_or_refused(
+    out: Path, changes: list[tuple[float, int]], kept: float
+) -> None:
+    data = bytearray(json.dumps(REPORT).encode())
+    for place, byte in changes:
+        data[int(place * len(data))] = byte
+    check_manners(show(out, bytes(data)))
+    check_manners(show(out, bytes(data[: int(kept * len(data))])))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "EOF while parsing"),
+        (b"[" * 100_000, "recursion limit exceeded"),
+        (b'{"score": ' + b"9" * 100_000 + b"}", "number out of range"),
+        (b"\xff\xfe{}", "expected value"),
+        (b'"\\ud800"', "hex escape"),
+        (b"{}", "assignment: Field required"),
+        (json.dumps(REPORT | {"score": None}).encode(), "a graded submission has a score and a bonus"),
+        (json.dumps(REPORT | {"a\nb\x1b[31m": 1}).encode(), "Extra inputs are not permitted"),
+    ],
+    ids=["empty", "deep", "huge", "utf16", "surrogate", "fields", "no_score", "control"],
+)
+def test_what_is_no_report_says_why_in_one_line(out: Path, data: bytes, said: str) -> None:
+    results = show(out, data)
+    check_manners(results)
+    assert all(said in result.stderr for result in results), results[0].stderr
+
+
+def test_a_report_reads_back_as_it_was_written() -> None:
+    report = Report.model_validate_json(json.dumps(REPORT))
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert report.tasks[0].properties[0].simplest_case == report.tasks[0].properties[0].cases[0]
