@@ -115,7 +115,7 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
         for prop in properties(sample(name)).values():
             for case in prop.cases:
                 known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
-                known += map(float, re.findall(r"eps=([-+.e\d]+)", case.message))
+                known += map(float, re.findall(r"(?:eps=|up to )([-+.e\d]+)", case.message))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
                     assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
 
