@@ -1,6 +1,6 @@
 """Reports that were damaged: `grader show` gives a table or one line, and leaves the folder as it was.
 
-``GRADER_FUZZ=20000`` asks for more examples of each kind than the few hundred that every run tries.
+``GRADER_FUZZ=20000`` asks for more examples of each kind than the hundred that every run tries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from grader import cli
 from grader.results.report import Report, Summary
 
-fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "150")), deadline=None)
+fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "100")), deadline=None)
 
 ENVIRONMENT = {"python": "3", "torch": "2", "devices": ["cpu"], "isolation": "process"}
 PROVENANCE = {
