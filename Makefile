@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test grade check lint types verify mutants bench lock clean
+.PHONY: help setup test submit grade check lint types verify mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ setup: $(VENV)/.everything ## everything: students' tests, grader, development t
 test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, ALL=1, VERBOSE=1, LANG=zh)
 	@$(PY) -m tests $(if $(TASK),--task $(TASK)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
 	  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1 although something is wrong)
+	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 

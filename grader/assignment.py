@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -40,14 +40,19 @@ class Property(Record):
 
 
 class Task(Record):
-    """One task: the names that a student defines in ``file``, and its properties."""
+    """One task: the names that a student defines in ``file``, or in one of ``files``, and its properties."""
 
     id: str
     title: str
     file: str
+    files: Mapping[str, str] = Field(default_factory=dict)
     names: tuple[str, ...]
     bonus: bool = False
     properties: tuple[Property, ...]
+
+    def file_of(self, name: str) -> str:
+        """The file that defines a name."""
+        return self.files.get(name, self.file)
 
     @property
     def points(self) -> float:

@@ -6,6 +6,7 @@ import contextlib
 import locale
 import os
 import shlex
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -224,6 +225,36 @@ def verify(
     OUT.print(f"{len(verdicts)} verdicts, {wrong} of them wrong. Kill table: {out}", highlight=False)
     if wrong:
         raise typer.Exit(EXIT_GRADER_ERROR)
+
+
+@app.command()
+def release(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
+    handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
+    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` released.")] = Path("build/notebooks/release"),
+) -> None:
+    """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
+    from .release.bundle import ReleaseRefused, bundle
+    from .release.write import write_repository, write_zip
+
+    _prepare(out)
+    name = load_rubric().id
+    try:
+        files = bundle({"handout": handout, "notebooks": notebooks})
+    except ReleaseRefused as refusal:
+        for line in str(refusal).splitlines():
+            ERR.print(line, markup=False, highlight=False, soft_wrap=True)
+        fail("nothing was released.")
+    write_zip(files, out / f"{name}.zip", name)
+    try:
+        commit = write_repository(files, out / name)
+    except (OSError, subprocess.CalledProcessError) as error:
+        fail(f"{out / name}: git failed ({getattr(error, 'stderr', '') or error}). The zip beside it is whole.", 3)
+    OUT.print(
+        f"{len(files)} files: {out / name}.zip, and the repository {out / name} (commit {commit[:10]}).",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _read_report(path: Path) -> Report:

@@ -149,7 +149,7 @@ class Feedback:
         )
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
-        place, message = self._why_not_imported(error)
+        place, message = why_not_imported(error, self.language)
         if self.task is not None:
             property_ids = frozenset(filter(self._belongs, property_ids))
         for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
@@ -157,17 +157,18 @@ class Feedback:
             property_ids |= known.property_ids
         self.broken.append(Broken(place, message, property_ids))
 
-    def _why_not_imported(self, error: BaseException) -> tuple[str, str]:
-        """Name the file to look at, with the line if there is one, and what is wrong there."""
-        place, message = str(student.place_of(error) or ""), _describe(error, self.language)
-        if isinstance(error, SystemExit):
-            message = say(self.language, "exits")
-        elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
-            place, message = error.name.replace(".", "/") + ".py", say(self.language, "missing_file")
-        elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
-            place = Path(error.path).relative_to(student.ROOT).as_posix()
-            message = message.removesuffix(f" ({error.path})")
-        return place, message
+
+def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
+    """Name the file to look at, with the line if there is one, and what is wrong there."""
+    place, message = str(student.place_of(error) or ""), _describe(error, language)
+    if isinstance(error, SystemExit):
+        message = say(language, "exits")
+    elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
+        place, message = error.name.replace(".", "/") + ".py", say(language, "missing_file")
+    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
+        place = Path(error.path).relative_to(student.ROOT).as_posix()
+        message = message.removesuffix(f" ({error.path})")
+    return place, message
 
 
 def property_of(item: pytest.Item) -> str | None:

@@ -45,6 +45,19 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "no answer after {seconds} s: is there a loop that never ends?",
         "{seconds} 秒后仍无结果：是否有不会结束的循环？",
     ),
+    # Handing in
+    "lines": ("{count} lines", "{count} 行"),
+    "todo_lines": ("still to write, line {lines}", "尚待完成：第 {lines} 行"),
+    "not_defined": ("{names} is not defined in it", "其中没有定义 {names}"),
+    "too_large": ("larger than {most} MiB", "超过 {most} MiB"),
+    "not_packed": (
+        "Nothing was packed. Correct this and run it again, or hand in as it is: make submit ANYWAY=1",
+        "没有打包。请修正后再运行；若要照现状提交：make submit ANYWAY=1",
+    ),
+    "packed": (
+        "{zip} holds {files} files of src/ ({others} beside those above). Hand it in as it is.",
+        "{zip} 已写好，含 src/ 中的 {files} 个文件（除以上文件外另有 {others} 个）。请直接提交它。",
+    ),
     # Comparisons
     "not_a_tensor": ("received a {received}, expected one tensor", "得到的是 {received}，应为一个张量"),
     "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),

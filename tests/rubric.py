@@ -25,12 +25,16 @@ class Property:
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what to build, in which file, and the properties that are asked of it."""
+    """One task: what to build, in which files, and the properties that are asked of it.
+
+    Attributes:
+        names: The file that each name is to be defined in.
+    """
 
     id: str
     number: int
     title: str
-    file: str
+    names: Mapping[str, str]
     bonus: bool
     properties: tuple[Property, ...]
 
@@ -70,4 +74,5 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
 def _task(number: int, entry: dict) -> Task:
     """Build one task from its table in the rubric."""
     properties = (Property(item["id"], item["points"], item["title"], item["hint"]) for item in entry["properties"])
-    return Task(entry["id"], number, entry["title"], entry["file"], entry.get("bonus", False), tuple(properties))
+    names = {name: entry.get("files", {}).get(name, entry["file"]) for name in entry["names"]}
+    return Task(entry["id"], number, entry["title"], names, entry.get("bonus", False), tuple(properties))

@@ -57,9 +57,7 @@ class Operations:
             sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, MemoryImporter)]
             importer = MemoryImporter(self._files, bare_packages)
             sys.meta_path.insert(0, importer)
-            for (
-                known
-            ) in importer.names:  # and not all of sys.modules: to look at a name is to copy its page after a fork
+            for known in importer.names:  # not all of sys.modules: to look at a name is to copy its page after a fork
                 sys.modules.pop(known, None)
         loaded = importlib.import_module(module)
         if not hasattr(loaded, name):

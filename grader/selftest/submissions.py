@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,3 +58,19 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def handed_out(folder: Path) -> Path:
+    """What a student gets, as far as the tests need it."""
+    for name in ("src", "tests"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "grader" / "rubric.toml", folder / "tests" / "rubric.toml")
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    return folder
+
+
+def run(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """``python -m module`` in a folder, in English unless the arguments say otherwise."""
+    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from grader.grading import reference_files
-from grader.selftest.submissions import REPOSITORY, write_folder
-
-
-def handed_out(folder: Path) -> Path:
-    """What a student gets, as far as the tests need it."""
-    for name in ("src", "tests"):
-        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(REPOSITORY / "grader" / "rubric.toml", folder / "tests" / "rubric.toml")
-    shutil.copy(REPOSITORY / "pyproject.toml", folder)
-    return folder
+from grader.selftest.submissions import handed_out, run, write_folder
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +21,6 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, with the reference's files over the stubs."""
     return write_folder(handed_out(tmp_path_factory.mktemp("solved")), reference_files())
-
-
-def run(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """``python -m module`` in a folder, in English unless the arguments say otherwise."""
-    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
 def test_untouched_stubs_are_all_to_do(untouched: Path) -> None:

@@ -1,0 +1,1 @@
+"""What students receive: a bundle of the public parts, refused if anything else is in it."""

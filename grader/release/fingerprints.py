@@ -1,0 +1,108 @@
+"""Recognises a piece of code by its text and by its syntax tree, whatever it is wrapped in."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LEAST_CHARACTERS = 24  # of a line that says enough to be known by
+LEAST_NODES = 16  # of a statement that does
+_COMMENT = re.compile(r"\s+#.*$")
+_DECORATION = re.compile(r"^(?:[#>|*+-]|\.\.\.|\d+[.:])\s*")  # comments, quotes, prompts, lists, line numbers
+_TAG = re.compile(r"<[^<>]*>")
+_FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A line or a statement, reduced to what stays when it is copied, and where it stands."""
+
+    print: str
+    line: int
+
+
+def of_text(text: str) -> Iterator[Fingerprint]:
+    """One for each line that is long enough, without spaces, comments, quoting or markup."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = html.unescape(_TAG.sub("", line)).strip()
+        while (shorter := _DECORATION.sub("", bare)) != bare:
+            bare = shorter
+        squeezed = re.sub(r"\s+", "", _COMMENT.sub("", bare))
+        if len(squeezed) >= LEAST_CHARACTERS:
+            yield Fingerprint(squeezed, number)
+
+
+def of_code(source: str) -> Iterator[Fingerprint]:
+    """One for each statement that is large enough, names forgotten, so that renaming hides nothing."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
+        defines = isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import)
+        if not defines and (text := _shape(statement)) is not None:
+            yield Fingerprint(text, statement.lineno)
+
+
+def _shape(statement: ast.stmt) -> str | None:
+    """The tree of a statement with names numbered in the order in which they appear; None for one that is small."""
+    nodes = [node for node in ast.walk(statement) if not isinstance(node, ast.expr_context | ast.operator)]
+    if len(nodes) < LEAST_NODES or _is_text(statement):
+        return None
+    numbers: dict[str, int] = {}
+    parts = []
+    for node in nodes:
+        parts.append(type(node).__name__)
+        if isinstance(node, ast.Name):
+            parts.append(f"name {numbers.setdefault(node.id, len(numbers))}")
+        elif isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        elif isinstance(node, ast.Constant):
+            parts.append(repr(node.value))
+        elif isinstance(node, ast.BinOp | ast.UnaryOp):
+            parts.append(type(node.op).__name__)
+        elif isinstance(node, ast.keyword):
+            parts.append(str(node.arg))
+    return " ".join(parts)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The pieces of Python in a file, each with what to call its place."""
+    if path.endswith(".py"):
+        yield path, text
+    elif path.endswith(".ipynb"):
+        for number, cell in enumerate(json.loads(text)["cells"], start=1):
+            if cell["cell_type"] == "code":
+                yield f"{path}, cell {number}", "".join(cell["source"])
+            else:
+                yield from ((f"{path}, cell {number}", code) for code in _FENCE.findall("".join(cell["source"])))
+    else:
+        yield from ((path, code) for code in _FENCE.findall(text))
+
+
+def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The texts in a file, each with what to call its place: cells and outputs of a notebook, else the whole."""
+    if path.endswith(".ipynb"):
+        for number, cell in enumerate(json.loads(text)["cells"], start=1):
+            yield from ((f"{path}, cell {number}", piece) for piece in _strings(cell))
+    else:
+        yield path, text
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text in a JSON value; lines that Jupyter keeps in a list are joined."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        yield "".join(value)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

@@ -1,0 +1,120 @@
+"""A bundle holds what students need and nothing else; leaks are found wherever and however they were planted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.release.bundle import ReleaseRefused, bundle
+from grader.release.leaks import leaks
+from grader.release.write import write_repository, write_zip
+from grader.selftest.submissions import REPOSITORY
+
+ROTATE = (REPOSITORY / "ref/functional.py").read_text()
+HIDDEN = (REPOSITORY / "grader/hidden/test_functional.py").read_text()
+STUB = (REPOSITORY / "src/functional.py").read_text()
+RENAMED = """
+def turn(x, c, s):
+    c, s = (t.to(x.device).unsqueeze(1) for t in (c, s))
+"""
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> dict[str, Path]:
+    """A rendered handout and released notebooks, small ones."""
+    for name in ("handout", "notebooks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.html").write_text("<p>Nothing to hide.</p>")
+    return {name: tmp_path / name for name in ("handout", "notebooks")}
+
+
+def notebook(*sources: str, kind: str = "code") -> str:
+    """A notebook with cells of one kind."""
+    return json.dumps({"cells": [{"cell_type": kind, "source": source.splitlines(True)} for source in sources]})
+
+
+def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path]) -> None:
+    files = bundle(built)
+    tops = {path.split("/")[0] for path in files}
+    assert tops == {
+        ".devcontainer",
+        ".gitignore",
+        "Makefile",
+        "README.md",
+        "handout",
+        "notebooks",
+        "pyproject.toml",
+    } | {
+        "src",
+        "tests",
+    }
+    assert b"misconceptions" not in files["tests/rubric.toml"]
+    assert files["src/functional.py"].decode() == STUB
+
+
+PLANTS = {
+    "a solved stub": ("src/functional.py", ROTATE),
+    "one line of it": ("src/functional.py", STUB + "\n    return (input * cos + rotated_half * sin).to(input.dtype)\n"),
+    "commented out": ("src/functional.py", STUB + "\n    #   return (input*cos + rotated_half*sin).to(input.dtype)\n"),
+    "renamed": ("src/helper.py", RENAMED),
+    "fenced in a page": ("handout/en/task4.md", f"Like so:\n```python\n{RENAMED}```\n"),
+    "marked up": ("handout/en/task4.html", "<b>return</b> (input * cos + <i>rotated_half</i> * sin).to(input.dtype)"),
+    "in a cell": ("notebooks/n.ipynb", notebook("1 + 1", RENAMED)),
+    "in a text cell": ("notebooks/n.ipynb", notebook(f"```python\n{RENAMED}```\n", kind="markdown")),
+    "a hidden test": ("tests/test_more.py", HIDDEN),
+    "the grader": ("grader/rubric.toml", ""),
+    "the reference's folder": ("notebooks/ref/norm.py", ""),
+    "git's history": ("src/.git/config", ""),
+    "nbgrader's database": ("notebooks/gradebook.db", ""),
+    "byte code": ("src/functional.cpython-311.pyc", ""),
+}
+
+
+@pytest.mark.parametrize(("path", "text"), PLANTS.values(), ids=PLANTS)
+def test_a_planted_leak_is_found_with_its_place(path: str, text: str) -> None:
+    found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}))
+    assert found
+    assert all(line.startswith(path) for line in found), found
+
+
+def test_solutions_of_notebooks_are_secret_too(tmp_path: Path) -> None:
+    source = "### BEGIN SOLUTION\nanswer = sorted(numbers, key=lambda n: -n)[: len(numbers) // 2]\n### END SOLUTION\n"
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "0.py").write_text(source)
+    copied = notebook("mine = sorted(given, key=lambda k: -k)[: len(given) // 2]")
+    (line,) = leaks({"notebooks/0.ipynb": copied.encode()}, tmp_path)
+    assert line == "notebooks/0.ipynb, cell 1:1: the same statement as notebooks/0.py:2"
+
+
+def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
+    (built["notebooks"] / "n.ipynb").write_text(notebook(RENAMED))
+    options = [argument for name, path in built.items() for argument in (f"--{name}", str(path))]
+    result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
+    assert result.exit_code == 2
+    assert "notebooks/n.ipynb, cell 1:3: the same statement as ref/functional.py:26" in result.stderr
+    assert result.stderr.splitlines()[-1] == "grader: nothing was released."
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_has_not_been_built_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseRefused, match="Run `make handout` and `make notebooks` first"):
+        bundle({"handout": tmp_path / "handout"})
+
+
+def test_the_same_files_give_the_same_zip_and_the_same_commit(tmp_path: Path) -> None:
+    files = {"README.md": "Grüße\n".encode(), "src/a.py": b"x = 1\n"}
+    commits = {write_repository(files, tmp_path / "repository") for _ in range(2)}
+    assert len(commits) == 1
+    for name in ("one.zip", "two.zip"):
+        write_zip(files, tmp_path / name, "a2")
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        assert archive.namelist() == ["a2/README.md", "a2/src/a.py"]
+    status = ["git", "-C", str(tmp_path / "repository"), "status", "--porcelain"]
+    assert subprocess.run(status, capture_output=True, text=True, check=True).stdout == ""
