@@ -13,7 +13,7 @@ def inverse_frequencies(dim: int, base: float = 10000.0, *, dtype: torch.dtype =
 
     Args:
         dim: Number of features, even.
-        base: The reciprocal of the limit that ``theta_i`` nears as ``i`` nears ``dim/2``.
+        base: Sets the slowest pair: its full turn takes a little less than ``2 * pi * base`` positions.
         dtype: Of the result; float64 serves to measure the error of float32.
 
     Returns:
