@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed
-import torch.multiprocessing
+from torch.multiprocessing.spawn import start_processes
 
 from ref.modeling import ParallelVocabEmbedding
 
@@ -42,7 +42,7 @@ def run_rank(rank: int, world_size: int, folder: Path) -> None:
 
 def main(world_size: int, folder: Path) -> None:
     """Start all ranks, and end all if one fails. They are forked, so that torch is imported once."""
-    torch.multiprocessing.start_processes(run_rank, (world_size, folder), world_size, start_method="fork")
+    start_processes(run_rank, (world_size, folder), world_size, start_method="fork")
 
 
 if __name__ == "__main__":
