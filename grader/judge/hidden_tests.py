@@ -30,6 +30,7 @@ OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
+    "anyio",  # comes with a development dependency
 )
 
 
