@@ -17,6 +17,7 @@ from ref.position import (
     NoPE,
     PositionEncoding,
     Rotary,
+    Scaled,
     causal_mask,
     dynamic_scaling,
     no_scaling,
@@ -146,6 +147,13 @@ def test_sizes_that_do_not_divide_are_an_error(sizes: tuple[int, int, int | None
     hidden, heads, kv = sizes
     with pytest.raises(ValueError, match=f"hidden_size={hidden}, num_heads={heads}"):
         CausalSelfAttention(hidden, heads, NoPE(), kv)
+
+
+def test_the_attention_factor_reaches_what_is_rotated() -> None:
+    theta, _ = no_scaling(HEAD_DIM)
+    x, positions = torch.randn(1, 5, 2, HEAD_DIM), torch.arange(5)
+    plain, sharper = (Rotary(Scaled(theta, factor)).rotate(x, positions, 5) for factor in (1.0, 1.5))
+    torch.testing.assert_close(sharper, 1.5 * plain)
 
 
 def test_frequencies_are_not_rounded_with_the_module() -> None:

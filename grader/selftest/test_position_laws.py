@@ -149,6 +149,8 @@ def test_two_rotations_make_one_by_the_difference() -> None:
 
 def test_the_permutation_for_eight_features() -> None:
     assert half_split_order(8).tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert to_half_split(torch.arange(8), 1).tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert to_half_split(torch.arange(8), 2).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
 
 
 def test_half_split_rotation_is_adjacent_rotation_of_permuted_features() -> None:

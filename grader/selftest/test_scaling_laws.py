@@ -116,10 +116,10 @@ def test_the_ramp_of_the_code_is_linear_in_the_index_between_whole_pairs() -> No
 
 
 def test_a_ramp_whose_ends_meet_is_a_step() -> None:
-    """Both at pair -0.5, which rounds outwards to -1 and 0, and -1 is cut off."""
-    often = TRAINED / (2 * math.pi) * 10000 ** (1 / DIM)
-    gamma = yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often)
-    assert gamma.tolist() == [1.0] + [0.0] * (DIM // 2 - 1)
+    """Both at pair 8.5."""
+    often = TRAINED / (2 * math.pi) * 10000 ** (-8.5 * 2 / DIM)
+    gamma = yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often, rounded=False)
+    assert gamma.tolist() == [1.0] * 9 + [0.0] * (DIM // 2 - 9)
 
 
 def test_llama_3_spares_four_turns_and_interpolates_one() -> None:

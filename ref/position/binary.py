@@ -18,5 +18,6 @@ def binary_encoding(positions: Tensor, dim: int) -> Tensor:
     Returns:
         ``[seq, dim]``, float32, of zeros and ones.
     """
-    bits = torch.arange(dim, device=positions.device).clamp(max=63)  # bit 63 is the sign, 0 for every position
+    # Bit 63 is the sign, 0 for every position; shifts by more than that are undefined.
+    bits = torch.arange(dim, device=positions.device).clamp(max=63)
     return (positions.long().unsqueeze(-1) >> bits & 1).to(torch.float32)
