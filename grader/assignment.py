@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 RUBRIC_PATH = Path(__file__).with_name("rubric.toml")
+REFERENCE = Path(__file__).parents[1] / "ref"
 LANGUAGES = ("en", "zh")
 
 
@@ -104,6 +105,11 @@ class Rubric(Record):
 
 class RubricError(Exception):
     """A rubric that contradicts itself; the text says where."""
+
+
+def reference_paths() -> list[Path]:
+    """The files of ``ref/`` that solve the assignment: all but the family of encodings that the notebooks use."""
+    return [path for path in sorted(REFERENCE.rglob("*.py")) if not path.is_relative_to(REFERENCE / "position")]
 
 
 def load_rubric(path: Path = RUBRIC_PATH) -> Rubric:

@@ -7,12 +7,11 @@ import platform
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 import torch
 
 from . import __version__
-from .assignment import load_rubric
+from .assignment import REFERENCE, load_rubric, reference_paths
 from .diagnose import diagnose
 from .intake.submission import Submission
 from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
@@ -35,8 +34,6 @@ from .results.score import PropertyScore, TaskScore, score
 from .sandbox.in_process import InProcessWorker
 from .sandbox.launch import Zygote
 from .settings import CannotGrade, Settings
-
-REFERENCE = Path(__file__).parents[1] / "ref"
 
 
 class Grader:
@@ -182,8 +179,7 @@ class Grader:
 def reference_files() -> dict[str, str]:
     """The reference as a submission: ``ref/`` under the name ``src/``."""
     return {
-        f"src/{path.relative_to(REFERENCE).as_posix()}": path.read_text(encoding="utf-8")
-        for path in sorted(REFERENCE.rglob("*.py"))
+        f"src/{path.relative_to(REFERENCE).as_posix()}": path.read_text(encoding="utf-8") for path in reference_paths()
     }
 
 

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import torch
 
-from grader.assignment import load_rubric
+from grader.assignment import REFERENCE, load_rubric
 from grader.benchmarks.measure import cost
 from grader.benchmarks.page import Figures, write_page
 from grader.benchmarks.throughput import run_class
-from grader.grading import REFERENCE, reference_files
+from grader.grading import reference_files
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.sandbox.in_process import InProcessWorker

@@ -20,6 +20,7 @@ import pytest
 import torch
 from pytest_jsonreport.plugin import JSONReport
 
+from ..assignment import reference_paths
 from ..results.outcome import CaseResult, Outcome
 from .faults import StudentFault
 from .student import Student
@@ -29,6 +30,7 @@ OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
+    "anyio",  # comes with a development dependency
 )
 
 
@@ -207,10 +209,8 @@ def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]])
 def hidden_tests_sha256() -> str:
     """A digest of every file that decides a verdict: hidden tests, comparison and the reference."""
     package = Path(__file__).parents[1]
-    files = sorted(
-        path for folder in (HIDDEN, package / "judge", package.parent / "ref") for path in folder.rglob("*.py")
-    )
+    files = [path for folder in (HIDDEN, package / "judge") for path in folder.rglob("*.py")] + reference_paths()
     digest = hashlib.sha256()
-    for path in files:
+    for path in sorted(files):
         digest.update(f"{path.relative_to(package.parent)}\0".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -78,11 +78,7 @@ STUDENTS = (
         "ines",
         "interpolates positions, and takes odd ratios",
         edits=(
-            (
-                ROPE,
-                "base = self.base * ratio ** (self.dim / (self.dim - 2)) if ratio > 1 else self.base",
-                "base = self.base",
-            ),
+            (ROPE, "base = _ntk_base(self.base, self.dim, ratio)", "base = self.base"),
             (ROPE, "dtype=torch.float32, device=device)\n        angles", "device=device) / ratio\n        angles"),
             (ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)"),
         ),

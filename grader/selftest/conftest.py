@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from types import ModuleType
 
 import pytest
 import torch
@@ -66,3 +68,18 @@ def grader() -> Iterator[Grader]:
     warm = Grader(Settings(device="cpu"))
     yield warm
     warm.close()
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Callable[[str], ModuleType]:
+    """``transformers("models.llama.modeling_llama")``: a module of the installed release, unmodified and offline.
+
+    Imported by name and only here: it takes seconds, and collecting tests must not.
+    """
+
+    def module(name: str) -> ModuleType:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
+            return importlib.import_module(f"transformers.{name}")
+
+    return module

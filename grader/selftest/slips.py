@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from .variants.catalog import REF
+from grader.grading import reference_files
 
 NORM, VOCAB_EMB, FUNCTIONAL, POS_EMB = (
     f"src/{path}" for path in ("modeling/norm.py", "modeling/vocab_emb.py", "functional.py", "modeling/pos_emb.py")
@@ -203,5 +203,5 @@ def pairs_of_slips() -> list[tuple[Slip, Slip]]:
 def submission(slips: Sequence[Slip]) -> dict[str, str]:
     """The reference with its pieces replaced by those of the templates, and these slips in them."""
     steps = {**RIGHT, **{step: code for slip in slips for step, code in slip.steps.items()}}
-    files = {f"src/{path.relative_to(REF).as_posix()}": path.read_text() for path in REF.rglob("*.py")}
+    files = reference_files()
     return files | {path: files[path] + template.format(**steps) for path, template in TEMPLATES.items()}

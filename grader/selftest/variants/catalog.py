@@ -18,10 +18,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
-REF: Final = Path(__file__).parents[3] / "ref"
+from grader.grading import reference_files
+
 HOME: Final = {
     "GroupRMSNorm": "src/modeling/norm.py",
     "VocabEmbedding": "src/modeling/vocab_emb.py",
@@ -112,7 +112,7 @@ def valid(
 
 def all_variants() -> tuple[Variant, ...]:
     """Every variant of the packages ``wrong`` and ``valid``, in the order of their files."""
-    base = {f"src/{path.relative_to(REF).as_posix()}": path.read_text() for path in sorted(REF.rglob("*.py"))}
+    base = reference_files()
     return tuple(
         _variant(f"{kind}.{topic}", code, claim, base)
         for kind in ("wrong", "valid")

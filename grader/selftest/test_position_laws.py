@@ -1,0 +1,205 @@
+"""Laws of the encodings in ``ref/position`` that need no other implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from ref.position import (
+    ALiBi,
+    LearnedEncoding,
+    NoPE,
+    alibi_bias,
+    alibi_slopes,
+    binary_encoding,
+    half_split_order,
+    integer_encoding,
+    inverse_frequencies,
+    rotary_angles,
+    rotate_adjacent,
+    rotate_complex,
+    rotate_half_split,
+    rotation_matrix,
+    shift_matrix,
+    sinusoidal_encoding,
+    to_adjacent,
+    to_half_split,
+)
+
+Rotate = Callable[..., Tensor]
+Encode = Callable[[Tensor, int], Tensor]
+
+HEAD_DIM = 8
+ROTATIONS = pytest.mark.parametrize("rotate", [rotate_adjacent, rotate_complex, rotate_half_split])
+POSITIONS = torch.arange(16)
+
+
+def random(*shape: int) -> Tensor:
+    """The same values at every call."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def angles(positions: Tensor) -> Tensor:
+    return rotary_angles(positions, inverse_frequencies(HEAD_DIM))
+
+
+def test_integers_are_the_positions() -> None:
+    assert integer_encoding(torch.tensor([0, 5]), 3).tolist() == [[0, 0, 0], [5, 5, 5]]
+
+
+def test_bits_are_those_of_the_position_lowest_first() -> None:
+    assert binary_encoding(torch.tensor([0, 6, 11]), 4).tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 1]]
+    assert binary_encoding(torch.tensor([5]), 70).sum() == 2  # no bit stands twice where shifts would wrap
+
+
+@pytest.mark.parametrize("encode", [integer_encoding, binary_encoding])
+def test_no_linear_map_advances_integers_or_bits(encode: Encode) -> None:
+    """Least squares finds none, while it does for sinusoids, below."""
+    assert residual_of_best_shift(encode(POSITIONS, HEAD_DIM)) > 0.1
+
+
+def test_a_linear_map_advances_sinusoids() -> None:
+    assert residual_of_best_shift(sinusoidal_encoding(POSITIONS, HEAD_DIM)) < 1e-4
+
+
+def residual_of_best_shift(encoding: Tensor) -> float:
+    """The largest error of the best linear map from each row to the next."""
+    encoding = encoding.double()
+    solution = torch.linalg.lstsq(encoding[:-1], encoding[1:], driver="gelsd").solution  # may have less than full rank
+    return float((encoding[:-1] @ solution - encoding[1:]).abs().max())
+
+
+@pytest.mark.parametrize("offset", [-3, 0, 1, 7])
+def test_the_shift_matrix_advances_every_position(offset: int) -> None:
+    before, after = (sinusoidal_encoding(10 + POSITIONS + k, HEAD_DIM) for k in (0, offset))
+    torch.testing.assert_close(before @ shift_matrix(offset, HEAD_DIM).T, after, rtol=0, atol=1e-5)
+
+
+def test_position_0_is_zeros_and_ones_in_sinusoids() -> None:
+    assert sinusoidal_encoding(torch.tensor([0]), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
+
+
+def test_frequencies_fall_from_1_by_a_constant_ratio() -> None:
+    assert inverse_frequencies(8).tolist() == pytest.approx([1, 0.1, 0.01, 0.001])
+    with pytest.raises(ValueError, match="dim=7 is odd"):
+        inverse_frequencies(7)
+
+
+def test_a_learned_row_is_added_at_its_own_position() -> None:
+    learned = LearnedEncoding(max_len=4, dim=3)
+    x = torch.zeros(2, 2, 3)
+    shifted = learned.embed(x, torch.tensor([2, 3]))
+    assert torch.equal(shifted[1], learned.embed(torch.zeros(1, 4, 3), torch.arange(4))[0, 2:])
+    assert shifted.abs().min() > 0
+
+
+def test_a_learned_table_ends() -> None:
+    with pytest.raises(ValueError, match=r"position 4 has no row in a learned table of max_len=4"):
+        LearnedEncoding(max_len=4, dim=3).embed(torch.zeros(1, 2, 3), torch.tensor([3, 4]))
+
+
+def test_nope_changes_nothing() -> None:
+    x, heads = random(1, 4, 6), random(1, 4, 2, 6)
+    positions = torch.arange(4)
+    assert NoPE().embed(x, positions) is x
+    assert NoPE().rotate(heads, positions, 4) is heads
+    assert NoPE().bias(positions, positions) is None
+
+
+@ROTATIONS
+def test_a_product_of_rotated_vectors_depends_on_the_distance_alone(rotate: Rotate) -> None:
+    query, key = random(2, 1, 1, 1, HEAD_DIM).expand(-1, -1, 16, -1, -1)
+    near = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 3))).sum(-1)
+    far = (rotate(query, angles(POSITIONS + 500)) * rotate(key, angles(POSITIONS + 503))).sum(-1)
+    torch.testing.assert_close(near, near[:, :1].expand_as(near), rtol=0, atol=1e-5)
+    torch.testing.assert_close(far, near, rtol=0, atol=1e-3)  # angles of 500 are off by some 3e-5
+    other = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 4))).sum(-1)
+    assert (other - near).abs().min() > 0.01
+
+
+@ROTATIONS
+def test_rotation_keeps_the_norm_and_the_factor_multiplies_it(rotate: Rotate) -> None:
+    x = random(2, 16, 3, HEAD_DIM)
+    torch.testing.assert_close(rotate(x, angles(POSITIONS)).norm(dim=-1), x.norm(dim=-1))
+    torch.testing.assert_close(rotate(x, angles(POSITIONS), 1.5), 1.5 * rotate(x, angles(POSITIONS)))
+
+
+@ROTATIONS
+def test_position_0_stays_and_dtype_too(rotate: Rotate) -> None:
+    x = random(2, 1, 3, HEAD_DIM).bfloat16()
+    assert torch.equal(rotate(x, angles(torch.tensor([0]))), x)
+
+
+def test_adjacent_complex_and_matrix_are_one_rotation() -> None:
+    x = random(2, 16, 3, HEAD_DIM)
+    adjacent = rotate_adjacent(x, angles(POSITIONS))
+    torch.testing.assert_close(rotate_complex(x, angles(POSITIONS)), adjacent)
+    matrices = torch.stack([rotation_matrix(angle) for angle in angles(POSITIONS)])
+    torch.testing.assert_close(torch.einsum("sij,bshj->bshi", matrices, x), adjacent)
+
+
+def test_two_rotations_make_one_by_the_difference() -> None:
+    """``R_m^T R_n = R_{n-m}``, the whole point of RoPE."""
+    at_3, at_10, by_7 = (rotation_matrix(angle) for angle in angles(torch.tensor([3, 10, 7])))
+    torch.testing.assert_close(at_3.T @ at_10, by_7, rtol=0, atol=1e-6)
+
+
+def test_the_permutation_for_eight_features() -> None:
+    assert half_split_order(8).tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert to_half_split(torch.arange(8), 1).tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert to_half_split(torch.arange(8), 2).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+
+
+def test_half_split_rotation_is_adjacent_rotation_of_permuted_features() -> None:
+    x, order = random(2, 16, 3, HEAD_DIM), half_split_order(HEAD_DIM)
+    adjacent = rotate_adjacent(x, angles(POSITIONS))
+    torch.testing.assert_close(rotate_half_split(x[..., order], angles(POSITIONS)), adjacent[..., order])
+
+
+def test_products_stay_when_queries_and_keys_are_permuted_alike() -> None:
+    queries, keys = random(2, 1, 16, 3, HEAD_DIM)
+    order = half_split_order(HEAD_DIM)
+    before = rotate_adjacent(queries, angles(POSITIONS)) * rotate_adjacent(keys, angles(POSITIONS))
+    after = rotate_half_split(queries[..., order], angles(POSITIONS)) * rotate_half_split(
+        keys[..., order], angles(POSITIONS)
+    )
+    torch.testing.assert_close(after.sum(-1), before.sum(-1), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(24, 5), (24,)], ids=["weight", "bias"])
+def test_permuting_there_and_back_changes_nothing(shape: tuple[int, ...]) -> None:
+    parameter = random(*shape)
+    assert torch.equal(to_adjacent(to_half_split(parameter, 3), 3), parameter)
+    assert not torch.equal(to_half_split(parameter, 3), to_half_split(parameter, 1))  # heads matter
+
+
+def test_rows_that_make_no_heads_are_an_error() -> None:
+    with pytest.raises(ValueError, match=r"24 rows do not divide into num_heads=5"):
+        to_half_split(random(24), 5)
+
+
+@pytest.mark.parametrize(
+    ("heads", "exponents"),
+    [
+        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
+        (16, [h / 2 for h in range(1, 17)]),
+        (6, [2, 4, 6, 8, 1, 3]),
+        (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
+    ],
+)
+def test_slopes_are_those_of_the_paper(heads: int, exponents: list[float]) -> None:
+    """For 8 heads 1/2 to 1/256, for others as its section 3 and its code have them."""
+    torch.testing.assert_close(alibi_slopes(heads), torch.tensor([2.0**-e for e in exponents]))
+
+
+def test_the_bias_is_slope_times_distance_and_sees_no_shift() -> None:
+    slopes = torch.tensor([0.5, 0.25])
+    positions = torch.arange(3)
+    bias = alibi_bias(slopes, positions, positions)
+    assert bias[0].tril().tolist() == [[0, 0, 0], [-0.5, 0, 0], [-1, -0.5, 0]]
+    assert torch.equal(bias[1], bias[0] / 2)
+    assert torch.equal(alibi_bias(slopes, positions + 100, positions + 100), bias)
+    assert torch.equal(ALiBi(2).bias(positions, positions), alibi_bias(alibi_slopes(2), positions, positions))

@@ -1,0 +1,30 @@
+"""Dynamic NTK scaling: as much as the sequence needs at its present length, and none before."""
+
+from .ntk import ntk_scaling
+from .scaled import Scaled
+
+
+def dynamic_scaling(
+    dim: int, base: float = 10000.0, *, length: int, original_length: int, factor: float = 1.0
+) -> Scaled:
+    """NTK-aware scaling by ``k = s * l / L - (s - 1)`` where ``l = max(length, L)``.
+
+    With ``s = 1`` this is the paper's ``k = max(1, length / L)``. transformers has the other ``s``: it grows ``s``
+    times as fast beyond ``L``, to stay ahead of the length. Task 4 has a third rule: the smallest even ``k`` such that
+    ``k * L`` covers the length.
+
+    All three change the angle of a position that has been seen already, so keys are cached before rotation: a key that
+    was rotated at one length does not fit a query that is rotated at another.
+
+    Args:
+        dim: The head dimension, even and above 2.
+        base: That of training.
+        length: Of the sequence at present, that in the cache included.
+        original_length: ``L``.
+        factor: ``s``; 1 for the paper's form.
+
+    Source:
+        Peng et al., YaRN, section 3.3, arXiv:2309.00071v2; "dynamic" in transformers v5.23.0, modeling_rope_utils.py.
+    """
+    stretch = max(length, original_length) / original_length
+    return ntk_scaling(dim, base, factor=factor * stretch - (factor - 1))

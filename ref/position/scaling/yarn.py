@@ -1,0 +1,114 @@
+"""YaRN: leave the pairs that turn often, interpolate those that turn less than once, blend between; then sharpen.
+
+There are two ramps between the ends, and they differ. The paper's is linear in the number of turns ``r = L / lambda``;
+the authors' code, and transformers, ramp over the index of the pair, with both ends rounded outwards. Say which one is
+meant.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..angles import inverse_frequencies
+from .scaled import Scaled
+
+
+def yarn_scaling(
+    dim: int,
+    base: float = 10000.0,
+    *,
+    factor: float,
+    original_length: int,
+    ramp: Literal["turns", "pairs"],
+    alpha: float = 1.0,
+    beta: float = 32.0,
+    attention_factor: float | None = None,
+) -> Scaled:
+    """``theta' = (1 - gamma) * theta / s + gamma * theta``, with a temperature.
+
+    Args:
+        dim: The head dimension, even.
+        base: That of training.
+        factor: ``s``.
+        original_length: ``L``.
+        ramp: Where ``gamma`` comes from: "turns", the paper's ramp, or "pairs", that of the code.
+        alpha: Pairs that turn less often within ``L`` are interpolated; ``beta_slow`` in transformers.
+        beta: Pairs that turn more often are left alone; ``beta_fast`` in transformers.
+        attention_factor: In place of ``yarn_attention_factor(factor)``.
+
+    Source:
+        Peng et al., section 3.2 and section 3.4, arXiv:2309.00071v2; "yarn" in transformers v5.23.0,
+        modeling_rope_utils.py.
+    """
+    if ramp == "turns":
+        gamma = yarn_ramp_over_turns(dim, base, original_length=original_length, alpha=alpha, beta=beta)
+    else:
+        gamma = yarn_ramp_over_pairs(dim, base, original_length=original_length, alpha=alpha, beta=beta)
+    temperature = yarn_attention_factor(factor) if attention_factor is None else attention_factor
+    theta = inverse_frequencies(dim, base)
+    return Scaled((1 - gamma) * theta / factor + gamma * theta, temperature)
+
+
+def yarn_ramp_over_turns(
+    dim: int, base: float = 10000.0, *, original_length: int, alpha: float = 1.0, beta: float = 32.0
+) -> Tensor:
+    """The paper's ``gamma``: 0 below ``alpha`` turns, 1 above ``beta``, linear in ``r = L * theta / (2 * pi)`` between.
+
+    Returns:
+        ``[dim/2]``, float32: the share of each pair's own frequency.
+    """
+    turns = original_length * inverse_frequencies(dim, base) / (2 * math.pi)
+    return ((turns - alpha) / (beta - alpha)).clamp(0, 1)
+
+
+def yarn_ramp_over_pairs(
+    dim: int,
+    base: float = 10000.0,
+    *,
+    original_length: int,
+    alpha: float = 1.0,
+    beta: float = 32.0,
+    rounded: bool = True,
+) -> Tensor:
+    """The code's ``gamma``: 1 up to the pair that turns ``beta`` times, 0 from the one that turns ``alpha`` times.
+
+    Args:
+        dim: The head dimension, even.
+        base: That of training.
+        original_length: ``L``.
+        alpha: As for ``yarn_scaling``.
+        beta: As for ``yarn_scaling``.
+        rounded: Whether both ends are rounded to whole pairs, outwards; ``truncate`` in transformers.
+
+    Returns:
+        ``[dim/2]``, float32: the share of each pair's own frequency.
+    """
+
+    def pair_that_turns(times: float) -> float:
+        # L * theta_i = 2 * pi * times, solved for i
+        return dim * math.log(original_length / (2 * math.pi * times)) / (2 * math.log(base))
+
+    first, last = pair_that_turns(beta), pair_that_turns(alpha)
+    if rounded:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, dim - 1)  # dim - 1, not dim/2 - 1: so in the code
+    width = last - first or 0.001  # a step, if both ends meet
+    return 1 - ((torch.arange(dim // 2, dtype=torch.float32) - first) / width).clamp(0, 1)
+
+
+def yarn_attention_factor(factor: float, slope: float = 0.1) -> float:
+    """``sqrt(1/t) = 0.1 * ln(s) + 1``: longer contexts spread attention, and larger logits gather it again.
+
+    Args:
+        factor: ``s``; at most 1 for no change.
+        slope: 0.1 in the paper; DeepSeek's ``mscale`` multiplies it.
+
+    Returns:
+        The factor on cosines and sines; 1.2773 for ``s = 16``.
+
+    Source:
+        Peng et al., section 3.4, equation 22, arXiv:2309.00071v2.
+    """
+    return slope * math.log(max(factor, 1.0)) + 1.0
