@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..assignment import LANGUAGES, load_rubric
 from . import book, web
+from .agreement import problems
 from .pages import SOURCE, HandoutError, read
 
 
@@ -16,14 +17,19 @@ def main() -> int:
     """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; a language without a font gets no PDF."""
     arguments = _parser().parse_args()
     rubric = load_rubric()
+    try:
+        handouts = {language: read(language, rubric, arguments.source) for language in LANGUAGES}
+    except HandoutError as error:
+        print(f"handout: {error}", file=sys.stderr)
+        return 2
+    if found := list(problems(*handouts.values(), rubric)):
+        print(
+            "\n".join(["handout: nothing was written; the languages and the rubric disagree.", *found]), file=sys.stderr
+        )
+        return 2
     shutil.rmtree(arguments.out, ignore_errors=True)
-    for language in LANGUAGES:
+    for language, pages in handouts.items():
         folder = arguments.out / language
-        try:
-            pages = read(language, rubric, arguments.source)
-        except HandoutError as error:
-            print(f"handout: {error}", file=sys.stderr)
-            return 2
         written = web.write(pages, folder)
         print(f"{len(written)} pages: {folder / 'index.html'}")
         try:

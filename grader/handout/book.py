@@ -1,4 +1,4 @@
-"""All pages of a language as one PDF, typeset by Typst, which comes as a wheel for every system and needs no network."""
+"""All pages of a language as one PDF, typeset by Typst: a wheel for every system, and no network."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class _Writer:
         return f"#raw({_string(node.content)})"
 
     def fence(self, node: SyntaxTreeNode) -> str:
-        language = {"python": "python", "console": "sh", "sh": "sh"}.get(node.info)
-        return f"#raw(block: true, lang: {_string(language) if language else 'none'}, {_string(node.content.rstrip())})\n"
+        language = '"python"' if node.info == "python" else "none"
+        return f"#raw(block: true, lang: {language}, {_string(node.content.rstrip())})\n"
 
     def formula(self, node: SyntaxTreeNode) -> str:
         text = mathematics.typst(node.content)
@@ -117,8 +117,9 @@ class _Writer:
 
     def items(self, node: SyntaxTreeNode) -> str:
         if node.children[0].attrs.get("class") == "requirement":
-            return "".join(f"#requirement[{self.inside(item)}]\n" for item in node.children)
-        function = "list" if node.type == "bullet_list" else "enum"
+            function = "checklist"
+        else:
+            function = "list" if node.type == "bullet_list" else "enum"
         return f"#{function}({', '.join(f'[{self.inside(item)}]' for item in node.children)})\n"
 
     def table(self, node: SyntaxTreeNode) -> str:

@@ -39,7 +39,7 @@ def _element(node: ElementTree.Element) -> str:
             return " ".join(parts) or '""'
         case "mi":
             upright = len(text) > 1 or node.get("mathvariant") == "normal"
-            return f"upright({_quoted(text)})" if upright else text
+            return f"upright({' '.join(text)})" if upright else text  # letter by letter: a string would take spaces
         case "mn" | "mtext":
             return _quoted(text)
         case "mo":
@@ -67,6 +67,8 @@ def _attached(tag: str, parts: list[str]) -> str:
 
 def _operator(text: str) -> str:
     """A sign by itself; brackets are escaped, so that Typst neither pairs nor counts them."""
+    if text == "/":
+        return 'class("normal", \\/)'  # no space beside it, as in TeX
     return "".join(f"\\{sign}" if sign in r'()[]{},;/_^&#$"\'`~*-:' else sign for sign in text)
 
 

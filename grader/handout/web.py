@@ -57,11 +57,11 @@ class _Renderer(RendererHTML):
         self.rules["math_inline"] = lambda tokens, index, *_: mathml(tokens[index].content)
         self.rules["math_block"] = lambda tokens, index, *_: mathml(tokens[index].content, block=True) + "\n"
 
-    def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         lexer = get_lexer_by_name(tokens[idx].info or "text", stripnl=False)
         return str(highlight(tokens[idx].content, lexer, HtmlFormatter(cssclass="code")))
 
-    def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    def image(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         picture = (self.page.folder / str(tokens[idx].attrs["src"])).read_text(encoding="utf-8")
         label = jinja2.filters.escape(tokens[idx].content)
         return re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
@@ -75,5 +75,3 @@ class _Renderer(RendererHTML):
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         return f"{self.renderToken(tokens, idx, options, env)}</div>"
-
-
