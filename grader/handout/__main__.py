@@ -22,7 +22,7 @@ def main() -> int:
     except HandoutError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
-    if found := list(problems(*handouts.values(), rubric)):
+    if found := list(problems(handouts, rubric)):
         print(
             "\n".join(["handout: nothing was written; the languages and the rubric disagree.", *found]), file=sys.stderr
         )

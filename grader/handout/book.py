@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typst
@@ -50,22 +50,15 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
         raise NoFont("no Chinese font here; install one, such as Noto Serif CJK SC (Debian, Ubuntu: fonts-noto-cjk)")
     style = STYLE.read_text(encoding="utf-8")
     settings = {"title": title, "lang": language, "chinese": chinese[:1]}
-    files = {f"{page.name}-{Path(name).name}": page.folder / name for page in pages for name in _pictures(page)}
     book = "\n".join([style, f"#show: book.with(..json(bytes({_string(json.dumps(settings))})))", *map(source, pages)])
-    sources = {"main.typ": book.encode(), **{name: path.read_bytes() for name, path in files.items()}}
     path = out / "handout.pdf"
-    path.write_bytes(typst.compile(sources))
+    path.write_bytes(typst.compile(book.encode()))
     return path
 
 
 def source(page: Page) -> str:
     """A page as Typst: nothing but calls, with all text in string literals, so that nothing needs escaping."""
     return f"#pagebreak(weak: true)\n#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
-
-
-def _pictures(page: Page) -> Iterator[str]:
-    for token in page.tokens:
-        yield from (str(child.attrs["src"]) for child in token.children or [] if child.type == "image")
 
 
 def _string(text: str) -> str:
@@ -106,8 +99,8 @@ class _Writer:
         return f"\n$ {text} $\n\n" if node.type == "math_block" else f"${text}$"
 
     def image(self, node: SyntaxTreeNode) -> str:
-        name = f"{self.page.name}-{Path(str(node.attrs['src'])).name}"
-        return f"#figure(image({_string(name)}, alt: {_string(node.content)}))"
+        picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
+        return f'#figure(image(bytes({_string(picture)}), format: "svg", alt: {_string(node.content)}))'
 
     def link(self, node: SyntaxTreeNode) -> str:
         target = str(node.attrs["href"])

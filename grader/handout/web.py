@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,13 +50,17 @@ def body(page: Page) -> str:
 
 
 class _Renderer(RendererHTML):
-    """markdown-it's own renderer, with formulas, pictures and code put in place."""
+    """markdown-it's own renderer, with formulas, pictures and code put in place; methods are named after tokens."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
         self.page = page
-        self.rules["math_inline"] = lambda tokens, index, *_: mathml(tokens[index].content)
-        self.rules["math_block"] = lambda tokens, index, *_: mathml(tokens[index].content, block=True) + "\n"
+
+    def math_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return mathml(tokens[idx].content)
+
+    def math_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return mathml(tokens[idx].content, block=True) + "\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         lexer = get_lexer_by_name(tokens[idx].info or "text", stripnl=False)
@@ -63,7 +68,7 @@ class _Renderer(RendererHTML):
 
     def image(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         picture = (self.page.folder / str(tokens[idx].attrs["src"])).read_text(encoding="utf-8")
-        label = jinja2.filters.escape(tokens[idx].content)
+        label = html.escape(tokens[idx].content)
         return re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
