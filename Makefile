@@ -32,6 +32,11 @@ $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev]"
 	@touch $@
 
+$(VENV)/.notebooks: $(VENV)/.everything
+	@echo "installing nbgrader and Jupyter (once; some hundreds of MB) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev,notebooks]"
+	@touch $@
+
 setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,7 +81,7 @@ bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (som
 
 lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
 	@$(PY) -m pip install --quiet pip-tools
-	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra dev --no-emit-index-url --no-emit-find-links \
+	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
 	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv
