@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from pathlib import Path
@@ -48,6 +49,11 @@ def read(script: Path) -> NotebookNode:
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     nbformat.validate(notebook)
     return notebook
+
+
+def digest(script: Path) -> str:
+    """A digest of a script and of the modules that it imports."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in [script, *helpers()])).hexdigest()
 
 
 def _complete(cell: NotebookNode) -> None:
