@@ -100,6 +100,9 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
         if paths[-1].exists() and nbformat.read(paths[-1], as_version=4).metadata.get(STALE) == digest:
             typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
             continue
+        if language == sources.LANGUAGES[0]:  # the code of the others is the same
+            blank = execute.blank_passes(sources.read(script), sources.SOURCES)
+            found += [f"{script.stem}: {line}" for line in blank]
         run = execute.execute(notebook, sources.SOURCES)
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
         run.notebook.metadata[STALE] = digest if not run.problems else ""

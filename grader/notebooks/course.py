@@ -14,6 +14,7 @@ from .execute import KERNEL_ENVIRONMENT
 ASSIGNMENT = "position"
 CONFIG = sources.ROOT / "nbgrader_config.py"
 LOG = "nbgrader.log"
+NBGRADER = (sys.executable, "-m", "nbgrader")
 
 
 class NbgraderFailed(Exception):
@@ -46,11 +47,10 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
     home = course.resolve() / ".home"  # of Jupyter: no settings of the person who grades, no traces with them
     home.mkdir(exist_ok=True)
     places = {name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
-    command = [sys.executable, "-m", "nbgrader", *arguments]
     with (course / LOG).open("a", encoding="utf-8") as log:
         start = log.tell()
         ended = subprocess.run(
-            [*(_container(course) if container else ()), *command],
+            [*(_container(course) if container else ()), *NBGRADER, *arguments],
             cwd=course,
             env=os.environ | KERNEL_ENVIRONMENT | places | {"TMPDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)},
             stdin=subprocess.DEVNULL,

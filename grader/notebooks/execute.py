@@ -22,6 +22,8 @@ KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDON
 # No history file; and no word about the connection, which stays on this machine and whose messages are signed.
 KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"]
 
+STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader_config.py
+
 
 @dataclass(frozen=True)
 class Run:
@@ -98,10 +100,14 @@ def save(run: Run, path: Path) -> list[Path]:
     return figures
 
 
+def cleared(notebook: NotebookNode) -> NotebookNode:
+    """The same notebook, its solutions replaced by what students get; hidden tests stay, outputs too."""
+    ClearSolutions(code_stub=STUB).preprocess(notebook, {})  # in place
+    return notebook
+
+
 def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
     """The checks that a notebook passes with every exercise left as students get it."""
-    blank, _ = ClearSolutions(code_stub={"python": "raise NotImplementedError"}).preprocess(notebook, {})
-    run = execute(blank, folder, go_on=True)
-    for cell in code_cells(run.notebook):
+    for cell in code_cells(execute(cleared(notebook), folder, go_on=True).notebook):
         if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
             yield f"{cell.id}: passes although the exercise is blank"

@@ -13,8 +13,10 @@ import nbformat
 from latex2mathml.converter import convert
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
-from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
+from nbgrader.preprocessors import ClearHiddenTests
 from pygments.formatters import HtmlFormatter
+
+from .execute import cleared
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 TITLES = {"en": "Position encodings, derived, run and checked", "zh": "位置编码：推导、运行、检验"}
@@ -65,9 +67,7 @@ def title(notebook: NotebookNode) -> str:
 
 def body(notebook: NotebookNode) -> str:
     """A notebook's cells as HTML: as students get them, with the outputs of the solved one."""
-    shown = nbformat.from_dict(notebook)
-    for clear in (ClearSolutions(code_stub={"python": "# TODO"}), ClearHiddenTests()):
-        shown, _ = clear.preprocess(shown, {})
+    shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
     mathematics: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":

@@ -13,8 +13,8 @@ OURS = ("ref", "grader", "src")
 
 def problems(notebook: NotebookNode) -> Iterator[str]:
     """A line for each rule that a notebook breaks."""
-    ids = [cell.id for cell in notebook.cells]
-    yield from (f"{identifier}: this grade_id stands twice" for identifier in {i for i in ids if ids.count(i) > 1})
+    marks = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
+    yield from (f"{mark}: this grade_id stands twice" for mark in sorted({m for m in marks if marks.count(m) > 1}))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
