@@ -23,7 +23,8 @@ from rich.text import Text
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
 from .intake.discover import IntakeError, discover
-from .results.report import Report, Summary, first_problem, summary_line, write_json
+from .results.practice import PracticeError, read_practice
+from .results.report import Practice, Report, Summary, first_problem, summary_line, write_json
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
@@ -84,6 +85,9 @@ def grade(
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    notebooks: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
+    ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
     without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
@@ -99,6 +103,10 @@ def grade(
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
     settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
+    try:
+        practice = read_practice(notebooks, load_rubric().practice) if notebooks else {}
+    except PracticeError as error:
+        fail(f"--notebooks {error}")
     _prepare(out)
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
@@ -116,7 +124,7 @@ def grade(
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.", 3)
     reports.sort(key=lambda report: report.submission.id)
-    _finish(out, reports, started, time.monotonic() - clock)
+    _finish(out, reports, practice, started, time.monotonic() - clock)
 
 
 def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
@@ -147,18 +155,20 @@ def _write_report(out: Path, report: Report) -> None:
     write_json(folder / "report.json", report)
 
 
-def _finish(out: Path, reports: list[Report], started: datetime, duration_s: float) -> None:
+def _finish(
+    out: Path, reports: list[Report], practice: dict[str, Practice], started: datetime, duration_s: float
+) -> None:
     """Write the summary, show the table, and say what went wrong."""
     first = reports[0]
     times = {"started_at": started.isoformat(timespec="seconds"), "duration_s": round(duration_s, 3)}
     summary = Summary(
         assignment=first.assignment,
-        submissions=[summary_line(report) for report in reports],
+        submissions=[summary_line(report, practice.get(report.submission.id)) for report in reports],
         environment=first.environment,
         provenance=first.provenance.model_copy(update=times),
     )
     write_json(out / "summary.json", summary)
-    OUT.print(class_table(reports))
+    OUT.print(class_table(reports, practice))
     if not {"landlock", "namespaces"} & set(first.environment.isolation.split("+")):
         ERR.print(
             f"isolation is only {first.environment.isolation!r}: `grader doctor` says what is missing.", style="yellow"
@@ -166,8 +176,12 @@ def _finish(out: Path, reports: list[Report], started: datetime, duration_s: flo
     rate = len(reports) / duration_s
     OUT.print(f"{len(reports)} submissions in {duration_s:.1f} s ({rate:.1f}/s). Reports: {out}", highlight=False)
     for report in reports:
+        if (own := practice.pop(report.submission.id, None)) and own.unsettled:
+            OUT.print(f"{report.submission.id}: notebook checks never ran: {', '.join(own.unsettled)}", markup=False)
         if report.status != "graded":
             OUT.print(f"{report.submission.id}: {describe(report)}", markup=False, highlight=False, soft_wrap=True)
+    if practice:
+        OUT.print(f"notebooks only, no submission: {', '.join(sorted(practice))}", markup=False, highlight=False)
     if any(report.status == "grader_error" for report in reports):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",
