@@ -225,7 +225,7 @@ def verify(
                     attempts.append(result)
     except KeyboardInterrupt:
         fail("stopped; nothing was written.", 130)
-    except JudgeDied as error:
+    except (CannotGrade, JudgeDied) as error:
         fail(str(error), EXIT_GRADER_ERROR)
     out.write_text(page(verdicts, attempts), encoding="utf-8")
     for line in summary(verdicts, attempts):

@@ -21,7 +21,7 @@ from ..selftest.attacks import Attack, all_attacks
 from ..settings import Settings
 
 # Hanging should not take long here. As with the real limits, a piece that hangs in every property has time for all.
-LIMITS = Limits(request_s=2, retry_s=0.5, submission_s=40)
+LIMITS = Limits(request_s=3, retry_s=0.5, submission_s=50)
 MOST_S = 60.0  # the submission's own time, and what judge and a busy machine add
 MOST_BYTES = 300_000  # of one report
 NUMBER = re.compile(r"\d\.\d{3}")  # messages of ours round to three digits, so this is one that was echoed
@@ -52,7 +52,7 @@ class Attempt:
 
 def judge(name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers but some."""
-    attack, grader = _attacks()[name], _grader(without)
+    attack, grader = known()[name], _grader(without)
     isolation = grader.isolation
     if not covers(isolation, attack):
         return Attempt(name, str(isolation), covered=False)
@@ -60,9 +60,15 @@ def judge(name: str, without: tuple[str, ...]) -> Attempt:
         return Attempt(name, str(isolation), covered=True, problem="; ".join(problems(attack, grader, Path(folder))))
 
 
+@cache
+def known() -> dict[str, Attack]:
+    """All attacks by name."""
+    return {attack.name: attack for attack in all_attacks()}
+
+
 def names() -> list[str]:
     """All attacks."""
-    return list(_attacks())
+    return list(known())
 
 
 def covers(isolation: Isolation, attack: Attack) -> bool:
@@ -117,11 +123,6 @@ def exposed(report: Report) -> Iterator[str]:
         yield "shows a hidden test"
     if (size := len(report.model_dump_json().encode())) > MOST_BYTES:
         yield f"has a report of {size} bytes"
-
-
-@cache
-def _attacks() -> dict[str, Attack]:
-    return {attack.name: attack for attack in all_attacks()}
 
 
 @cache

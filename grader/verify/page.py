@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..assignment import load_rubric
-from ..selftest.attacks import all_attacks
-from ..selftest.variants import all_variants
+from . import attacks, variants
 from .attacks import Attempt
 from .variants import ALL_DTYPES, STUBS, Verdict
 
@@ -40,9 +39,8 @@ def largest_share(verdicts: Iterable[Verdict]) -> Margin | None:
 def summary(verdicts: Sequence[Verdict], attempts: Sequence[Attempt]) -> list[str]:
     """The counts and margins, a line each."""
     seeds = ", ".join(map(str, sorted({verdict.seed for verdict in verdicts})))
-    variants = {variant.name: variant for variant in all_variants()}
-    judged = {verdict.name for verdict in verdicts} & variants.keys()
-    valid = sum(variants[name].valid for name in judged)
+    judged = {verdict.name for verdict in verdicts} & variants.known().keys()
+    valid = sum(variants.known()[name].valid for name in judged)
     lines = [
         f"{len(verdicts)} verdicts on {len(judged) - valid} wrong variants, {valid} valid ones, the reference and "
         f"untouched stubs, over the seeds {seeds}: {_problems(verdicts)} of them wrong.",
@@ -50,8 +48,9 @@ def summary(verdicts: Sequence[Verdict], attempts: Sequence[Attempt]) -> list[st
         f"Right work, closest to failing: {largest_share(verdicts)}.",
     ]
     for isolation in dict.fromkeys(attempt.isolation for attempt in attempts):
-        tried = [attempt for attempt in attempts if attempt.isolation == isolation and attempt.covered]
-        missing = [attempt.name for attempt in attempts if attempt.isolation == isolation and not attempt.covered]
+        ended = {attempt.name: attempt for attempt in attempts if attempt.isolation == isolation}
+        tried = [attempt for attempt in ended.values() if attempt.covered]
+        missing = [attempt.name for attempt in ended.values() if not attempt.covered]
         line = f"{len(tried)} attacks against {isolation}: {_problems(tried)} gain or damage anything."
         lines.append(line + (f" Not covered, {len(missing)}: {', '.join(missing)}." if missing else ""))
     return lines
@@ -89,15 +88,15 @@ def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
 
 def _by_property(wrong: Sequence[Verdict]) -> list[str]:
     """For each property, how many variants are made to break it, and which of them are caught most narrowly."""
-    variants = {variant.name: variant for variant in all_variants()}
+    breaks = {name: variant.breaks for name, variant in variants.known().items()}
     lines = [
         "| property | variants that break it | lose it | closest to passing, over its limit |",
         "|---|---|---|---|",
     ]
     for identifier in load_rubric().properties:
-        breaking = [v for v in wrong if v.name in variants and identifier in variants[v.name].breaks]
+        breaking = [verdict for verdict in wrong if identifier in breaks[verdict.name]]
         caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
-        closest = smallest_excess(v for v in breaking if variants[v.name].breaks == {identifier})
+        closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
         lines.append(
             _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.share if closest else None))
         )
@@ -127,7 +126,7 @@ def _attacks(attempts: Sequence[Attempt]) -> list[str]:
     isolations = list(dict.fromkeys(attempt.isolation for attempt in attempts))
     ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
     lines = [_row("attack", "tries", "honest part", *isolations), "|---" * (3 + len(isolations)) + "|"]
-    for attack in all_attacks():
+    for attack in attacks.known().values():
         if not any((attack.name, isolation) in ended for isolation in isolations):
             continue
         worth = "unreadable" if attack.score is None else f"{attack.score:g} + {attack.bonus:g}"

@@ -60,9 +60,15 @@ class Verdict:
         return f"{self.name}, seed {self.seed}"
 
 
+@cache
+def known() -> dict[str, Variant]:
+    """All variants by name."""
+    return {variant.name: variant for variant in all_variants()}
+
+
 def names() -> list[str]:
     """All that there is to judge: the two fixed ends first."""
-    return [REFERENCE, STUBS, *_variants()]
+    return [REFERENCE, STUBS, *known()]
 
 
 def judge(name: str, seed: int) -> Verdict:
@@ -73,7 +79,7 @@ def judge(name: str, seed: int) -> Verdict:
         return _fixed_end(_run(reference_files(), seed), name, seed, frozenset())
     if name == STUBS:
         return _fixed_end(_run(stubs(), seed), name, seed, frozenset(rubric.properties))
-    variant = _variants()[name]
+    variant = known()[name]
     return verdict(variant, _run(variant.files, seed), seed)
 
 
@@ -122,8 +128,3 @@ def _run(files: Mapping[str, str], seed: int) -> Cases:
 @cache
 def _hidden_tests(seed: int) -> HiddenTests:
     return HiddenTests(("cpu",), seed, load_rubric().properties)
-
-
-@cache
-def _variants() -> dict[str, Variant]:
-    return {variant.name: variant for variant in all_variants()}

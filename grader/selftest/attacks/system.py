@@ -67,6 +67,15 @@ def kills_everybody(self, input):
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
+def kills_itself(self, input):
+    """Dies by the signal of someone else, so that the grader looks at fault."""
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
 def traces_the_fork_server(self, input):
     """Attaches to its parent as a debugger and writes into its memory."""
     import ctypes
@@ -126,10 +135,10 @@ def fills_the_memory(self, input):
 
 @replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
 def fills_the_output(self, input):
-    """Prints 200 MB to both streams, then answers wrongly."""
+    """Prints 20 MB to both streams, then answers wrongly."""
     import sys
 
-    for _ in range(100):
+    for _ in range(20):
         print("x" * (1 << 20))
         print("x" * (1 << 20), file=sys.stderr)
     return input
