@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -125,6 +126,14 @@ def test_the_published_page_has_all_variants_and_attacks_and_no_problem() -> Non
     for name in (*variants.names(), *attacks.names()):
         assert f"| {name} |" in text, f"{name}: write the page anew, as judging.md says"
     assert "**" not in text
+
+
+def test_the_threat_model_names_attacks_that_exist_and_some_of_every_kind() -> None:
+    text = (REPOSITORY / "grader" / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    kinds = {name.partition(".")[0] for name in attacks.names()}
+    named = {name for name in re.findall(r"`([a-z]+\.[a-z_]+)`", text) if name.partition(".")[0] in kinds}
+    assert named <= set(attacks.names())
+    assert {name.partition(".")[0] for name in named} == kinds
 
 
 def test_a_judge_that_is_killed_is_told() -> None:
