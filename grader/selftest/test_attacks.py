@@ -21,6 +21,7 @@ from grader.intake.submission import Submission
 from grader.sandbox.levels import LAYERS, Isolation
 from grader.selftest.attacks import Attack, all_attacks
 from grader.selftest.submissions import edited, submission
+from grader.verify import attacks
 from grader.verify.attacks import covers, exposed, grader_without, misjudged, problems
 
 ATTACKS = all_attacks()
@@ -103,6 +104,29 @@ def test_what_nobody_should_read_in_a_report_is_told(guarded: Grader, message: s
     report = guarded.grade(submission(edited()))
     (found,) = exposed(report.model_copy(update={"reason": message}))
     assert found.startswith(problem)
+
+
+def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_grader(
+    guarded: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fragile:
+        isolation = guarded.isolation
+        closed = 0
+
+        def grade(self, submission: Submission) -> None:
+            raise RuntimeError(f"the fork server has died of {submission.id}")
+
+        def close(self) -> None:
+            Fragile.closed += 1
+
+    monkeypatch.setattr(attacks, "grader_without", lambda _: Fragile())
+    try:
+        for times in (1, 2):
+            attempt = attacks.judge(ATTACKS[0].name, ())
+            assert attempt.problem == "makes the grader fail: RuntimeError('the fork server has died of attack')"
+            assert Fragile.closed == times
+    finally:
+        attacks._grader.cache_clear()
 
 
 def test_processes_that_are_left_behind_are_told(guarded: Grader) -> None:

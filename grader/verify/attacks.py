@@ -21,8 +21,8 @@ from ..selftest.attacks import Attack, all_attacks
 from ..settings import Settings
 
 # Hanging should not take long here. As with the real limits, a piece that hangs in every property has time for all.
-LIMITS = Limits(request_s=3, retry_s=0.5, submission_s=50)
-MOST_S = 60.0  # the submission's own time, and what judge and a busy machine add
+LIMITS = Limits(request_s=5, retry_s=0.5, submission_s=60)
+MOST_S = 80.0  # the submission's own time, and what judge and a busy machine add
 MOST_BYTES = 300_000  # of one report
 NUMBER = re.compile(r"\d\.\d{3}")  # messages of ours round to three digits, so this is one that was echoed
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
@@ -56,8 +56,14 @@ def judge(name: str, without: tuple[str, ...]) -> Attempt:
     isolation = grader.isolation
     if not covers(isolation, attack):
         return Attempt(name, str(isolation), covered=False)
-    with tempfile.TemporaryDirectory() as folder:
-        return Attempt(name, str(isolation), covered=True, problem="; ".join(problems(attack, grader, Path(folder))))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = "; ".join(problems(attack, grader, Path(folder)))
+    except Exception as error:  # of ours, whatever it is; the next attack gets a grader that had no part in it
+        found = f"makes the grader fail: {error!r}"
+        grader.close()
+        _grader.cache_clear()
+    return Attempt(name, str(isolation), covered=True, problem=found)
 
 
 @cache
