@@ -20,8 +20,8 @@ class Margin:
     name: str
 
     def __str__(self) -> str:
-        """Such as ``0.54 of its limit (valid.norm.fused)``."""
-        return f"{self.share:.3g} of its limit ({self.name})"
+        """Such as ``0.54 times its limit (valid.norm.fused)``."""
+        return f"{self.share:.3g} times its limit ({self.name})"
 
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Margin | None:
@@ -90,7 +90,7 @@ def _by_property(wrong: Sequence[Verdict]) -> list[str]:
     """For each property, how many variants are made to break it, and which of them are caught most narrowly."""
     breaks = {name: variant.breaks for name, variant in variants.known().items()}
     lines = [
-        "| property | variants that break it | lose it | closest to passing, over its limit |",
+        "| property | variants that break it | lose it | closest to passing, times its limit |",
         "|---|---|---|---|",
     ]
     for identifier in load_rubric().properties:
@@ -105,7 +105,7 @@ def _by_property(wrong: Sequence[Verdict]) -> list[str]:
 
 def _wrong(by_name: Mapping[str, list[Verdict]]) -> list[str]:
     """A line for each variant; over several seeds the smallest margin, and every problem."""
-    lines = ["| variant | loses | fails with | over its limit |", "|---|---|---|---|"]
+    lines = ["| variant | loses | fails with | times its limit |", "|---|---|---|---|"]
     for name, verdicts in by_name.items():
         lost = ", ".join(sorted(frozenset().union(*(verdict.lost for verdict in verdicts))))
         dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
@@ -115,7 +115,7 @@ def _wrong(by_name: Mapping[str, list[Verdict]]) -> list[str]:
 
 def _right(by_name: Mapping[str, list[Verdict]]) -> list[str]:
     """A line for each; over several seeds the largest share, and every problem."""
-    lines = ["| work | of its limit |", "|---|---|"]
+    lines = ["| work | times its limit |", "|---|---|"]
     for name, verdicts in by_name.items():
         lines.append(_row(name + _remarks(verdicts), _size(_margin(verdicts, max))))
     return lines
