@@ -15,8 +15,10 @@ from grader import cli, verify
 from grader.assignment import Rubric
 from grader.grading import reference_files
 from grader.results.outcome import CaseResult, Outcome
+from grader.sandbox.levels import LAYERS
 from grader.selftest.submissions import REPOSITORY
-from grader.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, summary, variants
+from grader.selftest.variants import all_variants
+from grader.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
 from grader.verify.page import largest_share, smallest_excess
 
 Judge = Callable[..., list[CaseResult]]
@@ -126,6 +128,21 @@ def test_the_published_page_has_all_variants_and_attacks_and_no_problem() -> Non
     for name in (*variants.names(), *attacks.names()):
         assert f"| {name} |" in text, f"{name}: write the page anew, as judging.md says"
     assert "**" not in text
+
+
+def test_the_whole_has_every_variant_for_every_seed_and_every_attack_with_and_without_layers() -> None:
+    of_variants, guarded, bare = rounds(range(2))
+    assert {item for item in of_variants.items if item[0] == "stubs"} == {("stubs", 0), ("stubs", 1)}
+    assert len(of_variants.items) == 2 * (2 + len(all_variants()))
+    assert [name for name, _ in guarded.items] == [name for name, _ in bare.items] == attacks.names()
+    assert ({layers for _, layers in guarded.items}, {layers for _, layers in bare.items}) == ({()}, {LAYERS})
+
+
+def test_a_variant_that_draws_is_judged_the_same_every_time() -> None:
+    name = "wrong.norm_eps_and_gamma.gamma_drawn_again_at_every_call"
+    first = variants.judge(name, 0)
+    assert first.margin
+    assert variants.judge(name, 0) == first
 
 
 def test_the_threat_model_names_attacks_that_exist_and_some_of_every_kind() -> None:
