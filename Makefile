@@ -80,7 +80,7 @@ lint: $(VENV)/.everything ## ruff and import-linter
 types: $(VENV)/.everything ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
 
-verify: $(VENV)/.everything ## the grader proves itself on all variants (some minutes), and writes build/kill-table.md
+verify: $(VENV)/.everything ## the grader proves itself on all variants and attacks (some minutes), into build/kill-table.md
 	@$(PY) -m grader verify
 
 gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
