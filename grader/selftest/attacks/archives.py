@@ -4,7 +4,8 @@ import io
 import os
 import zipfile
 
-from grader.assignment import REFERENCE, reference_files
+from grader.assignment import REFERENCE
+from grader.grading import reference_files
 
 from .catalog import NORM_LOST, packed, text
 
