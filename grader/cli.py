@@ -30,6 +30,7 @@ from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
 from .settings import CannotGrade, Settings
 
+RELEASED = "course/release/position"  # where nbgrader puts the notebooks that students get
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 
@@ -254,7 +255,7 @@ def verify(
 def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
     handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
-    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` released.")] = Path("build/notebooks/release"),
+    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
     from .release.bundle import ReleaseRefused, bundle
@@ -263,7 +264,7 @@ def release(
     _prepare(out)
     name = load_rubric().id
     try:
-        files = bundle({"handout": handout, "notebooks": notebooks})
+        files = bundle({"handout": handout, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}})
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             ERR.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from ..sandbox.levels import LAYERS
+from ..sandbox.lockdown import die_with_parent
 from . import attacks, variants
 from .attacks import Attempt
 from .variants import Verdict
@@ -75,9 +76,10 @@ def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt]:
 
 
 def _prepare_judge() -> None:
-    """In a judge's process: one thread, silence, and the adoption of whatever a submission may cut loose."""
+    """In a judge's process: one thread, silence, no life beyond its parent's, and the adoption of what is cut loose."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # submissions provoke them
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    die_with_parent()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
