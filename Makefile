@@ -11,10 +11,10 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test submit grade handout check lint types verify mutants bench lock clean
+.PHONY: help setup test submit grade handout notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 # ── Environments: a stamp file each, so that what is there costs nothing ────────────────────────────────────────────
 
@@ -30,6 +30,11 @@ $(VENV)/.student: pyproject.toml
 $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@echo "installing the grader and the development tools (once) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,handout,dev]"
+	@touch $@
+
+$(VENV)/.notebooks: $(VENV)/.everything
+	@echo "installing nbgrader and Jupyter (once; some hundreds of MB) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev,notebooks]"
 	@touch $@
 
 setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
@@ -52,9 +57,19 @@ grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/b
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.handout
 
+notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
+	@$(PY) -m grader.notebooks build
+
+notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade IN=DIR (a folder or zip for each student)
+	@test -n "$(IN)" || { echo "Name the folder of submissions: make notebooks-grade IN=DIR"; exit 2; }
+	@$(PY) -m grader.notebooks grade "$(IN)" $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+handbook: $(VENV)/.notebooks ## the walk-through as HTML pages that need no network, in build/handbook
+	@$(PY) -m grader.notebooks handbook
+
 # ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-check: lint types ## all that CI runs: lint, types, import rules, tests with coverage
+check: lint types $(VENV)/.notebooks ## all that CI runs: lint, types, import rules, tests with coverage
 	@$(PY) -m coverage erase
 	@$(PY) -m coverage run -m pytest -q grader/selftest
 	@$(PY) -m coverage combine -q
@@ -68,8 +83,11 @@ lint: $(VENV)/.everything ## ruff and import-linter
 types: $(VENV)/.everything ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
 
-verify: $(VENV)/.everything ## the grader proves itself on all variants (some minutes), and writes build/kill-table.md
+verify: $(VENV)/.everything ## the grader proves itself on all variants and attacks (some minutes), into build/kill-table.md
 	@$(PY) -m grader verify
+
+gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
+	@$(PY) -m grader.selftest.gallery
 
 mutants: $(VENV)/.everything ## mutmut on the reference, hidden tests as judge (minutes); writes grader/docs/mutants.md
 	@$(PY) -m grader.selftest.mutation
@@ -79,7 +97,7 @@ bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (som
 
 lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
 	@$(PY) -m pip install --quiet pip-tools
-	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra handout --extra dev --no-emit-index-url --no-emit-find-links \
+	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra handout --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
 	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv

@@ -70,10 +70,11 @@ class Misconception(Record):
 
 
 class Rubric(Record):
-    """The whole rubric; ``sha256`` is of the file it came from."""
+    """The whole rubric; ``sha256`` is of the file it came from, ``practice`` what all notebooks are worth."""
 
     id: str
     title: Text
+    practice: float = Field(gt=0)
     tasks: tuple[Task, ...]
     misconceptions: tuple[Misconception, ...]
     sha256: str

@@ -21,14 +21,16 @@ from rich.console import Console
 from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
-from .console import class_table, describe, print_report, track
+from .console import class_table, describe, follow, print_report, track
 from .intake.discover import IntakeError, discover
-from .results.report import Report, Summary, first_problem, summary_line, write_json
+from .results.practice import PracticeError, read_practice
+from .results.report import Practice, Report, Summary, first_problem, summary_line, write_json
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
 from .settings import CannotGrade, Settings
 
+RELEASED = "course/release/position"  # where nbgrader puts the notebooks that students get
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 
@@ -84,6 +86,9 @@ def grade(
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    notebooks: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
+    ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
     without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
@@ -99,6 +104,10 @@ def grade(
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
     settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
+    try:
+        practice = read_practice(notebooks, load_rubric().practice) if notebooks else {}
+    except PracticeError as error:
+        fail(f"--notebooks {error}")
     _prepare(out)
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
@@ -116,7 +125,7 @@ def grade(
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.", 3)
     reports.sort(key=lambda report: report.submission.id)
-    _finish(out, reports, started, time.monotonic() - clock)
+    _finish(out, reports, practice, started, time.monotonic() - clock)
 
 
 def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
@@ -147,18 +156,20 @@ def _write_report(out: Path, report: Report) -> None:
     write_json(folder / "report.json", report)
 
 
-def _finish(out: Path, reports: list[Report], started: datetime, duration_s: float) -> None:
+def _finish(
+    out: Path, reports: list[Report], practice: dict[str, Practice], started: datetime, duration_s: float
+) -> None:
     """Write the summary, show the table, and say what went wrong."""
     first = reports[0]
     times = {"started_at": started.isoformat(timespec="seconds"), "duration_s": round(duration_s, 3)}
     summary = Summary(
         assignment=first.assignment,
-        submissions=[summary_line(report) for report in reports],
+        submissions=[summary_line(report, practice.get(report.submission.id)) for report in reports],
         environment=first.environment,
         provenance=first.provenance.model_copy(update=times),
     )
     write_json(out / "summary.json", summary)
-    OUT.print(class_table(reports))
+    OUT.print(class_table(reports, practice))
     if not {"landlock", "namespaces"} & set(first.environment.isolation.split("+")):
         ERR.print(
             f"isolation is only {first.environment.isolation!r}: `grader doctor` says what is missing.", style="yellow"
@@ -166,8 +177,12 @@ def _finish(out: Path, reports: list[Report], started: datetime, duration_s: flo
     rate = len(reports) / duration_s
     OUT.print(f"{len(reports)} submissions in {duration_s:.1f} s ({rate:.1f}/s). Reports: {out}", highlight=False)
     for report in reports:
+        if (own := practice.pop(report.submission.id, None)) and own.unsettled:
+            OUT.print(f"{report.submission.id}: notebook checks never ran: {', '.join(own.unsettled)}", markup=False)
         if report.status != "graded":
             OUT.print(f"{report.submission.id}: {describe(report)}", markup=False, highlight=False, soft_wrap=True)
+    if practice:
+        OUT.print(f"notebooks only, no submission: {', '.join(sorted(practice))}", markup=False, highlight=False)
     if any(report.status == "grader_error" for report in reports):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",
@@ -207,23 +222,32 @@ def doctor() -> None:
 def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
 ) -> None:
-    """Let the grader prove itself on work whose truth is known, and write the kill table."""
-    from .verify import Verdict, kill_table
-    from .verify import verify as judge_all  # imports torch, which no other command needs in this process
+    """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
+    from .verify import Attempt, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
 
     _prepare(out.parent)
     verdicts: list[Verdict] = []
-    for verdict in judge_all(range(seeds)):
-        verdicts.append(verdict)
-        if verdict.problem:
-            OUT.print(Text(f"✗ {verdict.name}, seed {verdict.seed}: {verdict.problem}", style="red"), soft_wrap=True)
-        elif len(verdicts) % 25 == 0:
-            ERR.print(f"{len(verdicts)} judged", highlight=False)
-    out.write_text(kill_table(verdicts), encoding="utf-8")
-    wrong = sum(bool(verdict.problem) for verdict in verdicts)
-    OUT.print(f"{len(verdicts)} verdicts, {wrong} of them wrong. Kill table: {out}", highlight=False)
-    if wrong:
+    attempts: list[Attempt] = []
+    try:
+        for round_ in rounds(range(seeds)):
+            for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
+                if result.problem:
+                    OUT.print(Text(f"✗ {result.label}: {result.problem}", style="red"), soft_wrap=True)
+                if isinstance(result, Verdict):
+                    verdicts.append(result)
+                else:
+                    attempts.append(result)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written.", 130)
+    except (CannotGrade, JudgeDied) as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    out.write_text(page(verdicts, attempts), encoding="utf-8")
+    for line in summary(verdicts, attempts):
+        OUT.print(line, highlight=False, soft_wrap=True)
+    OUT.print(f"Kill table: {out}", highlight=False, soft_wrap=True)
+    if any(verdict.problem for verdict in verdicts) or any(attempt.problem for attempt in attempts):
         raise typer.Exit(EXIT_GRADER_ERROR)
 
 
@@ -231,7 +255,7 @@ def verify(
 def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
     handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
-    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` released.")] = Path("build/notebooks/release"),
+    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
     from .release.bundle import ReleaseRefused, bundle
@@ -240,7 +264,7 @@ def release(
     _prepare(out)
     name = load_rubric().id
     try:
-        files = bundle({"handout": handout, "notebooks": notebooks})
+        files = bundle({"handout": handout, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}})
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             ERR.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -13,7 +13,10 @@ from rich.text import Text
 from .results.outcome import Outcome
 
 if TYPE_CHECKING:
-    from .results.report import PropertyReport, Report
+    from .results.report import Practice, PropertyReport, Report
+
+T = TypeVar("T")
+LINE_EVERY = 50
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -44,6 +47,19 @@ def track(reports: Iterable[Report], total: int, jobs: int, console: Console) ->
             yield report
 
 
+def follow(results: Iterable[T], title: str, total: int, console: Console) -> Iterator[T]:
+    """Pass results on while showing how far a round is; now and then a line where there is no terminal."""
+    if not console.is_terminal:
+        for number, result in enumerate(results, 1):
+            if number % LINE_EVERY == 0 or number == total:
+                console.print(f"[{number}/{total}] {title}", markup=False, highlight=False)
+            yield result
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        yield from progress.track(results, total=total, description=title)
+
+
 def describe(report: Report) -> str:
     """The result in a few words."""
     if report.status == "unreadable":
@@ -53,8 +69,8 @@ def describe(report: Report) -> str:
     return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
 
 
-def class_table(reports: Sequence[Report]) -> Table:
-    """One row for each submission, one column for each task."""
+def class_table(reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Table:
+    """One row for each submission, one column for each task, and one for practice where there is any."""
     tasks = next((report.tasks for report in reports if report.tasks), [])
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("submission")
@@ -62,12 +78,15 @@ def class_table(reports: Sequence[Report]) -> Table:
         table.add_column(f"{task.id} /{task.max_score:g}", justify="right")
     table.add_column("score", justify="right", style="bold")
     table.add_column("bonus", justify="right")
+    if practice:
+        table.add_column("practice", justify="right")
     for report in reports:
         if report.status == "graded":
             cells = [f"{task.score:g}" for task in report.tasks] + [f"{report.score:g}", f"{report.bonus:g}"]
         else:
             cells = ["" for _ in tasks] + [report.status, ""]
-        table.add_row(Text(report.submission.id), *cells)
+        own = practice.get(report.submission.id) if practice else None
+        table.add_row(Text(report.submission.id), *cells, *([f"{own.points:g}"] if own else []))
     return table
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +44,15 @@ def discover(paths: Iterable[Path]) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     for path in paths:
         for candidate in _candidates(path):
-            identifier, number = candidate.id, 2
-            while identifier in found:
-                identifier, number = f"{candidate.id}-{number}", number + 1
-            found[identifier] = Candidate(identifier, candidate.path)
-    return [found[identifier] for identifier in sorted(found)]
+            own = unused(candidate.id, found)
+            found[own] = Candidate(own, candidate.path)
+    return [found[own] for own in sorted(found)]
+
+
+def unused(wanted: str, taken: Container[str]) -> str:
+    """The wanted id, with a number behind it if it is taken."""
+    ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+    return next(own for own in ids if own not in taken)
 
 
 def _candidates(path: Path) -> list[Candidate]:
@@ -56,9 +61,9 @@ def _candidates(path: Path) -> list[Candidate]:
     if path.is_file():
         if not zipfile.is_zipfile(path):
             raise IntakeError(f"{path}: not a zip archive. Give a folder or a .zip file.")
-        return [Candidate(_identifier(path), path)]
+        return [Candidate(identifier(path), path)]
     if _is_submission(path):
-        return [Candidate(_identifier(path.resolve()), path)]
+        return [Candidate(identifier(path.resolve()), path)]
     children = [
         child
         for child in sorted(path.iterdir())
@@ -66,7 +71,7 @@ def _candidates(path: Path) -> list[Candidate]:
     ]
     if not children:
         raise IntakeError(f"{path}: holds no submission. Expected src/ in it, or one folder or zip for each student.")
-    return [Candidate(_identifier(child), child) for child in children]
+    return [Candidate(identifier(child), child) for child in children]
 
 
 def _is_submission(folder: Path) -> bool:
@@ -74,7 +79,7 @@ def _is_submission(folder: Path) -> bool:
     return (folder / PACKAGE).is_dir() or any(expected_path(child.name) for child in folder.iterdir())
 
 
-def _identifier(path: Path) -> str:
+def identifier(path: Path) -> str:
     """A name for the output folder: the file's own, without what a file system or a terminal could stumble over."""
     name = path.name.removesuffix(path.suffix) if path.suffix.lower() == ".zip" else path.name
     cleaned = re.sub(r"[^\w.@+-]+", "_", name).strip("._")[:MAX_ID]

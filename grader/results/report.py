@@ -131,8 +131,20 @@ class Report(Record):
         return _scored_if_graded(self)
 
 
+class Practice(Record):
+    """What a student's notebooks earned, beside the score and never in it.
+
+    Attributes:
+        unsettled: Checks that never ran, such as one whose cell was deleted: no points, until a person has looked.
+    """
+
+    points: float = Points
+    max_points: float = Points
+    unsettled: list[str] = []
+
+
 class SummaryLine(Record):
-    """One submission in the summary."""
+    """One submission in the summary; ``practice`` is null where no notebooks were graded."""
 
     id: str
     status: Status
@@ -140,6 +152,7 @@ class SummaryLine(Record):
     bonus: float | None
     max_score: float
     max_bonus: float
+    practice: Practice | None = None
 
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> SummaryLine:
@@ -170,8 +183,8 @@ def first_problem(error: ValidationError) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 
 
-def summary_line(report: Report) -> SummaryLine:
-    """What the summary keeps of a report."""
+def summary_line(report: Report, practice: Practice | None = None) -> SummaryLine:
+    """What the summary keeps of a report, and the practice points that go with it."""
     return SummaryLine(
         id=report.submission.id,
         status=report.status,
@@ -179,6 +192,7 @@ def summary_line(report: Report) -> SummaryLine:
         bonus=report.bonus,
         max_score=report.max_score,
         max_bonus=report.max_bonus,
+        practice=practice,
     )
 
 

@@ -16,7 +16,7 @@ from grader import cli
 from grader.grading import Grader, reference_files
 from grader.intake.discover import Candidate
 from grader.judge import oracle
-from grader.results.report import Report, Summary
+from grader.results.report import Practice, Report, Summary
 from grader.schedule import GradingFailed
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
 from grader.settings import Settings
@@ -163,6 +163,26 @@ def _show_the_class(out: Path) -> None:
     assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
 
 
+def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp_path: Path) -> None:
+    del in_process
+    checks = tmp_path / "checks.csv"
+    rows = ["ada,0_small,double,2,2", "ada,0_small,triple,,3", "zoe,0_small,double,2,2"]
+    checks.write_text("\n".join(["student_id,notebook,cell,points,max_points", *rows]))
+    result = run("grade", ada, "--out", tmp_path / "out", "--notebooks", checks)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].split() == ["ada", "42", "22", "36", "50", "100", "50", "4"]
+    assert "ada: notebook checks never ran: 0_small: triple" in result.stdout
+    assert "notebooks only, no submission: zoe" in result.stdout
+    line = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes()).submissions[0]
+    assert (line.score, line.bonus) == (100, 50)
+    assert line.practice == Practice(points=4, max_points=10, unsettled=["0_small: triple"])
+
+
+def test_a_file_that_holds_no_checks_is_named(ada: Path, tmp_path: Path) -> None:
+    line = only_line(run("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv"))
+    assert line.startswith(f"grader: --notebooks {tmp_path / 'gone.csv'}: No such file or directory. Give the checks")
+
+
 def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path}: no report in it. Give the folder that grade --out wrote to." in only_line(
         run("show", tmp_path)
@@ -184,6 +204,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
         {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 50.0}
+        | {"practice": None}
     ]
 
 

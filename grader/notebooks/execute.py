@@ -1,0 +1,113 @@
+"""Running a notebook from a clean kernel, and what went wrong in it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearSolutions
+
+CELL_TIMEOUT_S = 300
+# One thread for every library: their pools would fight over a busy machine.
+KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+# No history file; and no word about the connection, which stays on this machine and whose messages are signed.
+KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"]
+
+STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader_config.py
+
+
+@dataclass(frozen=True)
+class Run:
+    """A notebook with its outputs.
+
+    Attributes:
+        seconds: From the start of the kernel to its end.
+        problems: A line for each cell that failed or wrote to stderr.
+    """
+
+    notebook: NotebookNode
+    seconds: float
+    problems: tuple[str, ...]
+
+
+def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
+    """Run every cell in a new kernel.
+
+    Args:
+        notebook: Gets the outputs.
+        folder: Where the kernel runs: the helpers lie there.
+        go_on: Whether cells after a failing one run too.
+    """
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT_S,
+        kernel_name="python3",
+        allow_errors=go_on,
+        resources={"metadata": {"path": str(folder)}},
+        extra_arguments=KERNEL_ARGUMENTS,
+    )
+    started = time.monotonic()
+    with contextlib.suppress(CellExecutionError):  # it stands in the cell's outputs
+        client.execute(env=os.environ | KERNEL_ENVIRONMENT)
+    return Run(notebook, time.monotonic() - started, tuple(complaints(notebook)))
+
+
+def complaints(notebook: NotebookNode) -> Iterator[str]:
+    """What cells raised, and what they wrote to stderr."""
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type == "error":
+                yield f"{cell.id}: {output.ename}: {output.evalue}"
+            elif output.output_type == "stream" and output.name == "stderr":
+                yield f"{cell.id}: stderr: {output.text.strip().splitlines()[-1]}"
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that run."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def failed(cell: NotebookNode) -> bool:
+    """Whether a cell raised."""
+    return any(output.output_type == "error" for output in cell.outputs)
+
+
+def save(run: Run, path: Path) -> list[Path]:
+    """Write an executed notebook, and each of its figures beside it as PNG; gives the figures."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(run.notebook) + "\n", encoding="utf-8")
+    for stale in path.parent.glob(f"{path.stem}-*.png"):
+        stale.unlink()
+    images = [
+        output.data["image/png"]
+        for cell in code_cells(run.notebook)
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    ]
+    figures = []
+    for number, image in enumerate(images, 1):
+        figures.append(path.with_name(f"{path.stem}-{number}.png"))
+        figures[-1].write_bytes(base64.b64decode(image))
+    return figures
+
+
+def cleared(notebook: NotebookNode) -> NotebookNode:
+    """The same notebook, its solutions replaced by what students get; hidden tests stay, outputs too."""
+    ClearSolutions(code_stub=STUB).preprocess(notebook, {})  # in place
+    return notebook
+
+
+def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
+    """The checks that a notebook passes with every exercise left as students get it."""
+    for cell in code_cells(execute(cleared(notebook), folder, go_on=True).notebook):
+        if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
+            yield f"{cell.id}: passes although the exercise is blank"

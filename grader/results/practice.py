@@ -1,0 +1,51 @@
+"""What the notebooks earned, as a part of its own: practice, beside the score and never in it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .report import Practice
+
+
+class PracticeError(Exception):
+    """A file that is no list of notebook checks; one line that says what, and what to do."""
+
+
+def read_practice(path: Path, worth: float) -> dict[str, Practice]:
+    """Practice points by student, from the ``checks.csv`` of graded notebooks.
+
+    Args:
+        path: One line for each check, points blank where a check never ran.
+        worth: What all checks together are worth.
+
+    Raises:
+        PracticeError: If the file cannot be read, or is something else.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [*csv.DictReader(file)]
+        students = {row["student_id"]: [own for own in rows if own["student_id"] == row["student_id"]] for row in rows}
+        return {student: _practice(own, worth) for student, own in students.items()}
+    except OSError as error:
+        raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise PracticeError(
+            f"{path}: no list of checks ({error!r}). Give the checks.csv of graded notebooks."
+        ) from None
+
+
+def _practice(rows: Sequence[Mapping[str, str]], worth: float) -> Practice:
+    most = sum(_points(row["max_points"]) for row in rows)
+    earned = sum(_points(row["points"]) for row in rows if row["points"])
+    unsettled = sorted(f"{row['notebook']}: {row['cell']}" for row in rows if not row["points"])
+    return Practice(points=round(worth * earned / most, 2), max_points=worth, unsettled=unsettled)
+
+
+def _points(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{text} points")
+    return value

@@ -1,0 +1,122 @@
+"""A notebook of two exercises that runs in a moment, and what a class of students made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from grader.notebooks import execute, sources
+
+SCRIPT = '''# %% [markdown]
+# # 0 · Small
+#
+# The sum of two equal numbers is $x + x = 2x$.
+
+# %%
+from checks import quiet
+
+# %% nbgrader={"grade_id": "double", "solution": true}
+def double(x):
+    """Twice x."""
+    ### BEGIN SOLUTION
+    return x + x
+    ### END SOLUTION
+
+# %% nbgrader={"grade_id": "double_laws", "grade": true, "points": 2}
+with quiet():
+    assert double(1) == 2, "One and one make two."
+    ### BEGIN HIDDEN TESTS
+    assert double("ab") == "abab", "Texts double too."
+    ### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "triple", "solution": true}
+def triple(x):
+    """Three times x."""
+    ### BEGIN SOLUTION
+    return x + x + x
+    ### END SOLUTION
+
+# %% nbgrader={"grade_id": "triple_laws", "grade": true, "points": 1}
+with quiet():
+    assert triple(1) == 3, "Three ones make three."
+    ### BEGIN HIDDEN TESTS
+    assert triple(2) == 6, "Three twos make six."
+    ### END HIDDEN TESTS
+'''
+NAME = "0_small"
+
+NOISY = """import sys
+import warnings
+
+
+def double(x):
+    warnings.warn("slow")
+    print("working", file=sys.stderr)
+    return x + x
+"""
+HARD_CODED = "def double(x):\n    return 2"
+
+
+@contextmanager
+def small_walkthrough(folder: Path) -> Iterator[None]:
+    """Put the small notebook in the place of the walk-through, in both languages."""
+    for language in sources.LANGUAGES:
+        (folder / language).mkdir(parents=True)
+        (folder / language / f"{NAME}.py").write_text(SCRIPT, encoding="utf-8")
+    (folder / "checks.py").write_bytes((sources.SOURCES / "checks.py").read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "SOURCES", folder)
+        yield
+
+
+def reference() -> NotebookNode:
+    """The notebook as its author wrote it."""
+    return sources.read(sources.scripts("en")[0])
+
+
+def blank(notebook: NotebookNode) -> NotebookNode:
+    """The notebook as students get it."""
+    return execute.cleared(notebook)
+
+
+def cell(notebook: NotebookNode, grade_id: str) -> NotebookNode:
+    """One cell of an exercise."""
+    cells: list[NotebookNode] = notebook.cells
+    return next(one for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == grade_id)
+
+
+def answered(grade_id: str, source: str) -> Callable[[NotebookNode], None]:
+    """An edit that gives an exercise that answer."""
+
+    def edit(notebook: NotebookNode) -> None:
+        cell(notebook, grade_id).source = source
+
+    return edit
+
+
+def without(grade_id: str) -> Callable[[NotebookNode], None]:
+    """An edit that deletes a cell."""
+    return lambda notebook: notebook.cells.remove(cell(notebook, grade_id))
+
+
+def forged(notebook: NotebookNode) -> None:
+    """An edit that asks for more points, and in a format that makes nbgrader stop grading anyone."""
+    for one in notebook.cells:
+        if "nbgrader" in one.metadata:
+            one.metadata.nbgrader.update(schema_version=1, points=1000)
+
+
+def hand_in(folder: Path, student: str, notebook: NotebookNode, *edits: Callable[[NotebookNode], None]) -> Path:
+    """Write a student's notebook."""
+    own = nbformat.from_dict(notebook)
+    for edit in edits:
+        edit(own)
+    path = folder / student / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(nbformat.writes(own), encoding="utf-8")
+    return path

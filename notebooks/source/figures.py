@@ -1,0 +1,54 @@
+"""One look for all figures: they print in grey, and colour-blind readers tell the lines apart.
+
+Colours are those of Okabe and Ito, "Color Universal Design" (2008), https://jfly.uni-koeln.de/color/. Every line style
+of the cycle has its own dashes too, so that no reader depends on colour. Sequential maps are cividis, diverging ones
+PuOr; both keep their order in grey or on either side of white.
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+from cycler import cycler
+
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#777777"
+
+SEQUENTIAL, DIVERGING = "cividis", "PuOr"
+
+_COLOURS = [BLUE, VERMILION, GREEN, BLACK, ORANGE, PURPLE]
+_DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2))]
+
+
+def use_style() -> None:
+    """Apply the look to every figure that follows."""
+    plt.rcParams.update(
+        {
+            "figure.figsize": (7.2, 3.0),
+            "figure.dpi": 130,
+            "figure.constrained_layout.use": True,
+            "font.size": 9.5,
+            "axes.titlesize": 10.5,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": False,
+            "axes.prop_cycle": cycler(color=_COLOURS) + cycler(linestyle=_DASHES),
+            "lines.linewidth": 1.8,
+            "legend.frameon": False,
+            "image.cmap": SEQUENTIAL,
+            "image.interpolation": "nearest",
+        }
+    )
+
+
+def headline(figure: plt.Figure, finding: str) -> None:
+    """Write what a figure of several panels shows above it, flush left."""
+    figure.suptitle(finding, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+
+
+def no_frame(axes: plt.Axes) -> None:
+    """Take frame and ticks from a heatmap whose entries speak for themselves."""
+    axes.set(xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
