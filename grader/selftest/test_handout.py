@@ -258,7 +258,7 @@ def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
 
 
 def test_formulas_are_written_for_typst_too() -> None:
-    assert typst(r"\sqrt{x_i^2}") == "sqrt(attach(x, b: i, t: "2"))"
+    assert typst(r"\sqrt{x_i^2}") == 'sqrt(attach(x, b: i, t: "2"))'
     assert typst(r"\frac{\mathrm{hd}}{2}") == 'frac(upright(h d), "2")'
     assert mathml(r"\mathrm{hd}").count("<mi>hd</mi>") == 1
     with pytest.raises(UnknownMathematics, match="<mover> has no counterpart"):
