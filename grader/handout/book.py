@@ -100,7 +100,7 @@ class _Writer:
 
     def image(self, node: SyntaxTreeNode) -> str:
         picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
-        return f'#figure(image(bytes({_string(picture)}), format: "svg", alt: {_string(node.content)}))'
+        return f'#figure(image(bytes({_string(picture)}), format: "svg", width: 90%, alt: {_string(node.content)}))'
 
     def link(self, node: SyntaxTreeNode) -> str:
         target = str(node.attrs["href"])
