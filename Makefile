@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test submit grade handout notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test submit grade handout release notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/b
 
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.handout
+
+release: handout notebooks ## what students receive, as a zip and as a git repository, in build/release
+	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
 	@$(PY) -m grader.notebooks build
