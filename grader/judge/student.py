@@ -15,7 +15,16 @@ from torch import Tensor
 from ..assignment import Rubric
 from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
-from .faults import Crashed, InvalidReply, StudentFault, TimedOut, fault_from_reply, mask_values, safe_text
+from .faults import (
+    Crashed,
+    InvalidReply,
+    MemoryExceeded,
+    StudentFault,
+    TimedOut,
+    fault_from_reply,
+    mask_values,
+    safe_text,
+)
 
 MAX_NAMES = 8  # of a state, or of devices: more would only fill the report
 
@@ -25,8 +34,9 @@ StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 class Student:
     """One submission, met afresh for each property.
 
-    A request that times out ends its property at once, and later ones to the same name get less time. Each name has an
-    equal share of the submission's time, so that one that is slow, or hangs, takes nothing from the others.
+    A request that times out or fills the memory ends its property at once; after a timeout, later ones to the same name
+    get less time. Each name has an equal share of the submission's time, so that one that is slow, or hangs, takes
+    nothing from the others.
 
     Args:
         files: Path to source text.
@@ -44,7 +54,7 @@ class Student:
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out
-        self._just_hung = False
+        self._gave_out: StudentFault | None = None  # what cases of this property get once one has cost too much
         self._bare_packages = False  # whether the packages' own files stand in the way
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
@@ -80,7 +90,7 @@ class Student:
         self.start_case()
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded, self._just_hung = None, set(), False
+        self._worker, self._loaded, self._gave_out = None, set(), None
 
     def start_case(self) -> None:
         """Forget what an earlier case has asked for without looking at the result."""
@@ -103,8 +113,8 @@ class Student:
         Raises:
             StudentFault: If student code gives none.
         """
-        if self._just_hung:
-            raise TimedOut("not tried, since an earlier case of this property gave no answer in time")
+        if self._gave_out is not None:
+            raise self._gave_out
         if name not in self._loaded:
             self._load(name)
         operations = [*self._deferred.pop(name, ()), (operation, arguments)]
@@ -128,7 +138,7 @@ class Student:
                 if bare:
                     self._import_faults[name] = fault
                     raise
-                self._just_hung = False  # it may have been a sibling
+                self._gave_out = None  # it may have been a sibling
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
@@ -143,13 +153,16 @@ class Student:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
-                self._just_hung = True
+                self._gave_out = TimedOut("not tried, since an earlier case of this property gave no answer in time")
                 raise TimedOut(f"no answer within {limit_s:g} s") from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
         finally:
             self._left_s[name] -= time.monotonic() - started
         if "error" in reply:
-            raise fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
+            fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
+            if isinstance(fault, MemoryExceeded):
+                self._gave_out = MemoryExceeded("not tried, since an earlier case of this property filled the memory")
+            raise fault
         return reply["value"]
 
 

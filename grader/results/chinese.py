@@ -96,6 +96,7 @@ PHRASES: Final = {
     "{path} is not in the submission": "提交中没有 {path}",
     "more memory was used than the {n} MiB that a submission may add": "使用的内存超过了一份提交可增加的 {n} MiB",
     "no answer within {time} s": "{time} 秒内没有结果",
+    "not tried, since an earlier case of this property filled the memory": "没有再试：这一项更早的用例耗尽了内存",
     "not tried, since an earlier case of this property gave no answer in time": (
         "没有再试：这一项更早的用例没有按时给出结果"
     ),

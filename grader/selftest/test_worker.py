@@ -129,6 +129,18 @@ def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(m
     student.start_afresh()
 
 
+def test_after_memory_has_run_out_the_property_is_over(meet: Meet) -> None:
+    student = meet("if input.sum() == 0: raise MemoryError\nreturn input")
+    zeros = torch.zeros_like(ONES)
+    for argument, message in ((zeros, "more memory was used"), (ONES, "not tried, since an earlier case")):
+        with pytest.raises(StudentFault, match=message) as caught:
+            student.apply_rotary_pos_emb(argument, ONES, ONES)
+        assert caught.value.outcome is Outcome.MEMORY_EXCEEDED
+    student.start_afresh()
+    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+    student.start_afresh()
+
+
 def test_a_name_has_its_share_of_the_time_and_no_more(meet: Meet) -> None:
     student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=3.0))
     for message in ("within 0.4 s", "no answer within", "has used up its 0.6 s"):
