@@ -22,9 +22,10 @@ from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
-from .intake.discover import IntakeError, discover
+from .intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
+from .intake.roster import RosterError, read_roster
 from .results.practice import PracticeError, read_practice
-from .results.report import Practice, Report, Summary, first_problem, summary_line, write_json
+from .results.report import Practice, Report, Summary, first_problem, summary_line, with_origin, write_json
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
@@ -32,6 +33,7 @@ from .settings import CannotGrade, Settings
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
+SOURCES = (*PLATFORMS, FOLDERS)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
 OUT = Console()
@@ -85,6 +87,12 @@ def grade(
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    source: Annotated[
+        str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
+    ] = None,
     notebooks: Annotated[
         Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
     ] = None,
@@ -96,10 +104,13 @@ def grade(
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
 ) -> None:
     """Grade submissions and write a report for each, and a summary."""
+    if source not in (None, *SOURCES):
+        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     try:
-        candidates = discover(paths)
-    except IntakeError as error:
+        candidates = discover(paths, source, read_roster(roster) if roster else ())
+    except (IntakeError, RosterError) as error:
         fail(str(error))
+    origins = {candidate.id: candidate.origin for candidate in candidates}
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
     settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
@@ -113,6 +124,7 @@ def grade(
     try:
         with contextlib.closing(grade_all(candidates, settings, jobs)) as graded:
             for report in track(graded, len(candidates), jobs, ERR):
+                report = with_origin(report, origins[report.submission.id])
                 _write_report(out, report)
                 reports.append(report)
     except KeyboardInterrupt:
