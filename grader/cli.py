@@ -22,10 +22,13 @@ from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, print_report, track
+from .export.formats import FORMATS
+from .export.formats import export as export_as
+from .export.rows import ExportError
 from .intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from .intake.roster import RosterError, read_roster
 from .results.practice import PracticeError, read_practice
-from .results.report import Practice, Report, Summary, first_problem, summary_line, with_origin, write_json
+from .results.report import Practice, Report, Summary, first_problem, summary_line, with_origin, write_json, write_text
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
@@ -207,14 +210,10 @@ def show(
     identifier: Annotated[str | None, typer.Argument(metavar="ID", help="One submission; all, if left out.")] = None,
 ) -> None:
     """Show the class, or one submission, in the terminal."""
-    folders = [out / identifier] if identifier else sorted(path.parent for path in out.glob("*/report.json"))
-    reports = [_read_report(folder / "report.json") for folder in folders]
-    if not reports:
-        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
     if identifier:
-        print_report(reports[0], OUT)
+        print_report(_read_report(out / identifier / "report.json"), OUT)
     else:
-        OUT.print(class_table(reports))
+        OUT.print(class_table(_read_reports(out)))
 
 
 @app.command()
@@ -281,6 +280,66 @@ def release(
         highlight=False,
         soft_wrap=True,
     )
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
+    file: Annotated[
+        Path | None, typer.Option("--out", help="Where it goes; for gradescope, a folder. Default: DIR.")
+    ] = None,
+    template: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
+    ] = None,
+    assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
+) -> None:
+    """Write grades as a platform takes them, by the policy in the rubric. Who gets none is named."""
+    if to not in FORMATS:
+        fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
+    reports = _read_reports(out)
+    try:
+        content = template.read_bytes() if template else None
+        made = export_as(reports, to, load_rubric(), content, assignment_id)
+        for name, text in made.files.items():
+            path = (file or out) / name if file is None or to == "gradescope" else file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+    except ExportError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}.")
+    for line in made.remarks:
+        ERR.print(line, markup=False, highlight=False, soft_wrap=True)
+    where = path if len(made.files) == 1 else f"{len(made.files)} files in {file or out}"
+    OUT.print(f"{len(reports)} reports for {to}: {where}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def gradescope(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The zip to write; a folder gets autograder.zip.")],
+) -> None:
+    """Write the autograder that Gradescope takes: its set-up, the grader and the reference, in a zip."""
+    from .release.autograder import autograder
+    from .release.write import write_zip
+
+    path = out if out.suffix == ".zip" else out / "autograder.zip"
+    _prepare(path.parent)
+    files = autograder()
+    write_zip(files, path)
+    OUT.print(f"{len(files)} files: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _read_reports(out: Path) -> list[Report]:
+    """Every report of a run.
+
+    Raises:
+        typer.Exit: If there is none, or one of them is something else.
+    """
+    reports = [_read_report(path) for path in sorted(out.glob("*/report.json"))]
+    if not reports:
+        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
+    return reports
 
 
 def _read_report(path: Path) -> Report:

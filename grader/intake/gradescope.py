@@ -21,7 +21,7 @@ MAX_METADATA_BYTES = 64 << 20  # it repeats the output of every run of an autogr
 _FOLDER = re.compile(r"submission_\d+/")
 
 
-class _PlainLoader(yaml.SafeLoader):
+class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # yaml ships no types
     """Safe, and without merge keys, with which a small file asks for endless work."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:

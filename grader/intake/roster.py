@@ -38,7 +38,7 @@ def read_roster(path: Path) -> list[Student]:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise RosterError(f"{path}: no CSV in UTF-8 ({error}). Save it as one.") from None
-    students = [student for student in map(_student, rows) if student != Student()]
+    students = [student for student in map(student_of, rows) if student != Student()]
     if not students:
         raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
     return students
@@ -49,7 +49,9 @@ def _rows(text: str) -> Iterable[Mapping[str, str]]:
     return ({key: value for key, value in row.items() if isinstance(value, str)} for row in rows)
 
 
-def _student(row: Mapping[str, str]) -> Student:
+def student_of(row: Mapping[str, str]) -> Student:
+    """The student in a row, by its headings in lower case; an empty one where the row holds none."""
+
     def first(columns: Iterable[str]) -> str:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
 

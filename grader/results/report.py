@@ -225,12 +225,16 @@ def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Record | dict[str, Any]) -> None:
-    """Write a whole file or none: to a temporary neighbour first, then renamed."""
+    """Write JSON as :func:`write_text` does."""
     data = content.model_dump(mode="json") if isinstance(content, Record) else content
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or none: to a temporary neighbour first, then renamed."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             os.fchmod(file.fileno(), 0o644)
             file.write(text)
         os.replace(temporary, path)
