@@ -24,8 +24,9 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
             remark = "Nobody in the roster goes with this submission."
             named.append(replace(candidate, notices=(*candidate.notices, remark)))
             continue
+        guessed = origin.source in ("folders", "clones")
         students = [
-            merged(student, listed) if listed else student
+            merged(student, listed, guessed) if listed else student
             for student, listed in zip(origin.students, whose, strict=True)
         ]
         named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))

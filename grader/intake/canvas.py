@@ -14,7 +14,7 @@ from .layout import copy_number, without_copy_suffix
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 
-_WHAT = r"(?:(?P<attachment>\d+)_(?P<file>.+)|(?P<page>text|link)\.html)"
+_WHAT = r"(?:(?P<attachment>\d+)_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
 _NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>\d+)_{_WHAT}", re.DOTALL)
 _ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_\W]+)_{_WHAT}", re.DOTALL)
 
@@ -40,7 +40,7 @@ def _found(user: str, matches: Sequence[re.Match[str]]) -> Found:
     name = "" if matches[0]["name"] == "anon" else clean(matches[0]["name"])
     late = any(match["late"] for match in matches)
     return Found(
-        f"{name or 'anon'}_{user}",
+        f"{name or 'anon'} {user}",
         Part(files={_shown(match): match.string for match in latest.values()}),
         tuple(match.string for match in matches),
         Origin(source="canvas", students=(Student(id=user, name=name),), late=late),

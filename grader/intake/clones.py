@@ -13,7 +13,7 @@ SUFFIX = "-submissions"
 
 def split(listing: Listing) -> list[Found]:
     """One submission for each clone; none where most folders are no clones."""
-    folders = [name for name in listing.names if name.endswith("/")]
+    folders = [name for name in listing.visible if name.endswith("/")]
     clones = [name for name in folders if listing.has(f"{name}.git")]
     if len(clones) <= len(folders) // 2:  # some students hand in their repository as a folder
         return []

@@ -79,8 +79,8 @@ def _in_export(path: Path, source: str | None) -> list[Candidate]:
         sources.remove("clones")  # a zip with a clone in it is one student's
     try:
         top = Listing(path)
-        folders = [name for name in top.names if name.endswith("/")]
-        for listing in (top, *(map(top.inside, folders) if len(top.names) == 1 else ())):
+        only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
+        for listing in (top, *map(top.inside, only)):
             for name in sources:
                 if found := PLATFORMS[name](listing):
                     claimed = {entry for each in found for entry in each.claimed}
@@ -99,7 +99,7 @@ def _candidate(found: Found, listing: Listing) -> Candidate:
 
 def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
     """A submission for each folder and zip that no platform's naming claims: nothing is passed over in silence."""
-    own = [name for name in listing.names if name not in claimed and name.lower().endswith((".zip", "/"))]
+    own = [name for name in listing.visible if name not in claimed and name.lower().endswith((".zip", "/"))]
     if listing.path.is_dir():
         return [Candidate(identifier(Path(name)), listing.path / name) for name in own]
     parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in own}

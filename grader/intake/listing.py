@@ -27,7 +27,7 @@ class Listing:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Sorted, folders with a slash behind them, without what begins with a dot.
+        """Sorted, folders with a slash behind them, without what macOS adds.
 
         Raises:
             OSError: If the folder cannot be read.
@@ -39,7 +39,12 @@ class Listing:
         else:
             inside = (name.removeprefix(self.root) for name in self._entries if name.startswith(self.root))
             found = {first + slash for first, slash, _ in (name.partition("/") for name in inside) if first}
-        return tuple(sorted(name for name in found if not name.startswith((".", "__MACOSX"))))
+        return tuple(sorted(name for name in found if not name.startswith(("._", "__MACOSX"))))
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The names that do not begin with a dot."""
+        return tuple(name for name in self.names if not name.startswith("."))
 
     @cached_property
     def _entries(self) -> dict[str, zipfile.ZipInfo]:

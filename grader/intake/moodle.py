@@ -12,7 +12,9 @@ import re
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 
-_ENTRY = re.compile(r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|.+)", re.DOTALL)
+_ENTRY = re.compile(
+    r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
+)
 BLIND = "Participant"
 
 
@@ -37,4 +39,4 @@ def _found(participant: str, matches: list[re.Match[str]]) -> Found:
     name = clean(first["name"])
     student = Student(id=participant, name="" if name == BLIND else name)
     claimed = tuple(match.string for match in matches)
-    return Found(f"{name}_{participant}", part, claimed, Origin(source="moodle", students=(student,)))
+    return Found(f"{name} {participant}", part, claimed, Origin(source="moodle", students=(student,)))

@@ -83,9 +83,13 @@ def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
     return max(ends, key=lambda student: len(student.id), default=None)
 
 
-def merged(known: Student, listed: Student) -> Student:
-    """What is known, completed from the roster; the platform's own id stays, as its gradebook asks for it."""
-    return Student(id=known.id or listed.id, name=listed.name or known.name, email=known.email or listed.email)
+def merged(known: Student, listed: Student, guessed: bool) -> Student:
+    """What is known, completed from the roster.
+
+    A platform's own id stays, as its gradebook asks for it; one that was guessed from a folder's name does not.
+    """
+    ids = (listed.id, known.id) if guessed else (known.id, listed.id)
+    return Student(id=ids[0] or ids[1], name=listed.name or known.name, email=known.email or listed.email)
 
 
 def _folded(name: str) -> str:
