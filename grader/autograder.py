@@ -33,10 +33,9 @@ def main(root: Path) -> int:
     except Exception as error:
         write_json(folder / "results.json", failure(f"{type(error).__name__}: {error}"))
         return 3
-    policy, origin = load_rubric().policy, report.submission.origin
     own = None
     if report.score is not None and report.bonus is not None:
-        own = grade(policy, report.score, report.bonus, origin)
+        own = grade(load_rubric().policy, report.score, report.bonus, report.submission.origin)
     write_json(folder / "results.json", results(Row(report, Student(), own)))
     return 3 if report.status == "grader_error" else 0
 
@@ -44,10 +43,10 @@ def main(root: Path) -> int:
 def _graded(root: Path) -> Report:
     candidate = Candidate("submission", root / "submission")
     with contextlib.closing(grade_all([candidate], Settings(command="run_autograder"), jobs=1)) as graded:
-        return with_origin(next(graded), _origin(root / "submission_metadata.json"))
+        return with_origin(next(graded), origin(root / "submission_metadata.json"))
 
 
-def _origin(path: Path) -> Origin | None:
+def origin(path: Path) -> Origin | None:
     """Whose it is, and whether it is late, from Gradescope's own file; None if that is not there or something else."""
     try:
         data = json.loads(path.read_bytes())

@@ -204,7 +204,7 @@ def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> Non
 @pytest.mark.parametrize("missing", ["Grade", "Last modified (grade)"])
 def test_a_worksheet_that_moodle_would_not_take_back_is_refused(rubric: Rubric, missing: str) -> None:
     sheet = worksheet(PEOPLE).replace(f",{missing},", ",Else,")
-    with pytest.raises(ExportError, match="--template: no column .* Give the grading worksheet of the assignment"):
+    with pytest.raises(ExportError, match=r"--template: no column .* Give the grading worksheet of the assignment"):
         sent(of(PEOPLE, "moodle"), "moodle", rubric, template=sheet)
     with pytest.raises(ExportError, match=r"--template is missing\. Give the grading worksheet"):
         sent(of(PEOPLE, "moodle"), "moodle", rubric)
