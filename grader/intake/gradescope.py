@@ -18,10 +18,14 @@ from .submission import Unreadable
 
 METADATA = "submission_metadata.yml"
 MAX_METADATA_BYTES = 64 << 20  # it repeats the output of every run of an autograder
+MAX_DEPTH = 100
 _FOLDER = re.compile(r"submission_\d+/")
 
 
-class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # yaml ships no types
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, if there: the file has megabytes
+
+
+class _PlainLoader(_SafeLoader):  # type: ignore[misc, valid-type] # yaml ships no types
     """Safe, and without merge keys, with which a small file asks for endless work."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -44,10 +48,20 @@ def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
         data = listing.read(METADATA, MAX_METADATA_BYTES)
         if len(data) > MAX_METADATA_BYTES:
             raise Unreadable(f"is larger than {MAX_METADATA_BYTES >> 20} MiB")
+        _check_depth(data)
         content = yaml.load(data, Loader=_PlainLoader)
     except (Unreadable, OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         return {}, clean(f"{METADATA}: {error}")
     return (content, "") if isinstance(content, dict) else ({}, f"{METADATA} holds no submissions")
+
+
+def _check_depth(data: bytes) -> None:
+    """See that the file is not nested without end, over which the loader in C would crash; events come one by one."""
+    depth = 0
+    for event in yaml.parse(data, Loader=_SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"is nested more than {MAX_DEPTH} deep")
 
 
 def _found(folder: str, entry: object, problem: str) -> Found:
