@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test submit grade notebooks notebooks-grade handbook check lint types verify mutants bench lock clean
+.PHONY: help setup test submit grade notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -80,8 +80,11 @@ lint: $(VENV)/.everything ## ruff and import-linter
 types: $(VENV)/.everything ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
 
-verify: $(VENV)/.everything ## the grader proves itself on all variants (some minutes), and writes build/kill-table.md
+verify: $(VENV)/.everything ## the grader proves itself on all variants and attacks (some minutes), into build/kill-table.md
 	@$(PY) -m grader verify
+
+gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
+	@$(PY) -m grader.selftest.gallery
 
 mutants: $(VENV)/.everything ## mutmut on the reference, hidden tests as judge (minutes); writes grader/docs/mutants.md
 	@$(PY) -m grader.selftest.mutation

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
-from .console import class_table, describe, print_report, track
+from .console import class_table, describe, follow, print_report, track
 from .export.formats import FORMATS
 from .export.formats import export as export_as
 from .export.rows import ExportError
@@ -34,6 +34,7 @@ from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
 from .settings import CannotGrade, Settings
 
+RELEASED = "course/release/position"  # where nbgrader puts the notebooks that students get
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 SOURCES = (*PLATFORMS, FOLDERS)
@@ -232,23 +233,32 @@ def doctor() -> None:
 def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
 ) -> None:
-    """Let the grader prove itself on work whose truth is known, and write the kill table."""
-    from .verify import Verdict, kill_table
-    from .verify import verify as judge_all  # imports torch, which no other command needs in this process
+    """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
+    from .verify import Attempt, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
 
     _prepare(out.parent)
     verdicts: list[Verdict] = []
-    for verdict in judge_all(range(seeds)):
-        verdicts.append(verdict)
-        if verdict.problem:
-            OUT.print(Text(f"✗ {verdict.name}, seed {verdict.seed}: {verdict.problem}", style="red"), soft_wrap=True)
-        elif len(verdicts) % 25 == 0:
-            ERR.print(f"{len(verdicts)} judged", highlight=False)
-    out.write_text(kill_table(verdicts), encoding="utf-8")
-    wrong = sum(bool(verdict.problem) for verdict in verdicts)
-    OUT.print(f"{len(verdicts)} verdicts, {wrong} of them wrong. Kill table: {out}", highlight=False)
-    if wrong:
+    attempts: list[Attempt] = []
+    try:
+        for round_ in rounds(range(seeds)):
+            for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
+                if result.problem:
+                    OUT.print(Text(f"✗ {result.label}: {result.problem}", style="red"), soft_wrap=True)
+                if isinstance(result, Verdict):
+                    verdicts.append(result)
+                else:
+                    attempts.append(result)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written.", 130)
+    except (CannotGrade, JudgeDied) as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    out.write_text(page(verdicts, attempts), encoding="utf-8")
+    for line in summary(verdicts, attempts):
+        OUT.print(line, highlight=False, soft_wrap=True)
+    OUT.print(f"Kill table: {out}", highlight=False, soft_wrap=True)
+    if any(verdict.problem for verdict in verdicts) or any(attempt.problem for attempt in attempts):
         raise typer.Exit(EXIT_GRADER_ERROR)
 
 
@@ -256,7 +266,7 @@ def verify(
 def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
     handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
-    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` released.")] = Path("build/notebooks/release"),
+    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
     from .release.bundle import ReleaseRefused, bundle
@@ -265,7 +275,7 @@ def release(
     _prepare(out)
     name = load_rubric().id
     try:
-        files = bundle({"handout": handout, "notebooks": notebooks})
+        files = bundle({"handout": handout, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}})
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             ERR.print(line, markup=False, highlight=False, soft_wrap=True)

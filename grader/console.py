@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -14,6 +14,9 @@ from .results.outcome import Outcome
 
 if TYPE_CHECKING:
     from .results.report import Practice, PropertyReport, Report
+
+T = TypeVar("T")
+LINE_EVERY = 50
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -42,6 +45,19 @@ def track(reports: Iterable[Report], total: int, jobs: int, console: Console) ->
             parts = [f"{running} running", f"{speed:.1f}/s" if speed else "", f"{failed} not graded" if failed else ""]
             progress.update(bar, advance=1, rate=", ".join(filter(None, parts)))
             yield report
+
+
+def follow(results: Iterable[T], title: str, total: int, console: Console) -> Iterator[T]:
+    """Pass results on while showing how far a round is; now and then a line where there is no terminal."""
+    if not console.is_terminal:
+        for number, result in enumerate(results, 1):
+            if number % LINE_EVERY == 0 or number == total:
+                console.print(f"[{number}/{total}] {title}", markup=False, highlight=False)
+            yield result
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        yield from progress.track(results, total=total, description=title)
 
 
 def describe(report: Report) -> str:

@@ -33,6 +33,7 @@ from .results.report import (
 from .results.score import PropertyScore, TaskScore, score
 from .sandbox.in_process import InProcessWorker
 from .sandbox.launch import Zygote
+from .sandbox.levels import Isolation
 from .settings import CannotGrade, Settings
 
 
@@ -61,10 +62,9 @@ class Grader:
             raise
 
     def _check_isolation(self) -> None:
-        if self._zygote.isolation.level < self._settings.required_level:
+        if self.isolation.level < self._settings.required_level:
             raise CannotGrade(
-                f"isolation here is {self._zygote.isolation}, less than is required. "
-                "`grader doctor` says what is missing."
+                f"isolation here is {self.isolation}, less than is required. `grader doctor` says what is missing."
             )
 
     def _rehearse(self) -> None:
@@ -154,13 +154,18 @@ class Grader:
         )
 
     @property
+    def isolation(self) -> Isolation:
+        """What holds here."""
+        return self._zygote.isolation
+
+    @property
     def environment(self) -> Environment:
         """This machine."""
         return Environment(
             python=platform.python_version(),
             torch=torch.__version__,
             devices=list(self._devices),
-            isolation=str(self._zygote.isolation),
+            isolation=str(self.isolation),
         )
 
     def provenance(self, started: datetime, duration_s: float) -> Provenance:

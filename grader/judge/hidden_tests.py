@@ -22,6 +22,7 @@ from pytest_jsonreport.plugin import JSONReport
 
 from ..assignment import reference_paths
 from ..results.outcome import CaseResult, Outcome
+from .compare import PASSED
 from .faults import StudentFault
 from .student import Student
 
@@ -151,6 +152,7 @@ class _Plugin:
             if (prop := _property_of(item)) != previous and self._student is not None:
                 self._student.start_afresh()
                 previous = prop
+            PASSED.set(())
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if self._student is not None:
             self._student.start_afresh()
@@ -161,7 +163,9 @@ class _Plugin:
     def pytest_json_runtest_metadata(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
         """What became of one phase of a test, as the JSON report keeps it."""
         if call.excinfo is None:
-            return {"outcome": "passed"} if call.when == "call" else {}
+            error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
+            numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp}
+            return {"outcome": "passed", **numbers} if call.when == "call" else {}
         error = call.excinfo.value
         if isinstance(error, StudentFault):
             numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}

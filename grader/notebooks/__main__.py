@@ -77,7 +77,10 @@ def build() -> None:
     for language in sources.LANGUAGES:
         folder, started = BUILD / language, time.monotonic()
         executed = _run_all(language, found)
-        course.prepare(language, folder / "course")
+        try:
+            course.prepare(language, folder / "course")
+        except course.NbgraderFailed as failure:
+            fail(f"{failure} (more in {folder / 'course' / course.LOG})", 3)
         released = course.release_folder(folder / "course")
         found += [
             f"release of {language}: {line}"

@@ -47,12 +47,15 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
     home = course.resolve() / ".home"  # of Jupyter: no settings of the person who grades, no traces with them
     home.mkdir(exist_ok=True)
     places = {name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
+    # nbgrader calls alembic by its bare name, and nobody has to activate the environment that both are in.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    places |= {"PATH": path, "TMPDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
     with (course / LOG).open("a", encoding="utf-8") as log:
         start = log.tell()
         ended = subprocess.run(
             [*(_container(course) if container else ()), *NBGRADER, *arguments],
             cwd=course,
-            env=os.environ | KERNEL_ENVIRONMENT | places | {"TMPDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)},
+            env=os.environ | KERNEL_ENVIRONMENT | places,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -56,11 +56,12 @@ def _secrets(root: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Where each secret line and each secret statement stands, by fingerprint."""
     lines: dict[str, str] = {}
     statements: dict[str, str] = {}
+    shown = _shown(root)
     for origin, code, start in _secret_code(root):
-        for found in of_text(code):
-            lines.setdefault(found.print, f"{origin}:{start + found.line - 1}")
-        for found in of_code(code):
-            statements.setdefault(found.print, f"{origin}:{start + found.line - 1}")
+        for secret, prints in ((lines, of_text(code)), (statements, of_code(code))):
+            for found in prints:
+                if found.print not in shown or origin.startswith("ref/"):
+                    secret.setdefault(found.print, f"{origin}:{start + found.line - 1}")
     return lines, statements
 
 
@@ -74,6 +75,13 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
         text = path.read_text(encoding="utf-8")
         for part in SECRET_PART.finditer(text):
             yield path.relative_to(root).as_posix(), _dedented(part[1]), text.count("\n", 0, part.start(1)) + 1
+
+
+def _shown(root: Path) -> set[str]:
+    """Fingerprints of what notebooks themselves show beside their solutions and hidden tests."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted((root / "notebooks").rglob("*.py")))
+    shown = "\n".join(SECRET_PART.sub("", text) for text in texts)
+    return {found.print for found in (*of_text(shown), *of_code(shown))}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, int]]:

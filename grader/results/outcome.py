@@ -30,7 +30,8 @@ class CaseResult:
         property_id: The rubric line.
         id: Such as ``several_groups-float32-cpu``.
         message: For the student; holds no expected value.
-        error_ulp: Largest error over all elements, in units in the last place of the output's dtype.
+        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; where several
+            outputs passed, of the one that came closest to its limit.
         limit_ulp: How much was allowed.
         elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.

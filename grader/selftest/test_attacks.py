@@ -1,38 +1,32 @@
 """Hostile submissions end with the points that their honest part deserves; nothing leaks, lingers or spreads.
 
-Each goes through the real path: intake where it is about files, workers in the strongest isolation of this machine, the
-hidden tests, the report. By default a fixed sample; ``GRADER_ALL_ATTACKS=1`` takes them all, each with a neighbour
-after it, and not only now and then.
+Each goes through the real path: intake where it is about files, workers, the hidden tests, the report. Here a fixed
+sample; ``grader verify`` tries them all, and ``GRADER_ALL_ATTACKS=1`` does so in pytest.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import time
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader.benchmarks.measure import descendants
-from grader.grading import Grader, reference_files
+from grader.grading import Grader
 from grader.intake.submission import Submission
-from grader.results.report import Report
-from grader.sandbox.levels import LAYERS
-from grader.sandbox.limits import Limits
+from grader.sandbox.levels import LAYERS, Isolation
 from grader.selftest.attacks import Attack, all_attacks
-from grader.settings import Settings
+from grader.selftest.submissions import edited, submission
+from grader.verify import attacks
+from grader.verify.attacks import covers, exposed, grader_without, misjudged, problems
 
 ATTACKS = all_attacks()
 THOROUGH = os.environ.get("GRADER_ALL_ATTACKS") == "1"
-NEIGHBOUR_EVERY = 1 if THOROUGH else 9
-LIMITS = Limits(request_s=2, retry_s=0.5, submission_s=20)
-MOST_S = 30.0  # the submission's own 20, and what judge and machine add
-MOST_BYTES = 300_000  # of one report
-NUMBER = re.compile(r"\d\.\d{3}")  # messages of ours round to three digits, so this is one that was echoed
-UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+NORM = "src/modeling/norm.py"
 
 
 def name(attack: Attack) -> str:
@@ -44,7 +38,7 @@ def warm(*without: str) -> Iterator[Grader]:
     """A grader without some layers; warnings that students provoke are no errors of ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        grader = Grader(Settings(device="cpu", limits=LIMITS, without=without))
+        grader = grader_without(without)
         yield grader
         grader.close()
 
@@ -61,57 +55,18 @@ def bare() -> Iterator[Grader]:
     yield from warm(*LAYERS)
 
 
-def attempt(attack: Attack, grader: Grader, folder: Path) -> None:
-    """Grade one attack and look at all that it should have left alone."""
-    running, started = descendants(os.getpid()), time.monotonic()
-    report = grader.grade(attack.build(folder))
-    assert time.monotonic() - started < MOST_S
-    assert descendants(os.getpid()) == running
-    check(report, attack)
-
-
-def check(report: Report, attack: Attack) -> None:
-    """Require the points that were earned, and a report that can be shown to anyone."""
-    assert report.status == ("unreadable" if attack.score is None else "graded"), report.reason
-    assert (report.score, report.bonus) == (attack.score, attack.bonus), lost(report)
-    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
-    texts += [report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
-    for text in texts:
-        assert not UNSAFE.search(text), repr(text[:300])
-        assert not NUMBER.search(text), text[:300]
-        assert "def test_" not in text, text[:300]
-    assert len(report.model_dump_json().encode()) < MOST_BYTES
-
-
-def lost(report: Report) -> str:
-    """The properties without points, for the message of a failure."""
-    properties = [prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points]
-    return "; ".join(f"{prop.id}: {prop.outcome}" for prop in properties)
-
-
-def check_neighbour(grader: Grader) -> None:
-    """Require full marks for the reference."""
-    report = grader.grade(Submission("neighbour", reference_files()))
-    assert (report.status, report.score, report.bonus) == ("graded", 100.0, 50.0), lost(report)
-
-
 @pytest.mark.parametrize("attack", ATTACKS if THOROUGH else ATTACKS[::9], ids=name)
 def test_an_attack_gains_nothing(attack: Attack, guarded: Grader, tmp_path: Path) -> None:
-    attempt(attack, guarded, tmp_path)
-    if ATTACKS.index(attack) % NEIGHBOUR_EVERY == 0:
-        check_neighbour(guarded)
+    if not covers(guarded.isolation, attack):
+        pytest.skip(f"needs {attack.needs}, which does not hold here")
+    assert list(problems(attack, guarded, tmp_path)) == []
 
 
 @pytest.mark.parametrize(
     "attack", [attack for attack in ATTACKS if not attack.needs][:: 1 if THOROUGH else 48], ids=name
 )
 def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Grader, tmp_path: Path) -> None:
-    attempt(attack, bare, tmp_path)
-
-
-def test_neighbours_keep_full_marks_after_all_of_them(guarded: Grader, bare: Grader) -> None:
-    check_neighbour(guarded)
-    check_neighbour(bare)
+    assert list(problems(attack, bare, tmp_path)) == []
 
 
 def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() -> None:
@@ -119,3 +74,87 @@ def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() ->
     for attack in ATTACKS:
         assert attack.description.endswith("."), attack.name
         assert attack.needs in ("", *LAYERS), attack.name
+
+
+# ── What is looked for is found ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_points_that_were_not_earned_are_told(guarded: Grader, tmp_path: Path) -> None:
+    attack = replace(ATTACKS[0], score=100.0, bonus=50.0)
+    (problem,) = problems(attack, guarded, tmp_path)
+    assert problem.startswith("gets 67.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
+
+
+def test_a_submission_that_could_not_be_read_is_told(guarded: Grader) -> None:
+    report = guarded.grade(submission(edited()))
+    assert list(misjudged(report, None, None)) == ["is graded, not unreadable: None"]
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ("\x1b[2J", "shows control characters: '\\x1b[2J'"),
+        ("x = 0.12345", "shows a number of the input: 'x = 0.12345'"),
+        ("def test_secret", "shows a hidden test"),
+        ("." * 300_000, "has a report of "),
+    ],
+    ids=["escape", "echo", "source", "flood"],
+)
+def test_what_nobody_should_read_in_a_report_is_told(guarded: Grader, message: str, problem: str) -> None:
+    report = guarded.grade(submission(edited()))
+    (found,) = exposed(report.model_copy(update={"reason": message}))
+    assert found.startswith(problem)
+
+
+def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_grader(
+    guarded: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fragile:
+        isolation = guarded.isolation
+        closed = 0
+
+        def grade(self, submission: Submission) -> None:
+            raise RuntimeError(f"the fork server has died of {submission.id}")
+
+        def close(self) -> None:
+            Fragile.closed += 1
+
+    monkeypatch.setattr(attacks, "grader_without", lambda _: Fragile())
+    try:
+        for times in (1, 2):
+            attempt = attacks.judge(ATTACKS[0].name, ())
+            assert attempt.problem == "makes the grader fail: RuntimeError('the fork server has died of attack')"
+            assert Fragile.closed == times
+    finally:
+        attacks._grader.cache_clear()
+
+
+def test_processes_that_are_left_behind_are_told(guarded: Grader) -> None:
+    left: list[subprocess.Popen[bytes]] = []
+
+    def build(folder: Path) -> Submission:
+        left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder))
+        return submission(edited())
+
+    honest = replace(ATTACKS[0], score=100.0, bonus=50.0, build=build)
+    try:
+        assert list(problems(honest, guarded, Path.cwd())) == ["left 1 processes behind"]
+    finally:
+        left[0].kill()
+        left[0].wait()
+
+
+@pytest.mark.parametrize(
+    ("held", "needs", "covered"),
+    [
+        ((), "", True),
+        ((), "seccomp", False),
+        (("landlock",), "landlock", True),
+        (("namespaces",), "landlock", False),
+        (("seccomp",), "landlock", True),
+        (("landlock",), "seccomp", False),
+    ],
+)
+def test_an_attack_is_covered_where_its_layer_holds(held: tuple[str, ...], needs: str, covered: bool) -> None:
+    attack = replace(ATTACKS[0], needs=needs)
+    assert covers(Isolation(frozenset(held), {}), attack) is covered

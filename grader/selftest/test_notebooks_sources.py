@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from grader.notebooks import execute, rules, sources
 
@@ -143,3 +144,11 @@ def test_a_check_that_a_blank_exercise_passes_is_found(tmp_path: Path) -> None:
         cell(notebook, "triple_laws").source = "with quiet():\n    assert triple"
         found = [*execute.blank_passes(notebook, tmp_path / "source")]
     assert found == ["triple-laws: passes although the exercise is blank"]
+
+
+def test_a_blank_exercise_is_nbgraders_own() -> None:
+    """Blank runs and the handbook show what students get."""
+    config = Config()
+    settings = (sources.ROOT / "nbgrader_config.py").read_text(encoding="utf-8")
+    exec(compile(settings, "nbgrader_config.py", "exec"), {"get_config": lambda: config})
+    assert config.ClearSolutions.code_stub == execute.STUB

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.assignment import LANGUAGES
+from grader.cli import RELEASED, app
 from grader.release.bundle import ReleaseRefused, bundle
 from grader.release.leaks import leaks
 from grader.release.write import write_repository, write_zip
@@ -28,10 +29,11 @@ def turn(x, c, s):
 @pytest.fixture
 def built(tmp_path: Path) -> dict[str, Path]:
     """A rendered handout and released notebooks, small ones."""
-    for name in ("handout", "notebooks"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "page.html").write_text("<p>Nothing to hide.</p>")
-    return {name: tmp_path / name for name in ("handout", "notebooks")}
+    folders = {"handout": "handout", **{f"notebooks/{lang}": f"notebooks/{lang}/{RELEASED}" for lang in LANGUAGES}}
+    for folder in folders.values():
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "page.html").write_text("<p>Nothing to hide.</p>")
+    return {name: tmp_path / folder for name, folder in folders.items()}
 
 
 def notebook(*sources: str, kind: str = "code") -> str:
@@ -93,11 +95,11 @@ def test_solutions_of_notebooks_are_secret_too(tmp_path: Path) -> None:
 
 
 def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
-    (built["notebooks"] / "n.ipynb").write_text(notebook(RENAMED))
-    options = [argument for name, path in built.items() for argument in (f"--{name}", str(path))]
+    (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
+    options = ["--handout", str(tmp_path / "handout"), "--notebooks", str(tmp_path / "notebooks")]
     result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
-    assert "notebooks/n.ipynb, cell 1:3: the same statement as ref/functional.py:26" in result.stderr
+    assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:26" in result.stderr
     assert result.stderr.splitlines()[-1] == "grader: nothing was released."
     assert list((tmp_path / "out").iterdir()) == []
 

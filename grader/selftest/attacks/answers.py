@@ -30,7 +30,7 @@ def looks_up_small_tables_only(self, input_ids):
     return nn.functional.embedding(ids, self.table)
 
 
-@replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
+@replaces("GroupRMSNorm.forward", score=WRONG_ANSWER, needs="landlock")
 def reads_an_accomplices_file(self, input):
     """Reads an answer from a file that an accomplice may have left."""
     import glob

@@ -4,6 +4,7 @@ import io
 import os
 import zipfile
 
+from grader.assignment import REFERENCE
 from grader.grading import reference_files
 
 from .catalog import NORM_LOST, packed, text
@@ -97,7 +98,7 @@ def folder_with_a_link(folder):
     """A link to the reference's own solution."""
     work = folder_of(folder, {})
     (work / NORM).unlink()
-    (work / NORM).symlink_to(os.path.abspath("ref/modeling/norm.py"))
+    (work / NORM).symlink_to(REFERENCE / "modeling" / "norm.py")
     return work
 
 
@@ -115,7 +116,7 @@ def folder_whose_src_is_a_link(folder):
     """The whole tree is a link to the reference."""
     work = folder / "work"
     work.mkdir()
-    (work / "src").symlink_to(os.path.abspath("ref"))
+    (work / "src").symlink_to(REFERENCE)
     return work
 
 

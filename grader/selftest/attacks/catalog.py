@@ -24,8 +24,7 @@ from grader.grading import reference_files
 from grader.intake.discover import discover
 from grader.intake.submission import Submission
 
-from ..variants.catalog import HOME
-from ..variants.catalog import _source as source_of
+from ..variants.catalog import HOME, source_of
 
 NORM_LOST: Final = 58.0  # task 1 is worth nothing
 NO_ANSWER: Final = 66.0  # of task 1 only initialisation and registration are left: its forward gives nothing

@@ -29,9 +29,9 @@ def message_that_raises(self, input):
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def message_of_a_hundred_megabytes(self, input):
+def message_of_ten_megabytes(self, input):
     """Floods the report."""
-    raise ValueError("flood " * 20_000_000)
+    raise ValueError("flood " * 2_000_000)
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)

@@ -1,8 +1,6 @@
-"""Reaching for the machine: processes, signals, files, network, memory, and the time of others."""
+"""Reaching for the machine: processes, signals, files, the network, and the memory of others."""
 
-import torch
-
-from .catalog import NO_ANSWER, NORM_LOST, WRONG_ANSWER, on_import, replaces
+from .catalog import NO_ANSWER, WRONG_ANSWER, replaces
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
@@ -67,6 +65,15 @@ def kills_everybody(self, input):
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
+def kills_itself(self, input):
+    """Dies by the signal of someone else, so that the grader looks at fault."""
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
 def traces_the_fork_server(self, input):
     """Attaches to its parent as a debugger and writes into its memory."""
     import ctypes
@@ -99,110 +106,6 @@ def asks_the_network(self, input):
     return input
 
 
-@replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
-def fills_the_disk(self, input):
-    """Writes a file as large as it can get, wherever it may."""
-    import contextlib
-    import os
-
-    for folder in ("/tmp", "/dev/shm", "/var/tmp", "."):
-        try:
-            with open(os.path.join(folder, "flood"), "wb") as file:
-                while True:
-                    file.write(bytes(1 << 20))
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(folder, "flood"))
-    return input
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def fills_the_memory(self, input):
-    """Allocates until something gives."""
-    hoard = []
-    while True:
-        hoard.append(torch.ones(16 << 20))
-
-
-@replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
-def fills_the_output(self, input):
-    """Prints 200 MB to both streams, then answers wrongly."""
-    import sys
-
-    for _ in range(100):
-        print("x" * (1 << 20))
-        print("x" * (1 << 20), file=sys.stderr)
-    return input
-
-
-@on_import("src/functional.py")
-def uses_up_the_descriptors():
-    """Duplicates its descriptors until there is no number left, beside an honest solution."""
-    import os
-
-    try:
-        while True:
-            os.dup(60)
-    except OSError:
-        pass
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def blocks_every_signal(self, input):
-    """Ignores and blocks all signals, then hangs."""
-    import signal
-
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    while True:
-        pass
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def survives_interrupts(self, input):
-    """Catches everything that Python can throw at it, again and again."""
-    while True:
-        try:
-            while True:
-                pass
-        except BaseException:
-            continue
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def hangs_in_c(self, input):
-    """Spends its time where no Python code runs."""
-    return 3 ** (10**9)
-
-
-@on_import("src/modeling/norm.py", score=NORM_LOST)
-def hangs_while_imported():
-    """Never gets as far as defining anything that could be asked."""
-    import time
-
-    time.sleep(600)
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def breaks_the_stack(self, input):
-    """Recurses until the C stack overflows."""
-    import sys
-
-    sys.setrecursionlimit(10**9)
-
-    def deep(*_):
-        return sorted([0, 1], key=deep)  # through C at every level
-
-    return deep()
-
-
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
-def writes_to_address_zero(self, input):
-    """Crashes the interpreter."""
-    import ctypes
-
-    ctypes.memset(0, 0, 1)
-
-
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
 def looks_for_secrets_in_the_environment(self, input):
     """Raises what it finds in the environment, the arguments and the path."""
@@ -210,14 +113,3 @@ def looks_for_secrets_in_the_environment(self, input):
     import sys
 
     raise ValueError(str([*os.environ.items(), *sys.argv, *sys.path, os.getcwd()]))
-
-
-@on_import("src/functional.py")
-def raises_its_own_limits():
-    """Asks for more memory, time and processes, beside an honest solution."""
-    import contextlib
-    import resource
-
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(kind, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -141,10 +141,10 @@ def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str]) ->
     home = HOME[piece]
     files = dict(base)
     for path, helper in claim.helpers.items():
-        files[path] = f"import torch\n\n\n{_source(helper)}"
+        files[path] = f"import torch\n\n\n{source_of(helper)}"
     for replaced, replacement in ((piece, claim.over), (claim.target, code)):
         if replacement is not None:
-            files[home] += f"\n\n{_source(replacement)}\n\n{replaced} = {replacement.__name__}\n"
+            files[home] += f"\n\n{source_of(replacement)}\n\n{replaced} = {replacement.__name__}\n"
     return Variant(
         name=f"{prefix}.{re.sub('(?<!^)(?=[A-Z])', '_', code.__name__).lower()}",
         piece=piece,
@@ -157,7 +157,7 @@ def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str]) ->
     )
 
 
-def _source(code: Code) -> str:
+def source_of(code: Code) -> str:
     """The source of a function or class, from its ``def`` or ``class`` line on."""
     text = textwrap.dedent(inspect.getsource(code))
     first_line = ast.parse(text).body[0].lineno  # decorators come before it

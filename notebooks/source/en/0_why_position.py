@@ -75,7 +75,7 @@ difference = other_output.flip(0) - output
 show_rows(panels[0], output, one, f"{one}: output")
 show_rows(panels[1], other_output, other, f"{other}: output")
 show_rows(panels[2], difference, one, f"difference: at most {difference.abs().max():.0e}")
-headline(figure, "Whoever bites whom, every word leaves attention as the same vector")
+headline(figure, "Whoever bites whom, the vector of each word comes out the same")
 plt.show()
 
 # %% [markdown]
@@ -129,9 +129,11 @@ with quiet():
     x, order = embed("the dog chased a man"), torch.tensor([2, 0, 3, 4, 1])
     row_numbers = torch.arange(5.0)[:, None]
     assert order_gap(attend, x, order) < 1e-5, "Attention is permutation equivariant, so its gap is rounding only."
-    assert order_gap(lambda x: x + 0 * row_numbers, x, order) == 0, "Adding nothing changes nothing."
+    assert order_gap(lambda x: 2 * x, x, order) == 0, "Doubling treats every token alone, so it leaves no gap."
     gap = order_gap(lambda x: x + row_numbers, x, order)
-    assert abs(gap - 3) < 1e-5, "Adding row numbers: token 4 moves to row 3, token 1 to row 4; the largest move is 3."
+    assert abs(gap - 3) < 1e-5, (
+        "Adding row numbers: token 1 moves to row 4, and no token moves further, so the gap is 3."
+    )
     ### BEGIN HIDDEN TESTS
     x = torch.randn(7, 3, generator=torch.Generator().manual_seed(1))
     kept = x.clone()

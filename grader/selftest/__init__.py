@@ -1,0 +1,1 @@
+"""The grader tested: hostile, wrong and valid submissions, which `grader verify` judges too, and tests."""
