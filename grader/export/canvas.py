@@ -45,17 +45,17 @@ def export(rows: Sequence[Row], request: Request) -> Export:
 
 def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
     """The gradebook with our column filled in."""
-    template.column(["Student"], WHAT)
+    by_name = template.column(["Student"], WHAT)
     by_id = template.column(["ID"], WHAT)
     if "SIS User ID" in template.header:
         template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
     target = _target(template, assignment_id)
     people = {
-        Student(id=row[by_id].strip(), name=row[0]): number
+        Student(id=row[by_id].strip(), name=row[by_name]): number
         for number, row in enumerate(template.rows)
-        if row[by_id].strip() and POINTS_POSSIBLE.casefold() not in row[0].casefold()
+        if row[by_id].strip() and POINTS_POSSIBLE.casefold() not in row[by_name].casefold()
     }
-    filled = [[inert(row[0]), *row[1:]] for row in template.rows]
+    filled = [[inert(cell) if number == by_name else cell for number, cell in enumerate(row)] for row in template.rows]
     missing = []
     for row in rows:
         student = row.student if row.source == "canvas" else row.student.model_copy(update={"id": ""})

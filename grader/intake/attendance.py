@@ -56,8 +56,8 @@ def _moment(candidate: Candidate) -> datetime:
 
 def _by_name(candidate: Candidate) -> Origin:
     """A folder or a zip that is called after its student."""
-    name = candidate.path.stem if candidate.path.suffix.lower() == ".zip" else candidate.path.resolve().name
-    return Origin(source="folders", students=(Student(id=clean(name), name=clean(name).replace("_", " ")),))
+    name = clean(candidate.called)
+    return Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
 
 
 def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Student | None:

@@ -34,6 +34,13 @@ class Candidate:
     notices: tuple[str, ...] = ()
     reason: str | None = None
 
+    @property
+    def called(self) -> str:
+        """What the folder or the zip is called, before anything was made of its name."""
+        inside = self.part.below or next(iter(self.part.files), "")
+        path = Path(inside) if inside else self.path.resolve()
+        return path.stem if path.suffix.lower() == ".zip" else path.name
+
     def read(self) -> Submission:
         """Read it. Never fails: what cannot be read says so itself."""
         if self.reason is not None:

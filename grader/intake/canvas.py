@@ -14,8 +14,8 @@ from .layout import copy_number, without_copy_suffix
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 
-_WHAT = r"(?:(?P<attachment>\d+)_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
-_NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>\d+)_{_WHAT}", re.DOTALL)
+_WHAT = r"(?:(?P<attachment>[0-9]{1,20})_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
+_NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+)_{_WHAT}", re.DOTALL)
 _ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_\W]+)_{_WHAT}", re.DOTALL)
 
 

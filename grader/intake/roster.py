@@ -17,7 +17,7 @@ MAX_BYTES = 16 << 20
 IDS = ("username", "id", "student_id", "sid", "identifier", "sis login id")
 NAMES = ("name", "student", "full name")
 EMAILS = ("email", "email address")
-_POINTS_POSSIBLE = "points possible"
+_NOBODY = ("points possible", "student, test")  # rows of a Canvas gradebook that hold no student
 
 
 class RosterError(Exception):
@@ -56,7 +56,7 @@ def student_of(row: Mapping[str, str]) -> Student:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
 
     name = first(NAMES) or clean(f"{row.get('first_name', '')} {row.get('last_name', '')}")
-    if _POINTS_POSSIBLE in name.casefold():  # the row of a Canvas gradebook that holds no student
+    if any(nobody in name.casefold() for nobody in _NOBODY):
         return Student()
     identifier = first(IDS)
     digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language

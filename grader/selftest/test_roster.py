@@ -85,6 +85,18 @@ def test_a_folder_called_after_its_student_is_theirs(tmp_path: Path) -> None:
     }
 
 
+def test_folders_and_zips_in_a_zip_are_called_after_their_students_too(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"class.zip": zipped({f"ada/{NORM}": "", "bo.zip": zipped({NORM: ""})})})
+    found = discover([tmp_path / "class.zip"], "folders", [ADA, BO])
+    assert [(own.id, own.origin and own.origin.students) for own in found] == [("ada", (ADA,)), ("bo", (BO,))]
+
+
+def test_rows_of_a_gradebook_that_hold_no_student_are_passed_over(tmp_path: Path) -> None:
+    rows = ["Student,ID", "    Points Possible,", '"Student, Test",9', '"Lovelace, Ada",1']
+    write_folder(tmp_path, {"gradebook.csv": "\n".join(rows)})
+    assert read_roster(tmp_path / "gradebook.csv") == [Student(id="1", name="Lovelace, Ada")]
+
+
 def test_a_clone_belongs_to_the_longest_user_name_that_it_ends_in(tmp_path: Path) -> None:
     files = {f"{repo}/{path}": "" for repo in ("a2-ada", "a2-von-ada", "a2-zoe") for path in (NORM, ".git/config")}
     people = [ADA, Student(id="von-ada"), Student(id="e")]
