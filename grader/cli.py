@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -38,6 +38,7 @@ RELEASED = "course/release/position"  # where nbgrader puts the notebooks that s
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 SOURCES = (*PLATFORMS, FOLDERS)
+ReadT = TypeVar("ReadT", Report, Summary)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
 OUT = Console()
@@ -212,9 +213,12 @@ def show(
 ) -> None:
     """Show the class, or one submission, in the terminal."""
     if identifier:
-        print_report(_read_report(out / identifier / "report.json"), OUT)
-    else:
-        OUT.print(class_table(_read_reports(out)))
+        print_report(_read(out / identifier / "report.json", Report), OUT)
+        return
+    reports = [_read(path, Report) for path in sorted(out.glob("*/report.json"))]
+    if not reports:
+        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
+    OUT.print(class_table(reports))
 
 
 @app.command()
@@ -307,7 +311,8 @@ def export(
     """Write grades as a platform takes them, by the policy in the rubric. Who gets none is named."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    reports = _read_reports(out)
+    lines = _read(out / "summary.json", Summary).submissions  # of an earlier run, other reports may lie there too
+    reports = [_read(out / line.id / "report.json", Report) for line in lines]
     try:
         content = template.read_bytes() if template else None
         made = export_as(reports, to, load_rubric(), content, assignment_id)
@@ -340,22 +345,11 @@ def gradescope(
     OUT.print(f"{len(files)} files: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _read_reports(out: Path) -> list[Report]:
-    """Every report of a run.
-
-    Raises:
-        typer.Exit: If there is none, or one of them is something else.
-    """
-    reports = [_read_report(path) for path in sorted(out.glob("*/report.json"))]
-    if not reports:
-        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    return reports
-
-
-def _read_report(path: Path) -> Report:
+def _read(path: Path, model: type[ReadT]) -> ReadT:
+    """A file that an earlier command has written."""
     try:
-        return Report.model_validate_json(path.read_bytes())
+        return model.model_validate_json(path.read_bytes())
     except OSError as error:
         fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
     except ValidationError as error:
-        fail(f"{path}: not a report of this grader ({first_problem(error)}).")
+        fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grader.grading import reference_files
-from grader.intake.candidate import Candidate
-from grader.intake.discover import IntakeError, discover
+from grader.intake.candidate import Candidate, safe_id
+from grader.intake.discover import PLATFORMS, IntakeError, discover
+from grader.intake.listing import Listing
 from grader.intake.origin import MAX_TEXT, Origin, Student, clean
 from grader.selftest.submissions import stubs, write_folder, zipped
 
@@ -293,6 +297,26 @@ def test_a_students_thousands_of_files_cost_that_student_only(tmp_path: Path, pa
     ada, bo = found(tmp_path, {f"Ada_12_assignsubmission_file/{NORM}": "x = 1\n", **many}, packed)
     assert ada.read().files == {NORM: "x = 1\n"}
     assert "hand in src/ only" in (bo.read().reason or "")
+
+
+PIECES = st.one_of(
+    st.text(max_size=5),
+    st.sampled_from(["_LATE", "_1", "_23_4_", "anon_", "LATE_", "_assignsubmission_file", "_onlinetext", "norm-1.py"]),
+    st.sampled_from(["submission_7", "submission_metadata.yml", "_text.html", "/", "..", ".zip", "9" * 5000, "\ud800"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=6).map("".join), max_size=8))
+def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: list[str]) -> None:
+    for split in PLATFORMS.values():
+        listing = Listing(Path(__file__).parent)
+        vars(listing)["names"] = tuple(sorted({name.partition("/")[0] + "/" * ("/" in name) for name in names}))
+        found = split(listing)
+        claimed = [name for own in found for name in own.claimed]
+        assert len(claimed) == len(set(claimed))
+        assert all(re.fullmatch(r"[\w.@+-]{1,100}", safe_id(own.id)) for own in found)
+        assert all(own.origin and own.origin.model_dump_json().encode() for own in found)
 
 
 def test_a_zip_in_an_export_is_opened_once(tmp_path: Path) -> None:

@@ -160,6 +160,21 @@ def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path
     assert {row["student_id"]: row["grade"] for row in rows} == {"4000": "150", "4001": "144", "4002": ""}
 
 
+def test_reports_of_an_earlier_run_are_not_exported(judged: None, tmp_path: Path) -> None:
+    del judged
+    for size in (2, 1):
+        write_zip(tmp_path / "given.zip", exports.canvas(class_of(size)))
+        run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
+    run("export", tmp_path / "out", "--to", "csv")
+    assert column(tmp_path / "out" / "grades.csv", "student_id", "grade") == {"4000": "150"}
+
+
+def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["export", str(tmp_path), "--to", "csv"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"grader: {tmp_path / 'summary.json'}: No such file or directory. Run grade first")
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
