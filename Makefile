@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test submit grade notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test submit grade handout release notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -29,7 +29,7 @@ $(VENV)/.student: pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@echo "installing the grader and the development tools (once) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,handout,dev]"
 	@touch $@
 
 $(VENV)/.notebooks: $(VENV)/.everything
@@ -53,6 +53,12 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
 	@$(PY) -m grader.samples build/class
 	@$(PY) -m grader grade build/class --out build/reports
+
+handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
+	@$(PY) -m grader.handout
+
+release: handout notebooks ## what students receive, as a zip and as a git repository, in build/release
+	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
 	@$(PY) -m grader.notebooks build
@@ -94,7 +100,7 @@ bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (som
 
 lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
 	@$(PY) -m pip install --quiet pip-tools
-	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
+	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra handout --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
 	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv

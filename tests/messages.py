@@ -33,6 +33,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "law": ("law", "依据"),
     "got": ("result", "结果"),
     "hint": ("hint", "提示"),
+    "read": ("read", "阅读"),
     "place": ("raised at", "出错处"),
     "printed": ("you print", "你的输出"),
     "rerun": ("debug", "调试"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from .feedback import Broken, Feedback, State, Trouble
 from .messages import say
 from .rubric import Property, Task
+from .student import ROOT
 from .terminal import Painter, block, pad, width
 
 WIDEST = 110  # columns; longer lines are hard to read
@@ -140,6 +141,7 @@ class Page:
             "got": trouble.message,
             "place": str(trouble.place or ""),
             "hint": prop.hint[self.feedback.language],
+            "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
         lines = []
@@ -149,6 +151,13 @@ class Page:
         command = f'python -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
         lines.append(pad(f"    {self._say('rerun')}", indent) + command)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
+
+    def _handout(self, prop: Property) -> str:
+        """Where the handout explains the requirement; empty where there is no handout."""
+        task = self.feedback.rubric.task_of[prop.id]
+        page = f"handout/{self.feedback.language}/{task.id}"
+        places = {f"{page}.html": f"{page}.html#{prop.id}", f"{page}.md": f"{page}.md"}
+        return next((place for file, place in places.items() if (ROOT / file).is_file()), "")
 
     def _one_line(self, prop: Property) -> str:
         return f"{self._heading(prop)}: {self._troubles(prop)[0].sentence}"

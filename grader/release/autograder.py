@@ -9,7 +9,7 @@ from .leaks import REPOSITORY
 
 SCRIPTS = Path(__file__).with_name("gradescope")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip asks for to install it
-NOT_NEEDED = ("selftest", "benchmarks", "samples", "notebooks", "docs", "release")
+NOT_NEEDED = ("selftest", "benchmarks", "samples", "handout", "notebooks", "docs", "release")
 
 
 def autograder(root: Path = REPOSITORY) -> dict[str, bytes]:

@@ -2,7 +2,8 @@
 
 Every file of a bundle is compared by text and by syntax tree with every file that stays here. Docstrings, signatures
 and imports do not count: stubs share them with the reference. One line of a solution is a leak; of the grader, whose
-lines are often everybody's, it takes a statement or a passage.
+lines are often everybody's, it takes a statement or a passage. What notebooks show on purpose is no secret, unless it
+solves a task.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ..assignment import reference_paths
 from .fingerprints import code_in, of_code, of_text, text_in
 
 REPOSITORY = Path(__file__).parents[2]
@@ -56,11 +58,11 @@ def _secrets(root: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Where each secret line and each secret statement stands, by fingerprint."""
     lines: dict[str, str] = {}
     statements: dict[str, str] = {}
-    shown = _shown(root)
+    shown, solution = _shown(root), reference_paths()
     for origin, code, start in _secret_code(root):
         for secret, prints in ((lines, of_text(code)), (statements, of_code(code))):
             for found in prints:
-                if found.print not in shown or origin.startswith("ref/"):
+                if found.print not in shown or root / origin in solution:
                     secret.setdefault(found.print, f"{origin}:{start + found.line - 1}")
     return lines, statements
 
@@ -80,8 +82,8 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
 def _shown(root: Path) -> set[str]:
     """Fingerprints of what notebooks themselves show beside their solutions and hidden tests."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((root / "notebooks").rglob("*.py")))
-    shown = "\n".join(SECRET_PART.sub("", text) for text in texts)
-    return {found.print for found in (*of_text(shown), *of_code(shown))}
+    cells = (cell for text in texts for cell in SECRET_PART.sub("", text).split("\n# %%"))
+    return {found.print for cell in cells for found in (*of_text(cell), *of_code(cell))}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -52,8 +53,10 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path) ->
     mistaken = shutil.copytree(solved, tmp_path / "mistaken")
     norm = mistaken / "src" / "modeling" / "norm.py"
     norm.write_text(norm.read_text().replace("mean_square + self.eps", "mean_square"))
+    write_folder(mistaken, {"handout/en/task1.html": ""})
     result = run(mistaken, "tests", "--task", "1")
     assert result.returncode == 1
+    assert re.search(r"^ +read +handout/en/task1.html#norm_eps_inside_sqrt$", result.stdout, re.MULTILINE)
     assert "✗ eps is added inside the square root" in result.stdout
     assert "36 / 42" in result.stdout
 
