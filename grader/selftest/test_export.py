@@ -201,6 +201,11 @@ def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> Non
     assert made.remarks[1].endswith("left blank; 93 is more than the maximum of 92.00 in Moodle")
 
 
+def test_a_worksheet_without_a_maximum_takes_every_grade(rubric: Rubric) -> None:
+    sheet = worksheet(PEOPLE, "-").replace("Maximum Grade", "Else")
+    assert [row["Grade"] for row in table(sent(of(PEOPLE, "moodle"), "moodle", rubric, template=sheet))] == GRADES
+
+
 @pytest.mark.parametrize("missing", ["Grade", "Last modified (grade)"])
 def test_a_worksheet_that_moodle_would_not_take_back_is_refused(rubric: Rubric, missing: str) -> None:
     sheet = worksheet(PEOPLE).replace(f",{missing},", ",Else,")

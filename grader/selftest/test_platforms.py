@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.grading import reference_files
+from grader.intake import archive, gradescope
 from grader.intake.candidate import Candidate, safe_id
 from grader.intake.discover import PLATFORMS, IntakeError, discover
 from grader.intake.listing import Listing
@@ -274,8 +275,8 @@ def test_a_name_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_names_in_utf_8_that_a_zip_does_not_declare_are_read(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
-        archive.writestr("___13_4_norm.py", "x = 1\n")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as written:
+        written.writestr("___13_4_norm.py", "x = 1\n")
     data = (tmp_path / "export.zip").read_bytes().replace(b"___13_4_norm.py", "é_13_4_norm.py".encode())
     (tmp_path / "export.zip").write_bytes(data)
     assert [own.id for own in discover([tmp_path / "export.zip"])] == ["é_13"]
@@ -297,6 +298,27 @@ def test_a_students_thousands_of_files_cost_that_student_only(tmp_path: Path, pa
     ada, bo = found(tmp_path, {f"Ada_12_assignsubmission_file/{NORM}": "x = 1\n", **many}, packed)
     assert ada.read().files == {NORM: "x = 1\n"}
     assert "hand in src/ only" in (bo.read().reason or "")
+
+
+def test_a_zip_whose_list_of_files_is_damaged_gives_a_reason(tmp_path: Path) -> None:
+    data = zipped({"ada_12_3_norm.py": "x = 1\n"})
+    (tmp_path / "export.zip").write_bytes(data.replace(b"PK\x01\x02", b"PK\x09\x09"))
+    (candidate,) = discover([tmp_path / "export.zip"])
+    assert (candidate.id, candidate.origin) == ("export", None)
+    assert (candidate.read().reason or "").startswith("The zip cannot be read: ")
+
+
+def test_a_zip_in_an_export_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 50)
+    (candidate,) = found(tmp_path, {"ada_12_3_hw.zip": zipped({NORM: "x = 1\n"})}, packed=True)
+    assert (candidate.read().reason or "").startswith("The zip is larger than ")
+
+
+def test_metadata_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradescope, "MAX_METADATA_BYTES", 50)
+    files = {"submission_5/norm.py": "x = 1\n", "submission_metadata.yml": METADATA}
+    (candidate,) = found(tmp_path, files, packed=True)
+    assert "submission_metadata.yml: is larger than " in candidate.notices[0]
 
 
 PIECES = st.one_of(
