@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 RUBRIC_PATH = Path(__file__).with_name("rubric.toml")
 REFERENCE = Path(__file__).parents[1] / "ref"
@@ -69,12 +69,35 @@ class Misconception(Record):
     hint: Text
 
 
+class LatePenalty(Record):
+    """What lateness costs, as shares of the points earned: for each day that has begun, and once."""
+
+    per_day: float = Field(default=0, ge=0, le=1)
+    flat: float = Field(default=0, ge=0, le=1)
+
+
+class Policy(Record):
+    """How exports turn a score into a grade; a report never follows it. Off, unless the rubric says otherwise.
+
+    Attributes:
+        due: Until when work is in time; without it, what the platform flags is late.
+        grace_minutes: After ``due``, for free.
+        bonus_cap: How many points of the bonus count; None for all.
+    """
+
+    due: AwareDatetime | None = None
+    grace_minutes: float = Field(default=0, ge=0)
+    late_penalty: LatePenalty = LatePenalty()
+    bonus_cap: float | None = Field(default=None, ge=0)
+
+
 class Rubric(Record):
     """The whole rubric; ``sha256`` is of the file it came from, ``practice`` what all notebooks are worth."""
 
     id: str
     title: Text
     practice: float = Field(gt=0)
+    policy: Policy = Policy()
     tasks: tuple[Task, ...]
     misconceptions: tuple[Misconception, ...]
     sha256: str

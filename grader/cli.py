@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -22,9 +22,13 @@ from rich.text import Text
 
 from .assignment import LANGUAGES, load_rubric
 from .console import class_table, describe, follow, print_report, track
-from .intake.discover import IntakeError, discover
+from .export.formats import FORMATS
+from .export.formats import export as export_as
+from .export.rows import ExportError
+from .intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
+from .intake.roster import RosterError, read_roster
 from .results.practice import PracticeError, read_practice
-from .results.report import Practice, Report, Summary, first_problem, summary_line, write_json
+from .results.report import Practice, Report, Summary, first_problem, summary_line, with_origin, write_json, write_text
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 from .schedule import GradingFailed, grade_all
@@ -33,6 +37,8 @@ from .settings import CannotGrade, Settings
 RELEASED = "course/release/position"  # where nbgrader puts the notebooks that students get
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
+SOURCES = (*PLATFORMS, FOLDERS)
+ReadT = TypeVar("ReadT", Report, Summary)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
 OUT = Console()
@@ -86,6 +92,12 @@ def grade(
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    source: Annotated[
+        str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
+    ] = None,
     notebooks: Annotated[
         Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
     ] = None,
@@ -97,10 +109,13 @@ def grade(
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
 ) -> None:
     """Grade submissions and write a report for each, and a summary."""
+    if source not in (None, *SOURCES):
+        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     try:
-        candidates = discover(paths)
-    except IntakeError as error:
+        candidates = discover(paths, source, read_roster(roster) if roster else ())
+    except (IntakeError, RosterError) as error:
         fail(str(error))
+    origins = {candidate.id: candidate.origin for candidate in candidates}
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
     settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
@@ -114,6 +129,7 @@ def grade(
     try:
         with contextlib.closing(grade_all(candidates, settings, jobs)) as graded:
             for report in track(graded, len(candidates), jobs, ERR):
+                report = with_origin(report, origins[report.submission.id])
                 _write_report(out, report)
                 reports.append(report)
     except KeyboardInterrupt:
@@ -196,14 +212,13 @@ def show(
     identifier: Annotated[str | None, typer.Argument(metavar="ID", help="One submission; all, if left out.")] = None,
 ) -> None:
     """Show the class, or one submission, in the terminal."""
-    folders = [out / identifier] if identifier else sorted(path.parent for path in out.glob("*/report.json"))
-    reports = [_read_report(folder / "report.json") for folder in folders]
+    if identifier:
+        print_report(_read(out / identifier / "report.json", Report), OUT)
+        return
+    reports = [_read(path, Report) for path in sorted(out.glob("*/report.json"))]
     if not reports:
         fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    if identifier:
-        print_report(reports[0], OUT)
-    else:
-        OUT.print(class_table(reports))
+    OUT.print(class_table(reports))
 
 
 @app.command()
@@ -281,10 +296,60 @@ def release(
     )
 
 
-def _read_report(path: Path) -> Report:
+@app.command()
+def export(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
+    file: Annotated[
+        Path | None, typer.Option("--out", help="Where it goes; for gradescope, a folder. Default: DIR.")
+    ] = None,
+    template: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
+    ] = None,
+    assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
+) -> None:
+    """Write grades as a platform takes them, by the policy in the rubric. Who gets none is named."""
+    if to not in FORMATS:
+        fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
+    lines = _read(out / "summary.json", Summary).submissions  # of an earlier run, other reports may lie there too
+    reports = [_read(out / line.id / "report.json", Report) for line in lines]
     try:
-        return Report.model_validate_json(path.read_bytes())
+        content = template.read_bytes() if template else None
+        made = export_as(reports, to, load_rubric(), content, assignment_id)
+        for name, text in made.files.items():
+            path = (file or out) / name if file is None or to == "gradescope" else file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+    except ExportError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}.")
+    for line in made.remarks:
+        ERR.print(line, markup=False, highlight=False, soft_wrap=True)
+    where = path if len(made.files) == 1 else f"{len(made.files)} files in {file or out}"
+    OUT.print(f"{len(reports)} reports for {to}: {where}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def gradescope(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The zip to write; a folder gets autograder.zip.")],
+) -> None:
+    """Write the autograder that Gradescope takes: its set-up, the grader and the reference, in a zip."""
+    from .release.autograder import autograder
+    from .release.write import write_zip
+
+    path = out if out.suffix == ".zip" else out / "autograder.zip"
+    _prepare(path.parent)
+    files = autograder()
+    write_zip(files, path)
+    OUT.print(f"{len(files)} files: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _read(path: Path, model: type[ReadT]) -> ReadT:
+    """A file that an earlier command has written."""
+    try:
+        return model.model_validate_json(path.read_bytes())
     except OSError as error:
         fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
     except ValidationError as error:
-        fail(f"{path}: not a report of this grader ({first_problem(error)}).")
+        fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
-from .intake.discover import Candidate
+from .intake.candidate import Candidate
 from .results.report import Report
 from .settings import CannotGrade, Settings
 

@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
-from .intake.discover import Candidate
+from .intake.candidate import Candidate
 from .judge_process import Failure, JudgeProcess
 from .results.report import Report
 from .settings import Settings

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.benchmarks.measure import Watch, cpu_s, descendants, memory_mib
-from grader.intake.discover import Candidate
+from grader.intake.candidate import Candidate
 from grader.sandbox.limits import Limits
 from grader.schedule import grade_all
 from grader.settings import Settings

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 from pathlib import Path
 
-from .archive import read_archive
-from .layout import arrange
-from .submission import MAX_ARCHIVE_BYTES, MAX_ENTRIES, MAX_FILE_BYTES, Submission, Unreadable
+from .archive import arrange_or_open
+from .origin import WHOLE, Part
+from .submission import MAX_ENTRIES, Submission, Unreadable
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_folder(folder: Path, identifier: str) -> Submission:
-    """The submission in ``folder``, or in the only zip that lies there; if there is none, one with a reason."""
+def read_folder(folder: Path, identifier: str, part: Part = WHOLE) -> Submission:
+    """The submission in ``folder`` or in some of its files, or in the only zip there; if there is none, a reason."""
     try:
-        root = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        root = os.open(folder, _FOLDER)
     except OSError as error:
         return Submission(identifier, reason=f"The folder cannot be opened: {error.strerror}.")
     try:
-        names = _names(folder)
-        submission = arrange(identifier, names, lambda name: _read(root, name))
-        archives = [name for name in names if name.lower().endswith(".zip")]
-        if submission.reason is None or len(archives) != 1:
-            return submission
-        return read_archive(io.BytesIO(_read(root, archives[0], MAX_ARCHIVE_BYTES)), identifier)
+        names = part.files or {name: name for name in _names(folder)}
+        return arrange_or_open(identifier, names, lambda name, limit: _read(root, name, limit))
     except Unreadable as problem:
         return Submission(identifier, reason=f"{problem}")
     except OSError as error:
@@ -46,7 +43,21 @@ def _names(folder: Path) -> list[str]:
     return names
 
 
-def _read(root: int, name: str, limit: int = MAX_FILE_BYTES) -> bytes:
+def read_file(folder: Path, name: str, limit: int) -> bytes:
+    """Read a file of a folder that is no submission, with the same care.
+
+    Raises:
+        Unreadable: If it is a link, a pipe, a device.
+        OSError: If the system refuses.
+    """
+    root = os.open(folder, _FOLDER)
+    try:
+        return _read(root, name, limit)
+    finally:
+        os.close(root)
+
+
+def _read(root: int, name: str, limit: int) -> bytes:
     """Read a regular file, one byte beyond ``limit`` at most, opening each folder on the way without following links.
 
     Raises:
@@ -57,7 +68,7 @@ def _read(root: int, name: str, limit: int = MAX_FILE_BYTES) -> bytes:
     current = os.dup(root)
     try:
         for part in folders:
-            following = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
+            following = os.open(part, _FOLDER, dir_fd=current)
             os.close(current)
             current = following
         if not stat.S_ISREG(os.lstat(last, dir_fd=current).st_mode):

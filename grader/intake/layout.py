@@ -19,7 +19,9 @@ from .submission import (
 )
 
 _BY_NAME = {PurePosixPath(path).name: path for path in EXPECTED}
-_COPY_SUFFIX = re.compile(r"(?:[-_ ]?\(\d+\)|-\d+|[-_ ]copy)$", re.IGNORECASE)  # norm-1.py, norm (2).py, norm copy.py
+_COPY_SUFFIX = re.compile(
+    r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
+)  # norm-1.py, norm (2).py, norm copy.py
 
 
 def arrange(identifier: str, names: Iterable[str], read: Callable[[str], bytes]) -> Submission:
@@ -59,7 +61,7 @@ def _place(names: list[str]) -> tuple[dict[str, str], list[str]]:
             notices.append(f"Found inside the folder {root.rstrip('/')!r}.")
     else:
         placed = {}
-    for name in names:
+    for name in sorted(names, key=copy_number, reverse=True):  # handed in again, the latest counts
         path = expected_path(name)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
@@ -80,8 +82,21 @@ def _find_root(names: list[str]) -> str | None:
 
 def expected_path(name: str) -> str | None:
     """The expected path that a loose or renamed file stands for, by its name alone."""
-    stem = _COPY_SUFFIX.sub("", PurePosixPath(name).stem)
-    return _BY_NAME.get(f"{stem.lower()}.py") if name.endswith(".py") else None
+    stem, suffix = without_copy_suffix(name)
+    return _BY_NAME.get(f"{stem.lower()}.py") if suffix == ".py" else None
+
+
+def without_copy_suffix(name: str) -> tuple[str, str]:
+    """Stem and suffix of a file, without what a platform or a browser adds to a second one of that name."""
+    path = PurePosixPath(name)
+    return _COPY_SUFFIX.sub("", path.stem), path.suffix
+
+
+def copy_number(name: str) -> int:
+    """How often a file of that name was there before: 2 for ``norm-2.py``."""
+    match = _COPY_SUFFIX.search(PurePosixPath(name).stem)
+    digits = (match[1] or match[2] or "1") if match else "0"
+    return int(digits[:9])
 
 
 def _is_clutter(name: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import nbformat
 from nbformat import NotebookNode
 
-from ..intake.discover import identifier, unused
+from ..intake.candidate import identifier, unused
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 MAX_FILES = 10_000

@@ -13,13 +13,13 @@ MOMENT = (1980, 1, 1, 0, 0, 0)
 AUTHOR = {"NAME": "Course staff", "EMAIL": "staff@example.org", "DATE": "2000-01-01T00:00:00Z"}
 
 
-def write_zip(files: Mapping[str, bytes], path: Path, top: str) -> None:
-    """Write a zip in which all files lie in the folder ``top``."""
+def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
+    """Write a zip in which all files lie in the folder ``top``, if there is one; scripts can be executed."""
     part = path.with_name(f"{path.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{top}/{name}", MOMENT)
-            entry.external_attr = 0o644 << 16
+            entry = zipfile.ZipInfo(f"{top}/{name}" if top else name, MOMENT)
+            entry.external_attr = (0o755 if data.startswith(b"#!") else 0o644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
     part.replace(path)

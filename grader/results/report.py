@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ..intake.origin import Origin
 from .outcome import Outcome
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
@@ -38,12 +39,14 @@ class SubmissionInfo(Record):
 
     Attributes:
         notices: What a student or an assistant should know about how the files were found, in plain words.
+        origin: Whose it is, as far as a platform or a roster tells; null where nothing does.
     """
 
     id: str
     sha256: str
     files: list[SourceFile]
     notices: list[str] = []
+    origin: Origin | None = None
 
 
 class CaseReport(Record):
@@ -144,7 +147,13 @@ class Practice(Record):
 
 
 class SummaryLine(Record):
-    """One submission in the summary; ``practice`` is null where no notebooks were graded."""
+    """One submission in the summary.
+
+    Attributes:
+        reason: Why it is not graded.
+        practice: Null where no notebooks were graded.
+        origin: As in the report.
+    """
 
     id: str
     status: Status
@@ -152,7 +161,9 @@ class SummaryLine(Record):
     bonus: float | None
     max_score: float
     max_bonus: float
+    reason: str | None = None
     practice: Practice | None = None
+    origin: Origin | None = None
 
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> SummaryLine:
@@ -192,8 +203,15 @@ def summary_line(report: Report, practice: Practice | None = None) -> SummaryLin
         bonus=report.bonus,
         max_score=report.max_score,
         max_bonus=report.max_bonus,
+        reason=report.reason,
         practice=practice,
+        origin=report.submission.origin,
     )
+
+
+def with_origin(report: Report, origin: Origin | None) -> Report:
+    """A report that says whose it is. Judges are not told: nothing about a person decides a score."""
+    return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
 
 
 def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
@@ -207,12 +225,16 @@ def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Record | dict[str, Any]) -> None:
-    """Write a whole file or none: to a temporary neighbour first, then renamed."""
+    """Write JSON as :func:`write_text` does."""
     data = content.model_dump(mode="json") if isinstance(content, Record) else content
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or none: to a temporary neighbour first, then renamed."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             os.fchmod(file.fileno(), 0o644)
             file.write(text)
         os.replace(temporary, path)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.benchmarks.measure import descendants
-from grader.intake.discover import Candidate
+from grader.intake.candidate import Candidate
 from grader.intake.submission import Submission
 
 

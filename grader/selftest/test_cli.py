@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from grader import cli
 from grader.grading import Grader, reference_files
-from grader.intake.discover import Candidate
+from grader.intake.candidate import Candidate
 from grader.judge import oracle
 from grader.results.report import Practice, Report, Summary
 from grader.schedule import GradingFailed
@@ -204,7 +204,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
         {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 50.0}
-        | {"practice": None}
+        | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None}
     ]
 
 

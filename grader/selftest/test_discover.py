@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.grading import reference_files
-from grader.intake.discover import MAX_ID, Candidate, IntakeError, discover
+from grader.intake.candidate import MAX_ID, Candidate
+from grader.intake.discover import IntakeError, discover
 from grader.intake.submission import Submission
 from grader.selftest.submissions import write_folder, zipped
 

@@ -17,7 +17,7 @@ import pytest
 
 from grader.benchmarks.measure import descendants
 from grader.grading import Grader, reference_files
-from grader.intake.discover import Candidate
+from grader.intake.candidate import Candidate
 from grader.results.report import Report, Summary
 from grader.sandbox.limits import Limits
 from grader.schedule import ATTEMPTS, GradingFailed, Patience, grade_all

@@ -13,7 +13,7 @@ from rich.progress import track
 
 from grader.assignment import load_rubric
 from grader.grading import reference_files
-from grader.intake.discover import Candidate
+from grader.intake.candidate import Candidate
 from grader.intake.submission import Submission
 from grader.results.chinese import in_chinese
 from grader.results.outcome import Outcome

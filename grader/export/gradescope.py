@@ -1,0 +1,88 @@
+"""``results.json`` as Gradescope reads it.
+
+Where nothing was graded there is no score, neither for the whole nor by tests: Gradescope then enters no grade.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..results.outcome import Outcome
+from ..results.report import PropertyReport, Report
+from .rows import Export, Request, Row
+
+FAILURE = (
+    "The autograder could not grade this submission. It is no fault of yours and costs you nothing; staff can see why."
+)
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """A file for each submission, beside its report."""
+    del request
+    by_submission = {row.report.submission.id: row for row in rows}
+    files = {
+        f"{identifier}/results.json": json.dumps(results(row), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        for identifier, row in by_submission.items()
+    }
+    return Export(files)
+
+
+def results(row: Row) -> dict[str, Any]:
+    """What Gradescope shows for one submission."""
+    report, grade = row.report, row.grade
+    content = _frame(
+        report.provenance.duration_s, {"status": report.status, "environment": report.environment.model_dump()}
+    )
+    if grade is None:
+        return content | {"output": report.reason if report.status == "unreadable" else FAILURE}
+    lines = [
+        *report.submission.notices,
+        grade.remark,
+        f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.",
+    ]
+    return content | {
+        "score": grade.points,
+        "output": "\n".join(filter(None, lines)),
+        "tests": [*_tests(report)],
+    }
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """What Gradescope shows when the harness itself fails; the reason is for staff."""
+    return _frame(0.0, {"status": "grader_error", "reason": reason}) | {"output": FAILURE}
+
+
+def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "execution_time": round(duration_s, 3),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": extra,
+    }
+
+
+def _tests(report: Report) -> Iterator[dict[str, Any]]:
+    for number, task in enumerate(report.tasks, 1):
+        for line, prop in enumerate(task.properties, 1):
+            yield {
+                "name": f"{task.title}: {prop.title}",
+                "number": f"{number}.{line}",
+                "score": prop.points,
+                "max_score": prop.max_points,
+                "status": "passed" if prop.outcome is Outcome.PASSED else "failed",
+                "output": _explained(prop),
+                "output_format": "text",
+                "tags": [task.id, str(prop.outcome)],
+                "visibility": "visible",
+                "extra_data": {"id": prop.id, "misconception": prop.misconception},
+            }
+
+
+def _explained(prop: PropertyReport) -> str:
+    """The hint, and the simplest case that shows the problem."""
+    if prop.outcome is Outcome.PASSED:
+        return ""
+    case = prop.simplest_case
+    return "\n".join(filter(None, [prop.hint, f"{case.id}: {case.message}" if case and case.message else ""]))

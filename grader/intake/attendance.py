@@ -1,0 +1,71 @@
+"""Who handed in what: names from the roster, one submission for each student, and who handed in nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from .candidate import Candidate, safe_id
+from .origin import Origin, Student, clean
+from .roster import match, merged, owner
+
+
+def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> list[Candidate]:
+    """Candidates with what the roster knows of their students, and one for everyone who handed in nothing."""
+    named: list[Candidate] = []
+    present: set[Student] = set()
+    for candidate in candidates:
+        origin = candidate.origin or _by_name(candidate)
+        whose = [_listed(student, origin, roster) for student in origin.students]
+        present.update(listed for listed in whose if listed)
+        if not any(whose):
+            remark = "Nobody in the roster goes with this submission."
+            named.append(replace(candidate, notices=(*candidate.notices, remark)))
+            continue
+        guessed = origin.source in ("folders", "clones")
+        students = [
+            merged(student, listed, guessed) if listed else student
+            for student, listed in zip(origin.students, whose, strict=True)
+        ]
+        named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))
+    return named + [_absent(student) for student in roster if student not in present]
+
+
+def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Of several submissions of the same students, the one that was handed in last, where the platform tells."""
+    kept: dict[object, Candidate] = {}
+    for number, candidate in enumerate(candidates):
+        origin = candidate.origin
+        timed = origin is not None and origin.students and origin.submitted_at
+        key: object = frozenset(origin.students) if origin and timed else number
+        before = kept.get(key)
+        if before is None:
+            kept[key] = candidate
+            continue
+        older, newer = sorted((before, candidate), key=_moment)
+        remark = f"{older.id} of the same students was handed in earlier; it is left out."
+        kept[key] = replace(newer, notices=(*newer.notices, remark))
+    return [*kept.values()]
+
+
+def _moment(candidate: Candidate) -> datetime:
+    return datetime.fromisoformat(candidate.origin.submitted_at or "") if candidate.origin else datetime.min
+
+
+def _by_name(candidate: Candidate) -> Origin:
+    """A folder or a zip that is called after its student."""
+    name = clean(candidate.called)
+    return Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
+
+
+def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Student | None:
+    return match(student, roster) or (owner(student.id, roster) if origin.source == "clones" else None)
+
+
+def _absent(student: Student) -> Candidate:
+    """Somebody in the roster without a submission."""
+    reason = f"Nothing was handed in: {student} is in the roster, and no submission is theirs."
+    origin = Origin(source="roster", students=(student,))
+    return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

@@ -1,0 +1,28 @@
+"""A folder of git clones, as classroom tools leave them: ``{slug}-submissions/{repository}/``.
+
+Nothing asks git about them: a clone brings its own configuration, and that may name programs to run.
+"""
+
+from __future__ import annotations
+
+from .listing import Listing
+from .origin import Found, Origin, Part, Student, clean
+
+SUFFIX = "-submissions"
+
+
+def split(listing: Listing) -> list[Found]:
+    """One submission for each clone; none where most folders are no clones."""
+    folders = [name for name in listing.visible if name.endswith("/")]
+    clones = [name for name in folders if listing.has(f"{name}.git")]
+    if len(clones) <= len(folders) // 2:  # some students hand in their repository as a folder
+        return []
+    slug = listing.folder.removesuffix(SUFFIX) if listing.folder.endswith(SUFFIX) else ""
+    return [_found(name, slug) for name in clones]
+
+
+def _found(folder: str, slug: str) -> Found:
+    """The clone of one student, or of a team: what stands behind the slug, or the whole name."""
+    repository = folder.rstrip("/")
+    own = repository.removeprefix(f"{slug}-") if slug else repository
+    return Found(repository, Part(below=folder), (folder,), Origin(source="clones", students=(Student(id=clean(own)),)))

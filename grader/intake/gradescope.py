@@ -1,0 +1,91 @@
+"""Gradescope, "Export submissions": a folder for each submission, and one file that says whose it is.
+
+``assignment_{id}_export/submission_metadata.yml`` was written by Ruby: its keys are symbols, such as ``:submitters``. A
+group is one submission with several submitters; where Gradescope knows nobody, there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import yaml
+
+from .listing import Listing
+from .origin import Found, Origin, Part, Student, clean
+from .submission import Unreadable
+
+METADATA = "submission_metadata.yml"
+MAX_METADATA_BYTES = 64 << 20  # it repeats the output of every run of an autograder
+MAX_DEPTH = 100
+_FOLDER = re.compile(r"submission_\d+/")
+
+
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, if there: the file has megabytes
+
+
+class _PlainLoader(_SafeLoader):  # type: ignore[misc, valid-type] # yaml ships no types
+    """Safe, and without merge keys, with which a small file asks for endless work."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge nothing."""
+
+
+def split(listing: Listing) -> list[Found]:
+    """The submissions of an export, by their folders and the metadata; none where this is no such export."""
+    if METADATA not in listing.names:
+        return []
+    metadata, problem = _metadata(listing)
+    known = {f"{name}/" for name in metadata if _FOLDER.fullmatch(f"{name}/")}
+    folders = sorted(known | {name for name in listing.names if _FOLDER.fullmatch(name)})
+    return [_found(name, metadata.get(name.rstrip("/")), problem) for name in folders]
+
+
+def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
+    """What the file holds, and what is wrong with it, if anything is: that must not stop a batch."""
+    try:
+        data = listing.read(METADATA, MAX_METADATA_BYTES)
+        if len(data) > MAX_METADATA_BYTES:
+            raise Unreadable(f"is larger than {MAX_METADATA_BYTES >> 20} MiB")
+        _check_depth(data)
+        content = yaml.load(data, Loader=_PlainLoader)
+    except (Unreadable, OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        return {}, clean(f"{METADATA}: {error}")
+    return (content, "") if isinstance(content, dict) else ({}, f"{METADATA} holds no submissions")
+
+
+def _check_depth(data: bytes) -> None:
+    """See that the file is not nested without end, over which the loader in C would crash; events come one by one."""
+    depth = 0
+    for event in yaml.parse(data, Loader=_SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"is nested more than {MAX_DEPTH} deep")
+
+
+def _found(folder: str, entry: object, problem: str) -> Found:
+    entry = entry if isinstance(entry, dict) else {}
+    listed = entry.get(":submitters")
+    people = [person for person in listed if isinstance(person, dict)] if isinstance(listed, list) else []
+    origin = Origin(
+        source="gradescope",
+        students=tuple(
+            Student(id=clean(person.get(":sid")), name=clean(person.get(":name")), email=clean(person.get(":email")))
+            for person in people
+        ),
+        submitted_at=_moment(entry.get(":created_at")),
+    )
+    notices = () if people else (f"It is not known whose this is: {problem or 'Gradescope names no submitter'}.",)
+    return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, notices)
+
+
+def _moment(value: object) -> str | None:
+    """ISO 8601 in UTC from what YAML made of a time; without a zone, Ruby's times are UTC."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if not isinstance(moment, datetime):
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,84 @@
+"""The top level of an export, a folder or a zip alike: names, and the content of a single file."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from .archive import name_of, read_entry
+from .folder import read_file
+from .origin import Part
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies directly in a folder or a zip, or in a folder at the top of the zip.
+
+    Attributes:
+        path: The folder, or the zip.
+        root: The folder inside the zip, with a slash behind it; empty for a folder, and for the zip itself.
+    """
+
+    path: Path
+    root: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Sorted, folders with a slash behind them, without what macOS adds.
+
+        Raises:
+            OSError: If the folder cannot be read.
+            zipfile.BadZipFile: Or whatever else zipfile says of a damaged zip.
+        """
+        if self.path.is_dir():
+            with os.scandir(self.path) as entries:
+                found = {entry.name + "/" * entry.is_dir() for entry in entries}
+        else:
+            inside = (name.removeprefix(self.root) for name in self._entries if name.startswith(self.root))
+            found = {first + slash for first, slash, _ in (name.partition("/") for name in inside) if first}
+        return tuple(sorted(name for name in found if not name.startswith(("._", "__MACOSX"))))
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The names that do not begin with a dot."""
+        return tuple(name for name in self.names if not name.startswith("."))
+
+    @cached_property
+    def _entries(self) -> dict[str, zipfile.ZipInfo]:
+        with zipfile.ZipFile(self.path) as archive:
+            return {name_of(entry): entry for entry in archive.infolist()}
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder, or of the zip."""
+        return (Path(self.root) if self.root else self.path.resolve()).name
+
+    def inside(self, name: str) -> Listing:
+        """The listing of a folder in it."""
+        return Listing(self.path / name) if self.path.is_dir() else Listing(self.path, f"{self.root}{name}")
+
+    def rooted(self, part: Part) -> Part:
+        """A part of this listing, as a part of the zip that it lies in."""
+        files = {shown: self.root + name for shown, name in part.files.items()}
+        return Part(below=part.below and self.root + part.below, files=files)
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of that name, or below it."""
+        if self.path.is_dir():
+            return os.path.lexists(self.path / name)
+        return any(entry == self.root + name or entry.startswith(f"{self.root}{name}/") for entry in self._entries)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Read one file, one byte beyond ``limit`` at most.
+
+        Raises:
+            Unreadable: If it is not a regular file, or damaged.
+            OSError: If the system refuses.
+        """
+        if self.path.is_dir():
+            return read_file(self.path, name, limit)
+        with zipfile.ZipFile(self.path) as archive:
+            return read_entry(archive, self._entries[self.root + name], limit)

@@ -1,0 +1,93 @@
+"""Who handed something in, when, and through what, as far as the platform said so."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Source = Literal["folders", "clones", "canvas", "moodle", "gradescope", "roster"]
+MAX_TEXT = 200
+
+
+class Student(BaseModel):
+    """One person; what the platform does not tell, or hides, is empty.
+
+    Attributes:
+        id: The platform's own: a Canvas user, a Moodle participant, a student number, a user name.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str = ""
+    name: str = ""
+    email: str = ""
+
+    def __str__(self) -> str:
+        return self.name or self.email or self.id or "somebody unnamed"
+
+
+class Origin(BaseModel):
+    """Where a submission comes from.
+
+    Attributes:
+        students: More than one for a group, none where nobody is known.
+        late: What the platform flagged; null where it says nothing.
+        submitted_at: ISO 8601; null where the platform does not tell.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    source: Source
+    students: tuple[Student, ...] = ()
+    late: bool | None = None
+    submitted_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a folder or an archive belongs to one submission: everything below ``below``, or ``files`` alone.
+
+    Attributes:
+        files: What a file was called by its student, to where it lies.
+    """
+
+    below: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files.values() if self.files else name.startswith(self.below)
+
+    def shown(self, name: str) -> str:
+        """What the student called a file of this part."""
+        own = {place: shown for shown, place in self.files.items()}
+        return own[name] if self.files else name.removeprefix(self.below)
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A submission in an export: what to call it, where it lies, and whose it is.
+
+    Attributes:
+        claimed: Every name at the top of the export that is this one's, whether it counts or not.
+    """
+
+    id: str
+    part: Part
+    claimed: tuple[str, ...]
+    origin: Origin | None = None
+    notices: tuple[str, ...] = ()
+
+
+def clean(text: object) -> str:
+    """One line of printable text from whatever a platform or a student gave as a name; empty for what is no text."""
+    if not isinstance(text, str | int) or isinstance(text, bool):
+        return ""
+    line = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", str(text)))
+    return " ".join(line.split())[:MAX_TEXT]

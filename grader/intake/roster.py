@@ -1,0 +1,98 @@
+"""A class list: whose a submission is, and who handed in nothing.
+
+Any CSV with a header will do that has a column for an id, a name or an address: Classroom 50's ``roster.csv``, a Canvas
+gradebook, a Moodle worksheet, or one's own.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from .origin import Student, clean
+
+MAX_BYTES = 16 << 20
+IDS = ("username", "id", "student_id", "sid", "identifier", "sis login id")
+NAMES = ("name", "student", "full name")
+EMAILS = ("email", "email address")
+_NOBODY = ("points possible", "student, test")  # rows of a Canvas gradebook that hold no student
+
+
+class RosterError(Exception):
+    """A file that is no roster; one line that says what, and what to do."""
+
+
+def read_roster(path: Path) -> list[Student]:
+    """Everyone in a roster, in its order.
+
+    Raises:
+        RosterError: If it cannot be read, or has no column that tells students apart.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8-sig")
+        rows = [{clean(key).casefold(): value or "" for key, value in row.items()} for row in _rows(text)]
+    except OSError as error:
+        raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise RosterError(f"{path}: no CSV in UTF-8 ({error}). Save it as one.") from None
+    students = [student for student in map(student_of, rows) if student != Student()]
+    if not students:
+        raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
+    return students
+
+
+def _rows(text: str) -> Iterable[Mapping[str, str]]:
+    rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=False)
+    return ({key: value for key, value in row.items() if isinstance(value, str)} for row in rows)
+
+
+def student_of(row: Mapping[str, str]) -> Student:
+    """The student in a row, by its headings in lower case; an empty one where the row holds none."""
+
+    def first(columns: Iterable[str]) -> str:
+        return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
+
+    name = first(NAMES) or clean(f"{row.get('first_name', '')} {row.get('last_name', '')}")
+    if any(nobody in name.casefold() for nobody in _NOBODY):
+        return Student()
+    identifier = first(IDS)
+    digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language
+    return Student(id=digits if digits.isdecimal() else identifier, name=name, email=first(EMAILS))
+
+
+def match(known: Student, everyone: Sequence[Student]) -> Student | None:
+    """Whom in a roster a student is: by id or address, or by a name that only one has; None where nobody fits."""
+    for field in ("id", "email"):
+        mine = getattr(known, field).casefold()
+        if found := [student for student in everyone if mine and getattr(student, field).casefold() == mine]:
+            return found[0]
+    namesakes = [student for student in everyone if known.name and _folded(student.name) == _folded(known.name)]
+    return namesakes[0] if len(namesakes) == 1 else None
+
+
+def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
+    """Whose repository it is: of those whose id it ends in, behind a hyphen, the one with the longest."""
+    ends = [
+        student
+        for student in everyone
+        if student.id and f"-{repository}".casefold().endswith(f"-{student.id}".casefold())
+    ]
+    return max(ends, key=lambda student: len(student.id), default=None)
+
+
+def merged(known: Student, listed: Student, guessed: bool) -> Student:
+    """What is known, completed from the roster.
+
+    A platform's own id stays, as its gradebook asks for it; one that was guessed from a folder's name does not.
+    """
+    ids = (listed.id, known.id) if guessed else (known.id, listed.id)
+    return Student(id=ids[0] or ids[1], name=listed.name or known.name, email=known.email or listed.email)
+
+
+def _folded(name: str) -> str:
+    """A name for comparison: "Lovelace, Ada" is "Ada Lovelace"."""
+    last, comma, first = name.casefold().partition(",")
+    return " ".join((f"{first} {last}" if comma else name.casefold()).split())

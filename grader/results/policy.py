@@ -1,0 +1,53 @@
+"""The grade that a score makes by the rubric's policy: late penalties and bonus caps. Pure; reports keep the score."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..assignment import Policy
+from ..intake.origin import Origin
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What goes into a gradebook.
+
+    Attributes:
+        raw: Score and bonus as earned.
+        penalty: Points taken off for lateness.
+        points: What is left of the score and the bonus that counts.
+        remark: What the policy changed, in plain words; empty if nothing.
+    """
+
+    raw: float
+    penalty: float
+    points: float
+    remark: str = ""
+
+
+def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> Grade:
+    """Apply a policy to what was earned."""
+    counted = bonus if policy.bonus_cap is None else min(bonus, policy.bonus_cap)
+    days = days_late(policy, origin)
+    share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
+    penalty = round(share * (score + counted), 2)
+    remarks = [
+        f"{bonus - counted:g} points of the bonus are above its cap of {counted:g}." if counted < bonus else "",
+        f"{days} day{'s' * (days > 1)} late: {share:.0%}, {penalty:g} points, taken off." if share else "",
+    ]
+    points = round(score + counted - penalty, 2)
+    return Grade(round(score + bonus, 2), penalty, points, " ".join(filter(None, remarks)))
+
+
+def days_late(policy: Policy, origin: Origin | None) -> int:
+    """Days that have begun after the deadline; one where the platform flags lateness without saying how much."""
+    if origin is None:
+        return 0
+    if policy.due is None or origin.submitted_at is None:
+        return 1 if origin.late else 0
+    over = datetime.fromisoformat(origin.submitted_at) - policy.due
+    return max(0, math.ceil(over / DAY)) if over > timedelta(minutes=policy.grace_minutes) else 0

@@ -1,0 +1,355 @@
+"""Each export reads back as what was graded, obeys its platform's rules, and names whoever gets no grade."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+
+import pytest
+
+from grader.assignment import LatePenalty, Policy, Rubric
+from grader.export.formats import FORMATS, export
+from grader.export.nbgrader import names
+from grader.export.rows import Export, ExportError
+from grader.export.table import inert, read_template, written
+from grader.intake.origin import Origin, Source, Student
+from grader.results.outcome import Outcome
+from grader.results.report import (
+    CaseReport,
+    Environment,
+    PropertyReport,
+    Provenance,
+    Report,
+    SubmissionInfo,
+    TaskReport,
+)
+from grader.selftest.exports import NAMES, Someone, gradebook, worksheet
+
+PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
+LATE = Policy(bonus_cap=20, late_penalty=LatePenalty(per_day=0.1))
+ENVIRONMENT = Environment(python="3", torch="2", devices=["cpu"], isolation="process")
+PROVENANCE = Provenance(
+    grader_version="1",
+    rubric_sha256="0",
+    hidden_tests_sha256="0",
+    seed=0,
+    started_at="2026-10-02T12:00:00+00:00",
+    duration_s=0.5,
+    command="grader grade",
+)
+
+
+def report(identifier: str, score: float | None, origin: Origin | None = None, **fields: object) -> Report:
+    """A small report, of one task with a property that passed and one that failed."""
+    right = PropertyReport(
+        id="right", title="is right", points=score or 0, max_points=100, outcome=Outcome.PASSED, cases=[]
+    )
+    case = CaseReport(id="case", outcome=Outcome.FAILED, message="wrong \x00\x1b[31m <&> \ud800 at [0]")
+    wrong = PropertyReport(
+        id="wrong", title="is wrong", points=0, max_points=5, outcome=Outcome.FAILED, hint="Think & try.", cases=[case]
+    )
+    task = TaskReport(id="task1", title="One", score=score or 0, max_score=100, properties=[right, wrong])
+    whole: dict[str, object] = {
+        "assignment": "a2",
+        "submission": SubmissionInfo(id=identifier, sha256="0", files=[], notices=["A notice."], origin=origin),
+        "status": "unreadable" if score is None else "graded",
+        "reason": "The zip\ncannot be read." if score is None else None,
+        "score": score,
+        "max_score": 100.0,
+        "bonus": None if score is None else 30.0,
+        "max_bonus": 50.0,
+        "tasks": [] if score is None else [task],
+        "environment": ENVIRONMENT,
+        "provenance": PROVENANCE,
+    }
+    return Report.model_validate(whole | fields)
+
+
+def of(people: Sequence[Someone], source: Source, **origin: object) -> list[Report]:
+    """A report for each: 60, 61, … points, and none for the last."""
+    known = [Student(id=person.user, name=person.name, email=person.email) for person in people]
+    origins = [Origin.model_validate({"source": source, "students": (own,)} | origin) for own in known]
+    scores = [60.0 + person.number for person in people[:-1]]
+    return [
+        report(f"r{person.user}", score, own)
+        for person, score, own in zip(people, [*scores, None], origins, strict=True)
+    ]
+
+
+def sent(
+    reports: Sequence[Report],
+    to: str,
+    rubric: Rubric,
+    policy: Policy | None = None,
+    template: str | None = None,
+    assignment_id: str = "",
+) -> Export:
+    """An export under a policy."""
+    own = rubric.model_copy(update={"policy": policy or Policy()})
+    return export(reports, to, own, template.encode() if template is not None else None, assignment_id)
+
+
+def table(made: Export) -> list[dict[str, str]]:
+    """The rows of the only file."""
+    (text,) = made.files.values()
+    return [*csv.DictReader(io.StringIO(text, newline=""), strict=True)]
+
+
+GRADES = ["90", "91", "92", "93", "94", ""]  # score and 30 points of bonus
+BLANK = "Nguyễn Văn An (r4005): left blank; unreadable: The zip cannot be read."
+OURS = "A2: RMSNorm and Embedding (77)"
+
+
+def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "canvas"), "canvas", rubric, assignment_id="77")
+    first, *rows = table(made)
+    assert [*first] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", OURS]
+    assert (first["Student"], first[OURS]) == ("Points Possible", "100")
+    assert [row["ID"] for row in rows] == [person.user for person in PEOPLE]
+    assert [row[OURS] for row in rows] == GRADES
+    assert [row["Student"] for row in rows] == [inert(name) for name in NAMES]
+    assert made.remarks == [BLANK]
+
+
+def test_a_canvas_gradebook_is_filled_in_and_otherwise_kept(rubric: Rubric) -> None:
+    excused = gradebook(PEOPLE).replace(f"{PEOPLE[1].email},1,9,", f"{PEOPLE[1].email},1,9,EX")
+    made = sent(of(PEOPLE, "canvas"), "canvas", rubric, template="\ufeff" + excused, assignment_id="77")
+    (text,) = made.files.values()
+    before = [*csv.DictReader(io.StringIO(excused, newline=""))]
+    after = [*csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))]
+    assert text.startswith("\ufeffStudent,ID,")
+    assert [row["A2: RMSNorm (77)"] for row in after] == ["100", "90", "EX", "92", "93", "94", ""]
+    for old, new in zip(before, after, strict=True):
+        assert new | {"A2: RMSNorm (77)": "", "Student": ""} == old | {"A2: RMSNorm (77)": "", "Student": ""}
+        assert new["Student"] == inert(old["Student"])
+
+
+def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_not_its_own(rubric: Rubric) -> None:
+    ours = [Student(id="4001", name=NAMES[0]), Student(id="4000", name="Nobody Known")]
+    reports = [report(own.id, 50, Origin(source="folders", students=(own,))) for own in ours]
+    made = sent(reports, "canvas", rubric, template=gradebook(PEOPLE), assignment_id="77")
+    assert [row["A2: RMSNorm (77)"] for row in table(made)] == ["100", "80", "", "", "", "", ""]
+    assert made.remarks == ["Nobody Known: not in the gradebook that was given"]
+
+
+@pytest.mark.parametrize(
+    ("template", "identifier", "problem"),
+    [
+        (None, "", "--assignment-id '': not a number.* Canvas would create a new assignment"),
+        (gradebook(PEOPLE), "5", r"--assignment-id '5': 0 columns of --template end in \(5\)"),
+        (gradebook(PEOPLE), "", "--assignment-id '': 0 columns"),
+        (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'sis login id' in it"),
+        ("Name\nAda\n", "77", "no column 'student' in it. Give the gradebook, as it was downloaded"),
+        ("", "77", "no CSV in UTF-8"),
+    ],
+    ids=["no_id", "other_id", "template_without_id", "no_login_id", "something_else", "empty"],
+)
+def test_what_canvas_would_misunderstand_is_refused(
+    rubric: Rubric, template: str | None, identifier: str, problem: str
+) -> None:
+    with pytest.raises(ExportError, match=problem):
+        sent(of(PEOPLE, "canvas"), "canvas", rubric, template=template, assignment_id=identifier)
+
+
+def test_without_a_canvas_id_nobody_is_guessed_at(rubric: Rubric) -> None:
+    made = sent([report("ada", 50)], "canvas", rubric, assignment_id="77")
+    assert len(table(made)) == 1
+    assert made.remarks == ["ada: left out, as no Canvas user id is known"]
+
+
+def test_a_moodle_worksheet_is_filled_in_and_otherwise_kept(rubric: Rubric) -> None:
+    sheet = worksheet(PEOPLE)
+    made = sent(of(PEOPLE, "moodle"), "moodle", rubric, template=sheet)
+    before, after = [*csv.DictReader(io.StringIO(sheet, newline=""))], table(made)
+    assert [row["Grade"] for row in after] == GRADES
+    for old, new in zip(before, after, strict=True):
+        assert new | {"Grade": "", "Full name": ""} == old | {"Grade": "", "Full name": ""}
+        assert new["Full name"] == inert(old["Full name"])
+    assert made.remarks == [BLANK]
+    assert "王芳" in made.files["moodle.csv"].encode().decode("utf-8")
+
+
+def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=worksheet(PEOPLE))
+    first = table(made)[0]
+    assert first["Grade"] == "72"
+    assert first["Feedback comments"] == (
+        "10 points of the bonus are above its cap of 20. 1 day late: 10%, 8 points, taken off."
+    )
+    without = worksheet(PEOPLE).replace("Feedback comments", "Else")
+    made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
+    assert f"{NAMES[0]}: 72 of 90. 10 points of the bonus are above its cap" in made.remarks[1]
+
+
+def test_a_moodle_worksheet_in_chinese_with_decimal_commas(rubric: Rubric) -> None:
+    head, _, rest = worksheet(PEOPLE, "150,00").partition("\r\n")
+    headings = {"Identifier": "编号", "Full name": "全名", "Email address": "电子邮件地址", "Grade,": "成绩,"}
+    for english, chinese in (headings | {"Last modified (grade)": "最后修改（成绩）"}).items():
+        head = head.replace(english, chinese, 1)
+    half = report("r4000", 60.5, Origin(source="moodle", students=(Student(id="4000"),)))
+    rows = table(sent([half], "moodle", rubric, template=f"{head}\r\n{rest}"))
+    assert (rows[0]["编号"], rows[0]["成绩"], rows[1]["成绩"]) == ("Participant 4000", "90,5", "")
+
+
+def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "moodle"), "moodle", rubric, template=worksheet(PEOPLE, "92.00"))
+    assert [row["Grade"] for row in table(made)] == ["90", "91", "92", "", "", ""]
+    assert made.remarks[1].endswith("left blank; 93 is more than the maximum of 92.00 in Moodle")
+
+
+def test_a_worksheet_without_a_maximum_takes_every_grade(rubric: Rubric) -> None:
+    sheet = worksheet(PEOPLE, "-").replace("Maximum Grade", "Else")
+    assert [row["Grade"] for row in table(sent(of(PEOPLE, "moodle"), "moodle", rubric, template=sheet))] == GRADES
+
+
+@pytest.mark.parametrize("missing", ["Grade", "Last modified (grade)"])
+def test_a_worksheet_that_moodle_would_not_take_back_is_refused(rubric: Rubric, missing: str) -> None:
+    sheet = worksheet(PEOPLE).replace(f",{missing},", ",Else,")
+    with pytest.raises(ExportError, match=r"--template: no column .* Give the grading worksheet of the assignment"):
+        sent(of(PEOPLE, "moodle"), "moodle", rubric, template=sheet)
+    with pytest.raises(ExportError, match=r"--template is missing\. Give the grading worksheet"):
+        sent(of(PEOPLE, "moodle"), "moodle", rubric)
+
+
+def no_nan(name: str) -> float:
+    """A number that JSON does not have."""
+    raise ValueError(name)
+
+
+def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade(rubric: Rubric) -> None:
+    known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
+    made = sent(of(PEOPLE, "gradescope", late=True), "gradescope", rubric, LATE)
+    assert [*made.files] == [f"r{person.user}/results.json" for person in PEOPLE]
+    first, *_, last = (json.loads(text, parse_constant=no_nan) for text in made.files.values())
+    assert first.keys() == known
+    assert first["score"] == 72
+    assert first["output"].splitlines()[0] == "A notice."
+    assert "1 day late: 10%, 8 points, taken off." in first["output"]
+    assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
+        (60, 100, "passed", "1.1"),
+        (0, 5, "failed", "1.2"),
+    ]
+    assert first["tests"][1]["output"].startswith("Think & try.\ncase: wrong")
+    assert last.keys() == known - {"score", "tests"}
+    assert last["output"] == "The zip\ncannot be read."
+
+
+def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubric) -> None:
+    ours = report("ada", None, status="grader_error", reason="rms_norm: Traceback")
+    made = sent([ours], "gradescope", rubric)
+    (content,) = map(json.loads, made.files.values())
+    assert "score" not in content
+    assert "no fault of yours" in content["output"]
+    assert "Traceback" not in content["output"]
+    assert made.remarks == ["ada (ada): left blank; grader_error: rms_norm: Traceback"]
+
+
+def test_nbgrader_columns_hold_raw_score_penalty_and_grade(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "gradescope", late=True, submitted_at="2026-10-02T16:00:00+00:00"), "nbgrader", rubric, LATE)
+    rows = table(made)
+    assert ",".join(rows[0]) == (
+        "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
+        "raw_score,late_submission_penalty,score,max_score"
+    )
+    assert rows[0] == {
+        **{"assignment": rubric.id, "duedate": "", "timestamp": "2026-10-02T16:00:00+00:00", "student_id": "4000"},
+        **{"last_name": "Lovelace", "first_name": "Ada", "email": "s0@example.org"},
+        **{"raw_score": "90", "late_submission_penalty": "8", "score": "72", "max_score": "100"},
+    }
+    assert (rows[1]["last_name"], rows[1]["first_name"]) == ("O'Neil", "Jr")
+    assert [rows[5][name] for name in ("raw_score", "late_submission_penalty", "score")] == [""] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("Ada Lovelace", ("Lovelace", "Ada")),
+        ("Lovelace, Ada", ("Lovelace", "Ada")),
+        ("王芳", ("王芳", "")),
+        ("", ("", "")),
+    ],
+)
+def test_a_name_is_divided_at_the_comma_or_before_its_last_word(name: str, parts: tuple[str, str]) -> None:
+    assert names(name) == parts
+
+
+def test_junit_counts_its_cases_and_holds_no_character_that_xml_forbids(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "canvas"), "junit", rubric)
+    root = ElementTree.fromstring(made.files["junit.xml"].encode())
+    suites = root.findall("testsuite")
+    assert [suite.get("name") for suite in suites] == [f"r{person.user}" for person in PEOPLE]
+    assert [suites[0].get(count) for count in ("tests", "failures", "errors", "skipped")] == ["2", "1", "0", "0"]
+    assert [suites[5].get(count) for count in ("tests", "failures", "errors", "skipped")] == ["1", "0", "1", "0"]
+    failure = suites[0].find("testcase/failure")
+    assert failure is not None
+    assert (failure.get("message"), failure.text) == ("Think & try.", "case: wrong ??[31m <&> ? at [0]")
+    values = {entry.get("name"): entry.get("value") for entry in suites[0].findall("properties/property")}
+    assert values == {"status": "graded", "score": "60", "bonus": "30", "grade": "90"}
+
+
+def test_plain_csv_holds_every_task_and_property_of_every_student(rubric: Rubric) -> None:
+    rows = table(sent(of(PEOPLE, "canvas", late=True), "csv", rubric, LATE))
+    assert [row["name"] for row in rows] == [inert(name) for name in NAMES]
+    assert [row["score"] for row in rows] == ["60", "61", "62", "63", "64", ""]
+    first, last = rows[0], rows[-1]
+    assert [first[column] for column in ("late", "bonus", "late_penalty", "grade", "task1", "right", "wrong")] == [
+        *("true", "30", "8", "72", "60", "60", "0")
+    ]
+    assert "above its cap" in first["remark"]
+    assert [last[column] for column in ("grade", "task1", "right", "wrong")] == [""] * 4
+    assert last["reason"] == "unreadable: The zip cannot be read."
+
+
+@pytest.mark.parametrize("to", ["canvas", "moodle", "nbgrader", "csv"])
+def test_a_group_has_a_row_for_each_of_its_students(rubric: Rubric, to: str) -> None:
+    source: Source = "moodle" if to == "moodle" else "canvas"
+    group = tuple(Student(id=person.user, name=person.name) for person in PEOPLE[:3])
+    sheet = worksheet(PEOPLE) if to == "moodle" else None
+    made = sent([report("r", 60, Origin(source=source, students=group))], to, rubric, None, sheet, "77")
+    column: Mapping[str, str] = {"canvas": OURS, "moodle": "Grade", "nbgrader": "score", "csv": "grade"}
+    assert [row[column[to]] for row in table(made)].count("90") == 3
+
+
+def test_a_student_with_two_submissions_gets_no_grade_until_a_person_has_chosen(rubric: Rubric) -> None:
+    own = Origin(source="canvas", students=(Student(id="1", name="Ada"),))
+    made = sent([report("a", 60, own), report("b", 90, own)], "csv", rubric)
+    assert [row["grade"] for row in table(made)] == ["", ""]
+    assert made.remarks[0] == "Ada (a): left blank; has several submissions (a, b); grade the one that counts alone"
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_begins_a_formula(rubric: Rubric, start: str) -> None:
+    own = Origin(source="gradescope", students=(Student(id=f"{start}1", name=f"{start}A, B", email=f"{start}x"),))
+    for to in ("nbgrader", "csv"):
+        (row,) = table(sent([report("r", 60, own)], to, rubric))
+        assert not [cell for cell in row.values() if cell.startswith(start)]
+    sheet = worksheet([Someone(0, f"{start}Eve", "good")])
+    assert table(sent([], "moodle", rubric, template=sheet))[0]["Full name"] == f"'{start}Eve"
+
+
+def test_every_format_takes_reports_without_an_origin(rubric: Rubric) -> None:
+    for to in FORMATS:
+        template = worksheet(PEOPLE) if to == "moodle" else None
+        assert sent([report("ada", 60)], to, rubric, template=template, assignment_id="77").files
+
+
+def test_a_table_reads_back_with_quotes_commas_and_line_ends() -> None:
+    cells = ["O'Neil, Jr", 'Zoë "Z"', "王\n芳", "a;b"]
+    for delimiter in (",", ";"):
+        text = written([["one", "two", "three", "four"], cells], delimiter)
+        template = read_template(text.encode(), "a table")
+        assert (template.delimiter, [*template.rows[0]]) == (delimiter, cells)
+        assert template.text(template.rows) == text
+
+
+def test_a_row_that_is_cut_short_is_filled_up() -> None:
+    assert read_template(b"a,b,c\n1\n\n1,2,3,4\n", "a table").rows == (("1", "", ""), ("1", "2", "3"))
+
+
+def test_numbers_are_finite(rubric: Rubric) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        sent([report("ada", math.nan)], "csv", rubric)

@@ -1,0 +1,96 @@
+"""Late penalties and bonus caps change grades, never scores, and only where the rubric asks for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from grader.assignment import RUBRIC_PATH, LatePenalty, Policy, Rubric, load_rubric
+from grader.intake.origin import Origin
+from grader.results.policy import Grade, days_late, grade
+
+DUE = datetime(2026, 10, 2, 16, tzinfo=UTC)
+FLAGGED = Origin(source="canvas", late=True)
+
+
+def handed_in(moment: str) -> Origin:
+    """A submission of that time."""
+    return Origin(source="gradescope", submitted_at=moment)
+
+
+def test_no_policy_is_in_force_by_default(rubric: Rubric) -> None:
+    assert rubric.policy == Policy()
+    assert grade(rubric.policy, 87, 50, FLAGGED) == Grade(raw=137, penalty=0, points=137)
+
+
+@pytest.mark.parametrize(
+    ("moment", "days"),
+    [
+        ("2026-10-02T16:00:00+00:00", 0),
+        ("2026-10-02T16:10:00+00:00", 0),
+        ("2026-10-02T16:10:01+00:00", 1),
+        ("2026-10-03T16:00:00+00:00", 1),
+        ("2026-10-04T00:00:01+08:00", 2),
+        ("2026-10-04T00:10:01+08:00", 2),
+        ("2026-10-01T00:00:00+00:00", 0),
+    ],
+    ids=["in_time", "within_grace", "beyond_grace", "one_day", "elsewhere", "second_day", "early"],
+)
+def test_a_day_that_has_begun_counts_and_grace_does_not(moment: str, days: int) -> None:
+    assert days_late(Policy(due=DUE, grace_minutes=10), handed_in(moment)) == days
+
+
+def test_what_is_only_flagged_is_one_day_late() -> None:
+    assert days_late(Policy(due=DUE), FLAGGED) == 1
+    assert days_late(Policy(), handed_in("2026-10-09T16:00:00+00:00")) == 0
+    assert days_late(Policy(), Origin(source="moodle")) == 0
+    assert days_late(Policy(due=DUE), None) == 0
+
+
+def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -> None:
+    daily = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
+    assert grade(daily, 80, 20, handed_in("2026-10-04T15:00:00+00:00")) == Grade(
+        raw=100, penalty=20, points=80, remark="2 days late: 20%, 20 points, taken off."
+    )
+    assert grade(daily, 80, 20, handed_in("2026-12-04T15:00:00+00:00")).points == 0
+    flat = Policy(late_penalty=LatePenalty(flat=0.25))
+    assert grade(flat, 33, 0, FLAGGED).remark == "1 day late: 25%, 8.25 points, taken off."
+    assert grade(flat, 33, 0, None) == Grade(raw=33, penalty=0, points=33)
+
+
+def test_a_cap_cuts_the_bonus_only() -> None:
+    capped = Policy(bonus_cap=20)
+    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "30 points of the bonus are above its cap of 20.")
+    assert grade(capped, 100, 20, None) == Grade(120, 0, 120)
+    assert grade(Policy(bonus_cap=0), 60, 50, None).points == 60
+
+
+def test_cap_and_penalty_are_both_said() -> None:
+    both = Policy(bonus_cap=20, late_penalty=LatePenalty(flat=0.5))
+    assert grade(both, 80, 50, FLAGGED).remark == (
+        "30 points of the bonus are above its cap of 20. 1 day late: 50%, 50 points, taken off."
+    )
+
+
+def test_the_lines_of_the_rubric_that_are_commented_out_are_a_policy(tmp_path: Path) -> None:
+    """So that removing a # is all it takes."""
+    text = RUBRIC_PATH.read_text(encoding="utf-8")
+    start = text.index("[policy]")
+    end = text.index("\n\n", start)
+    (tmp_path / "rubric.toml").write_text(text[:start] + text[start:end].replace("\n# ", "\n") + text[end:])
+    policy = load_rubric(tmp_path / "rubric.toml").policy
+    assert (policy.grace_minutes, policy.late_penalty, policy.bonus_cap) == (15, LatePenalty(per_day=0.1), 20)
+    assert policy.due is not None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"late_penalty": {"per_day": 10}}, {"bonus_cap": -1}, {"due": datetime(2026, 10, 2)}, {"discount": 1}],
+    ids=["percent_for_share", "negative", "no_zone", "unknown"],
+)
+def test_a_policy_that_cannot_be_meant_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=f"(?s){next(iter(fields))}"):
+        Policy.model_validate(fields)

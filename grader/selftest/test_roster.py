@@ -1,0 +1,120 @@
+"""A roster names students, tells who handed in nothing, and is read whatever a platform calls its columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.intake.discover import discover
+from grader.intake.origin import Origin, Student
+from grader.intake.roster import RosterError, match, owner, read_roster
+from grader.selftest.exports import class_of, gradebook, worksheet
+from grader.selftest.submissions import write_folder, zipped
+
+NORM = "src/modeling/norm.py"
+ADA = Student(id="ada", name="Ada Lovelace", email="ada@x")
+BO = Student(id="bo", name="Bo O'Neil, Jr", email="bo@x")
+WANG = Student(id="wang", name="王芳", email="")
+CLASSROOM = """username,first_name,last_name,email,section,github_id
+ada,Ada,Lovelace,ada@x,1,7
+bo,Bo,"O'Neil, Jr",bo@x,1,8
+wang,,王芳,,1,9
+,,,,,
+"""
+
+
+@pytest.fixture
+def roster(tmp_path: Path) -> Path:
+    """A roster as Classroom 50 has it."""
+    write_folder(tmp_path, {"roster.csv": CLASSROOM})
+    return tmp_path / "roster.csv"
+
+
+def test_a_classroom_roster_is_read(roster: Path) -> None:
+    assert read_roster(roster) == [ADA, BO, WANG]
+
+
+def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
+    people = class_of(6)
+    write_folder(tmp_path, {"canvas.csv": "\ufeff" + gradebook(people), "moodle.csv": worksheet(people)})
+    assert [(own.id, own.name) for own in read_roster(tmp_path / "canvas.csv")] == [(p.user, p.name) for p in people]
+    expected = [Student(id=person.user, name=person.name, email=person.email) for person in people]
+    assert read_roster(tmp_path / "moodle.csv") == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "no student in it. It needs a header with a column username, name or email."),
+        ("colour,size\nred,7\n", "no student in it"),
+        (b"name\nM\xfcller\n", "no CSV in UTF-8"),
+        ('name\n"' + "x" * 200_000, "no CSV in UTF-8 .field larger than field limit"),
+    ],
+    ids=["empty", "no_column", "latin_1", "endless_cell"],
+)
+def test_a_file_that_is_no_roster_is_named(tmp_path: Path, content: str | bytes, problem: str) -> None:
+    write_folder(tmp_path, {"list.csv": content})
+    with pytest.raises(RosterError, match=rf"list\.csv: {problem}"):
+        read_roster(tmp_path / "list.csv")
+
+
+def test_a_roster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RosterError, match=r"gone\.csv: No such file or directory\. Give a CSV with a column username"):
+        read_roster(tmp_path / "gone.csv")
+
+
+def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "class", {f"ada/{NORM}": "", "Bo_O_Neil_Jr.zip": zipped({NORM: ""})})
+    candidates = {own.id: own for own in discover([folder], roster=[ADA, WANG])}
+    absent = candidates["wang"]
+    assert absent.origin == Origin(source="roster", students=(WANG,))
+    assert absent.read().reason == "Nothing was handed in: 王芳 is in the roster, and no submission is theirs."
+    assert candidates["ada"].origin == Origin(source="folders", students=(ADA,))
+    assert candidates["ada"].read().reason is None
+    assert "Nobody in the roster goes with this submission." in candidates["Bo_O_Neil_Jr"].read().notices
+    assert candidates["Bo_O_Neil_Jr"].origin is None
+
+
+def test_a_folder_called_after_its_student_is_theirs(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "class", {f"ada lovelace/{NORM}": "", f"Bo_X/{NORM}": ""})
+    people = [Student(id="7", name="Lovelace, Ada"), Student(id="8", name="Bo X")]
+    assert {own.id: own.origin and own.origin.students[0].name for own in discover([folder], roster=people)} == {
+        "Bo_X": "Bo X",
+        "ada_lovelace": "Lovelace, Ada",
+    }
+
+
+def test_folders_and_zips_in_a_zip_are_called_after_their_students_too(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"class.zip": zipped({f"ada/{NORM}": "", "bo.zip": zipped({NORM: ""})})})
+    found = discover([tmp_path / "class.zip"], "folders", [ADA, BO])
+    assert [(own.id, own.origin and own.origin.students) for own in found] == [("ada", (ADA,)), ("bo", (BO,))]
+
+
+def test_rows_of_a_gradebook_that_hold_no_student_are_passed_over(tmp_path: Path) -> None:
+    rows = ["Student,ID", "    Points Possible,", '"Student, Test",9', '"Lovelace, Ada",1']
+    write_folder(tmp_path, {"gradebook.csv": "\n".join(rows)})
+    assert read_roster(tmp_path / "gradebook.csv") == [Student(id="1", name="Lovelace, Ada")]
+
+
+def test_a_clone_belongs_to_the_longest_user_name_that_it_ends_in(tmp_path: Path) -> None:
+    files = {f"{repo}/{path}": "" for repo in ("a2-ada", "a2-von-ada", "a2-zoe") for path in (NORM, ".git/config")}
+    people = [ADA, Student(id="von-ada"), Student(id="e")]
+    found = discover([write_folder(tmp_path / "clones", files)], roster=people)
+    assert {own.id: own.origin and own.origin.students[0].id for own in found if own.id != "e"} == {
+        "a2-ada": "ada",
+        "a2-von-ada": "von-ada",
+        "a2-zoe": "a2-zoe",
+    }
+    assert [own.reason is None for own in found] == [True, True, True, False]
+    assert owner("a2-von-ada", people) == Student(id="von-ada")
+    assert owner("a2-adam", people) is None
+
+
+def test_students_are_matched_by_id_then_address_then_a_name_that_one_has() -> None:
+    people = [ADA, BO, WANG, Student(id="w2", name="王芳")]
+    assert match(Student(id="ADA", name="Somebody"), people) == ADA
+    assert match(Student(id="4711", email="Bo@x"), people) == BO
+    assert match(Student(name="lovelace,  ada"), people) == ADA
+    assert match(Student(name="王芳"), people) is None
+    assert match(Student(), people) is None

@@ -1,0 +1,211 @@
+"""From each platform's export to the file that it takes back: a class of mixed work, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import cli
+from grader.assignment import RUBRIC_PATH, load_rubric
+from grader.grading import Grader
+from grader.intake.candidate import Candidate
+from grader.results.report import Report, Summary
+from grader.selftest import exports
+from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
+from grader.selftest.submissions import write_folder
+
+LONG = bool(os.environ.get("GRADER_LONG"))
+SIZE = 60 if LONG else 6
+LATE = "late_penalty = { per_day = 0.1 }\ndue = 2026-10-02T20:00:00Z\n"
+BONUS = 50
+
+
+@pytest.fixture(scope="session")
+def known() -> dict[str, Report]:
+    """Reports by what was handed in, for all tests of this file."""
+    return {}
+
+
+@pytest.fixture
+def judged(grader: Grader, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
+    if LONG:
+        return
+
+    def grade_all(candidates: Sequence[Candidate], *_: object) -> Iterator[Report]:
+        for candidate in candidates:
+            submission = candidate.read()
+            digest = submission.reason or submission.sha256
+            if digest not in known:
+                known[digest] = grader.grade(submission)
+            own = known[digest].submission.model_copy(update={"id": candidate.id})
+            yield known[digest].model_copy(update={"submission": own})
+
+    monkeypatch.setattr(cli, "grade_all", grade_all)
+
+
+def run(*arguments: str | Path) -> Result:
+    """A command that must end well."""
+    result = CliRunner().invoke(cli.app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def expected(person: Someone) -> str:
+    """The cell of a student: blank where there is no score."""
+    score = SCORES[person.kind]
+    return "" if score is None else f"{score + BONUS:g}"
+
+
+def column(path: Path, key: str, value: str) -> dict[str, str]:
+    """Two columns of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row[key].rpartition(" ")[2]: row[value] for row in csv.DictReader(file, strict=True)}
+
+
+def named(result: Result) -> int:
+    """How many students are named as left blank."""
+    return sum(": left blank; " in line for line in result.stderr.splitlines())
+
+
+@pytest.fixture
+def people() -> list[Someone]:
+    """The class."""
+    return class_of(SIZE)
+
+
+@pytest.mark.parametrize("unpacked", [False, True], ids=["zip", "folder"])
+def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someone], unpacked: bool) -> None:
+    del judged
+    files = exports.canvas(people)
+    given = write_folder(tmp_path / "given", files) if unpacked else write_zip(tmp_path / "given.zip", files)
+    write_folder(tmp_path, {"gradebook.csv": gradebook(people)})
+    run("grade", given, "--out", tmp_path / "out", "--roster", tmp_path / "gradebook.csv", "--device", "cpu")
+    upload = tmp_path / "upload.csv"
+    arguments = ("--template", tmp_path / "gradebook.csv", "--assignment-id", "77", "--out", upload)
+    result = run("export", tmp_path / "out", "--to", "canvas", *arguments)
+    grades = column(upload, "ID", "A2: RMSNorm (77)")
+    assert grades.pop("") == "100"  # points possible
+    assert grades == {person.user: expected(person) for person in people}
+    assert named(result) == list(grades.values()).count("")
+    summary = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
+    late = {line.origin.students[0].id for line in summary.submissions if line.origin and line.origin.late}
+    assert late == {person.user for person in people if person.kind == "late"}
+    absent = [line for line in summary.submissions if line.origin and line.origin.source == "roster"]
+    assert [(line.status, line.score) for line in absent] == [("unreadable", None)]
+    assert (absent[0].reason or "").startswith("Nothing was handed in: Absent, Anton is in the roster")
+    assert not [path for path in tmp_path.rglob("*escaped*") if not path.is_relative_to(tmp_path / "given")]
+
+
+def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someone]) -> None:
+    del judged
+    write_zip(tmp_path / "given.zip", exports.moodle(people))
+    write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
+    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
+    result = run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
+    grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
+    assert grades == {person.user: expected(person) for person in people}
+    assert named(result) == list(grades.values()).count("")
+
+
+def test_from_gradescope_to_gradescope_with_a_late_penalty(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late one came at 23 h, three hours after the deadline of this policy: a tenth less."""
+    del judged
+    write_zip(tmp_path / "given.zip", exports.gradescope(people))
+    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
+    _with_policy(tmp_path, monkeypatch)
+    result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results")
+    found = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*/results.json")}
+    handed_in = [person for person in people if person.kind != "absent"]
+    attempts = {
+        person.user: f"submission_{10 * person.number + 1 + (person.kind == 'duplicated')}" for person in people
+    }
+    assert found.keys() == {attempts[person.user] for person in handed_in}
+    for person in handed_in:
+        score = SCORES[person.kind]
+        points = None if score is None else (score + BONUS) * (0.9 if person.kind == "late" else 1)
+        assert found[attempts[person.user]].get("score") == points, person
+    assert named(result) == sum(SCORES[person.kind] is None for person in handed_in)
+    for to, key in (("nbgrader", "score"), ("csv", "grade")):
+        run("export", tmp_path / "out", "--to", to, "--out", tmp_path / f"{to}.csv")
+        by_student = column(tmp_path / f"{to}.csv", "student_id", key)
+        assert {user: by_student[user] for user in by_student if by_student[user] == "135"}.keys() == {
+            person.user for person in people if person.kind == "late"
+        }
+
+
+def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rubric with a late penalty in it, as an assistant would write it."""
+    text = RUBRIC_PATH.read_text(encoding="utf-8").replace("[policy]\n", f"[policy]\n{LATE}")
+    (folder / "rubric.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(cli, "load_rubric", lambda: load_rubric(folder / "rubric.toml"))
+
+
+def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:
+    del judged
+    write_zip(tmp_path / "given.zip", exports.canvas(class_of(3)))
+    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--from", "canvas")
+    for to, name in (("junit", "junit.xml"), ("csv", "grades.csv"), ("nbgrader", "nbgrader.csv")):
+        assert run("export", tmp_path / "out", "--to", to).stdout.endswith(f"{tmp_path / 'out' / name}\n")
+    rows = [*csv.DictReader(io.StringIO((tmp_path / "out" / "grades.csv").read_text(encoding="utf-8")))]
+    assert {row["student_id"]: row["grade"] for row in rows} == {"4000": "150", "4001": "144", "4002": ""}
+
+
+def test_reports_of_an_earlier_run_are_not_exported(judged: None, tmp_path: Path) -> None:
+    del judged
+    for size in (2, 1):
+        write_zip(tmp_path / "given.zip", exports.canvas(class_of(size)))
+        run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
+    run("export", tmp_path / "out", "--to", "csv")
+    assert column(tmp_path / "out" / "grades.csv", "student_id", "grade") == {"4000": "150"}
+
+
+def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["export", str(tmp_path), "--to", "csv"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"grader: {tmp_path / 'summary.json'}: No such file or directory. Run grade first")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--to", "excel"), "--to excel: not a format. Choose one of canvas, moodle, gradescope"),
+        (("--to", "canvas"), "--assignment-id '': not a number."),
+        (("--to", "moodle"), "--template is missing. Give the grading worksheet of the assignment"),
+        (("--to", "csv", "--template", "gone.csv"), "gone.csv: No such file or directory."),
+    ],
+    ids=["format", "canvas", "moodle", "template"],
+)
+def test_an_export_that_cannot_be_made_is_one_line(
+    judged: None, tmp_path: Path, arguments: tuple[str, ...], line: str
+) -> None:
+    del judged
+    write_zip(tmp_path / "given.zip", exports.canvas(class_of(1)))
+    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
+    result = CliRunner().invoke(cli.app, ["export", str(tmp_path / "out"), *arguments])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert line in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "line"),
+    [
+        ("--from", "blackboard", "--from blackboard: not a source. Choose one of gradescope, moodle, canvas, clones"),
+        ("--from", "moodle", "holds no moodle export."),
+        ("--roster", "gone.csv", "gone.csv: No such file or directory. Give a CSV with a column"),
+    ],
+)
+def test_a_source_or_a_roster_that_is_none_is_one_line(tmp_path: Path, option: str, value: str, line: str) -> None:
+    write_zip(tmp_path / "given.zip", exports.canvas(class_of(1)))
+    result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "given.zip"), "--out", str(tmp_path), option, value])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert line in result.stderr
