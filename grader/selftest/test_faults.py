@@ -69,7 +69,7 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
 ) -> None:
     write_folder(tmp_path / "ada", reference_files())
     trap = Trap("ada", tmp_path / "ada", break_the_oracle, tmp_path / "log", times=99)
-    monkeypatch.setattr(cli, "discover", lambda _: [trap])
+    monkeypatch.setattr(cli, "discover", lambda *_: [trap])
     result = grade(tmp_path / "ada", tmp_path / "out")
     assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
     assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
