@@ -95,7 +95,11 @@ def _plain(tensor: Tensor) -> Tensor:
         raise ProtocolError(f"a tensor on the device {tensor.device}")
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
         raise ProtocolError(f"a tensor of shape {list(tensor.shape)}, which is too large")
-    return tensor.detach().resolve_conj().resolve_neg()
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, list(plain.shape), list(plain.stride()))
+    if end > plain.untyped_storage().nbytes():
+        raise ProtocolError("a tensor that reaches beyond its memory")
+    return plain
 
 
 def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:

@@ -145,3 +145,10 @@ def test_nesting_has_an_end() -> None:
         tree = {"list": [tree]}
     with pytest.raises(ProtocolError, match="nested too deeply"):
         decode(tree, [])
+
+
+def test_a_tensor_without_its_memory_is_refused_before_anything_is_read() -> None:
+    freed = torch.ones(3)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(ProtocolError, match="reaches beyond its memory"):
+        encode(freed, [])

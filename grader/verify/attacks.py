@@ -23,6 +23,7 @@ from ..settings import Settings
 # Hanging should not take long here. As with the real limits, a piece that hangs in every property has time for all.
 LIMITS = Limits(request_s=5, retry_s=0.5, submission_s=60)
 MOST_S = 80.0  # the submission's own time, and what judge and a busy machine add
+NEIGHBOUR, NEIGHBOURS_SCORE = "src/modeling/norm.py", 42.0  # honest work on one task, since it is graded often
 MOST_BYTES = 300_000  # of one report
 NUMBER = re.compile(r"\d\.\d{3}")  # messages of ours round to three digits, so this is one that was echoed
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
@@ -103,8 +104,8 @@ def problems(attack: Attack, grader: Grader, folder: Path) -> Iterator[str]:
         yield f"ended {len(ended)} processes of the grader"
     yield from misjudged(report, attack.score, attack.bonus)
     yield from exposed(report)
-    neighbour = grader.grade(Submission("neighbour", reference_files()))
-    yield from (f"the next submission {problem}" for problem in misjudged(neighbour, 100.0, 50.0))
+    neighbour = grader.grade(Submission("neighbour", {NEIGHBOUR: reference_files()[NEIGHBOUR]}))
+    yield from (f"the next submission {problem}" for problem in misjudged(neighbour, NEIGHBOURS_SCORE, 0.0))
 
 
 def misjudged(report: Report, score: float | None, bonus: float | None) -> Iterator[str]:
