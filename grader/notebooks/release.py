@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from ..release.fingerprints import strings
 from .rules import MARKERS
 from .sources import helpers
 
@@ -49,24 +50,11 @@ def secrets(notebooks: Iterable[NotebookNode]) -> set[str]:
 
 def _in_file(path: Path, secret: set[str]) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
-    strings = _strings(json.loads(text)) if path.suffix == ".ipynb" else [text]
-    for line in (line.strip() for string in strings for line in string.splitlines()):
+    pieces = strings(json.loads(text)) if path.suffix == ".ipynb" else [text]
+    for line in (line.strip() for piece in pieces for line in piece.splitlines()):
         if line in MARKERS:
             yield f"holds the marker {line!r}"
         elif line in secret:
             yield f"holds the secret line {line!r}"
     if path.suffix == ".ipynb" and any(cell.get("outputs") for cell in nbformat.reads(text, as_version=4).cells):
         yield "holds outputs"
-
-
-def _strings(value: object) -> Iterator[str]:
-    """Every text in a JSON value, wherever it stands: sources, metadata, outputs."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)

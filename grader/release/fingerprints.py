@@ -92,17 +92,21 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each with what to call its place: cells and outputs of a notebook, else the whole."""
     if path.endswith(".ipynb"):
         for number, cell in enumerate(json.loads(text)["cells"], start=1):
-            yield from ((f"{path}, cell {number}", piece) for piece in _strings(cell))
+            yield from ((f"{path}, cell {number}", piece) for piece in strings(cell))
     else:
         yield path, text
 
 
-def _strings(value: object) -> Iterator[str]:
-    """Every text in a JSON value; lines that Jupyter keeps in a list are joined."""
+def strings(value: object) -> Iterator[str]:
+    """Every text in a JSON value, keys too, wherever it stands; lines that Jupyter keeps in a list are joined."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and all(isinstance(item, str) for item in value):
         yield "".join(value)
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from strings(item)

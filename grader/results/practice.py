@@ -26,8 +26,9 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = [*csv.DictReader(file)]
-        students = {row["student_id"]: [own for own in rows if own["student_id"] == row["student_id"]] for row in rows}
+            students: dict[str, list[dict[str, str]]] = {}
+            for row in csv.DictReader(file):
+                students.setdefault(row["student_id"], []).append(row)
         return {student: _practice(own, worth) for student, own in students.items()}
     except OSError as error:
         raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
