@@ -1,6 +1,6 @@
 """``python -m grader``."""
 
-from .cli import app
+from .cli.app import app
 
 if __name__ == "__main__":
     app(prog_name="grader")

@@ -12,7 +12,8 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
-from grader import cli
+from grader.cli import app as cli
+from grader.cli import grade
 from grader.grading import Grader, reference_files
 from grader.intake.candidate import Candidate
 from grader.judge import oracle
@@ -39,7 +40,7 @@ def in_process(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
         assert jobs >= 1
         return (grader.grade(candidate.read()) for candidate in candidates)
 
-    monkeypatch.setattr(cli, "grade_all", grade_all)
+    monkeypatch.setattr(grade, "grade_all", grade_all)
 
 
 def run(*arguments: str | Path) -> Result:
@@ -104,7 +105,7 @@ def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, m
     def grade_all(*_: object) -> Iterator[Report]:
         raise GradingFailed("ada: the judge died 3 times.")
 
-    monkeypatch.setattr(cli, "grade_all", grade_all)
+    monkeypatch.setattr(grade, "grade_all", grade_all)
     assert only_line(run("grade", ada, "--out", tmp_path / "out"), 3) == "grader: ada: the judge died 3 times."
 
 
@@ -114,7 +115,7 @@ def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "report.json")
 
-    monkeypatch.setattr(cli, "write_json", full)
+    monkeypatch.setattr(grade, "write_json", full)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "report.json: No space left on device. Finished reports are whole" in result.stderr.splitlines()[-1]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli.app import app
 from grader.console import track
 from grader.grading import Grader, reference_files
 from grader.intake.submission import Submission

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader import cli
 from grader.benchmarks.measure import descendants
+from grader.cli import app as cli
+from grader.cli import grade as command
 from grader.grading import Grader, reference_files
 from grader.results.report import Report
 from grader.sandbox.launch import Worker, Zygote
@@ -69,7 +70,7 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
 ) -> None:
     write_folder(tmp_path / "ada", reference_files())
     trap = Trap("ada", tmp_path / "ada", break_the_oracle, tmp_path / "log", times=99)
-    monkeypatch.setattr(cli, "discover", lambda *_: [trap])
+    monkeypatch.setattr(command, "discover", lambda *_: [trap])
     result = grade(tmp_path / "ada", tmp_path / "out")
     assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
     assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from grader import autograder, cli
+from grader import autograder
+from grader.cli import app as cli
 from grader.grading import Grader, reference_files
 from grader.intake.candidate import Candidate
 from grader.intake.origin import Origin, Student

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from typer.testing import CliRunner, Result
 
-from grader import cli
+from grader.cli import app as cli
 from grader.results.report import Report, Summary
 
 fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "100")), deadline=None)

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.assignment import LANGUAGES
-from grader.cli import RELEASED, app
+from grader.cli.app import app
+from grader.cli.release import RELEASED
 from grader.release.bundle import ReleaseRefused, bundle
 from grader.release.leaks import leaks
 from grader.release.write import write_repository, write_zip

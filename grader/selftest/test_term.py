@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader import cli
 from grader.assignment import RUBRIC_PATH, load_rubric
+from grader.cli import app as cli
+from grader.cli import export, grade
 from grader.grading import Grader
 from grader.intake.candidate import Candidate
 from grader.results.report import Report, Summary
@@ -48,7 +49,7 @@ def judged(grader: Grader, known: dict[str, Report], monkeypatch: pytest.MonkeyP
             own = known[digest].submission.model_copy(update={"id": candidate.id})
             yield known[digest].model_copy(update={"submission": own})
 
-    monkeypatch.setattr(cli, "grade_all", grade_all)
+    monkeypatch.setattr(grade, "grade_all", grade_all)
 
 
 def run(*arguments: str | Path) -> Result:
@@ -147,7 +148,7 @@ def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rubric with a late penalty in it, as an assistant would write it."""
     text = RUBRIC_PATH.read_text(encoding="utf-8").replace("[policy]\n", f"[policy]\n{LATE}")
     (folder / "rubric.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(cli, "load_rubric", lambda: load_rubric(folder / "rubric.toml"))
+    monkeypatch.setattr(export, "load_rubric", lambda: load_rubric(folder / "rubric.toml"))
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:

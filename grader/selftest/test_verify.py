@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader import cli, verify
+from grader import verify
 from grader.assignment import Rubric
+from grader.cli import app as cli
 from grader.grading import reference_files
 from grader.results.outcome import CaseResult, Outcome
 from grader.sandbox.levels import LAYERS

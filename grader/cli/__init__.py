@@ -1,0 +1,1 @@
+"""The command line, nothing else: a file for each command."""

@@ -1,0 +1,17 @@
+"""All commands, in the order in which ``grader --help`` lists them."""
+
+from __future__ import annotations
+
+import typer
+
+from .doctor import doctor
+from .export import export
+from .grade import grade
+from .gradescope import gradescope
+from .release import release
+from .show import show
+from .verify import verify
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
+for _command in (grade, show, export, doctor, verify, release, gradescope):
+    app.command()(_command)

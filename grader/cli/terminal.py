@@ -1,0 +1,46 @@
+"""What all commands share: the two streams, how a command ends early, and the folders and files that it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from ..results.report import Report, Summary, first_problem
+
+EXIT_BAD_INPUT = 2
+EXIT_GRADER_ERROR = 3
+ReadT = TypeVar("ReadT", Report, Summary)
+
+OUT = Console()
+ERR = Console(stderr=True)
+
+
+def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
+    """End the command with one line."""
+    ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def prepare(out: Path) -> None:
+    """Make the output folder, and see that it can be written to before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        fail(f"--out {out}: {error.strerror}. Choose a folder that you can write to.")
+
+
+def read_written(path: Path, model: type[ReadT]) -> ReadT:
+    """A file that an earlier command has written."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except OSError as error:
+        fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
+    except ValidationError as error:
+        fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")

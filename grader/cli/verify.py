@@ -1,0 +1,46 @@
+"""``grader verify``: the grader proves itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ..console import follow
+from ..settings import CannotGrade
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
+
+
+def verify(
+    out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+) -> None:
+    """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
+    from ..verify import Attempt, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
+
+    prepare(out.parent)
+    verdicts: list[Verdict] = []
+    attempts: list[Attempt] = []
+    try:
+        for round_ in rounds(range(seeds)):
+            for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
+                if result.problem:
+                    OUT.print(Text(f"✗ {result.label}: {result.problem}", style="red"), soft_wrap=True)
+                if isinstance(result, Verdict):
+                    verdicts.append(result)
+                else:
+                    attempts.append(result)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written.", 130)
+    except (CannotGrade, JudgeDied) as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    out.write_text(page(verdicts, attempts), encoding="utf-8")
+    for line in summary(verdicts, attempts):
+        OUT.print(line, highlight=False, soft_wrap=True)
+    OUT.print(f"Kill table: {out}", highlight=False, soft_wrap=True)
+    if any(verdict.problem for verdict in verdicts) or any(attempt.problem for attempt in attempts):
+        raise typer.Exit(EXIT_GRADER_ERROR)
