@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import torch
@@ -32,7 +32,7 @@ from .results.report import (
 )
 from .results.score import PropertyScore, TaskScore, score
 from .sandbox.in_process import InProcessWorker
-from .sandbox.launch import Zygote
+from .sandbox.launch import WorkerLike, Zygote
 from .sandbox.levels import Isolation
 from .settings import CannotGrade, Settings
 
@@ -68,9 +68,16 @@ class Grader:
             )
 
     def _rehearse(self) -> None:
-        """Pay for every lazy import and every oracle before the first submission waits for them."""
-        results = self._tests.run(Student(reference_files(), InProcessWorker, self._whole, self._settings.limits))
-        for result in results:
+        """Pay for every lazy import and every oracle before the first submission waits for them.
+
+        With a GPU, in a worker too: whether a driver starts within limits is known only by trying.
+        """
+        self._run_the_reference(InProcessWorker)
+        if self._devices != ("cpu",):
+            self._run_the_reference(self._zygote.start)
+
+    def _run_the_reference(self, start: Callable[[Mapping[str, str]], WorkerLike]) -> None:
+        for result in self._tests.run(Student(reference_files(), start, self._whole, self._settings.limits)):
             if result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED):
                 case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")

@@ -19,7 +19,7 @@ import torch
 
 from .bubblewrap import container
 from .levels import LAYERS, Isolation
-from .limits import Limits
+from .limits import GPU_VARIABLES, Limits
 from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -141,7 +141,12 @@ class Zygote:
             command, no_container = container(command) if "namespaces" in wanted else (command, "left out")
             # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
             inner = [layer for layer in wanted if layer != "user" or (root and no_container)]
-            configuration = {"limits": asdict(limits), "layers": inner, "files_are_hidden": not no_container}
+            configuration = {
+                "limits": asdict(limits),
+                "layers": inner,
+                "files_are_hidden": not no_container,
+                "gpus": cuda,
+            }
             self._process = subprocess.Popen(
                 [*command, json.dumps(configuration)],
                 pass_fds=[theirs.fileno()],
@@ -203,5 +208,6 @@ def _environment(cuda: bool) -> dict[str, str]:
     """
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     heap = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    devices = {} if cuda else {"CUDA_VISIBLE_DEVICES": ""}
+    own = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
+    devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap}

@@ -24,6 +24,7 @@ from .syscalls import ALLOWED, FCNTL_COMMANDS, IOCTL_COMMANDS, OPEN_FLAGS_ARGUME
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
 UID_RANGE = 4000
+DRIVER_MIB, DRIVER_FILES = 4096, 960  # what a GPU's driver may take in each worker
 HIDDEN_PACKAGES = ("grader", "ref", "__editable__", "a2_rmsnorm")  # where the project is installed as a package
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -36,9 +37,10 @@ class Lockdown:
         layers: Any of ``user``, ``landlock``, ``seccomp``.
         limits: For memory and CPU time.
         files_are_hidden: Whether a mount namespace already hides all files that are not to be read.
+        gpus: Leave room for a GPU's driver, which maps, opens and starts more than student code may.
     """
 
-    def __init__(self, layers: Iterable[str], limits: Limits, files_are_hidden: bool) -> None:
+    def __init__(self, layers: Iterable[str], limits: Limits, files_are_hidden: bool, gpus: bool = False) -> None:
         """Prepare what can be prepared before a fork.
 
         Raises:
@@ -46,6 +48,7 @@ class Lockdown:
         """
         self._layers = frozenset(layers)
         self._limits = limits
+        self._gpus = gpus
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
         self._filter = _seccomp_filter(may_open) if "seccomp" in self._layers else None
@@ -61,7 +64,7 @@ class Lockdown:
         """
         os.setsid()
         _prctl(PR_SET_DUMPABLE, 0)
-        _limit_resources(self._limits)
+        _limit_resources(self._limits, self._gpus)
         if "user" in self._layers:
             _drop_user()
         die_with_parent(parent)  # after the change of user, which would clear it
@@ -108,14 +111,19 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(number, f"prctl({option}): {os.strerror(number)}")
 
 
-def _limit_resources(limits: Limits) -> None:
+def _limit_resources(limits: Limits, gpus: bool) -> None:
     """Set the limits of the kernel, those that every system has and those that some refuse."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing to a file is then an error that can be caught
     with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[0])
-    space = pages * os.sysconf("SC_PAGESIZE") + (limits.memory_mib << 20)
-    needed = {"AS": space, "FSIZE": 0, "NOFILE": limits.open_files}
-    optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0, "NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
+        space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
+    added = limits.memory_mib << 20
+    needed = {"FSIZE": 0}
+    optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0}
+    if gpus:  # the driver reserves address space by the gigabyte, locks memory and starts threads
+        needed |= {"DATA": data + added + (DRIVER_MIB << 20), "NOFILE": limits.open_files + DRIVER_FILES}
+    else:
+        needed |= {"AS": space + added, "NOFILE": limits.open_files}
+        optional |= {"NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
     for name, value in (needed | optional).items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]

@@ -11,11 +11,14 @@ import sys
 
 import torch
 
+from .limits import GPU_VARIABLES
 from .operations import Operations
 from .protocol import Channel, PeerClosed, ProtocolError
 
 REQUESTS_FD = 60  # above all that the zygote has open, below the limit on descriptors
 MAX_DESCRIPTORS = 4096  # the zygote opens a handful
+# Looked up here, before any fork: a worker would spend a millisecond on it.
+HANDLED_SIGNALS = [n for n in signal.valid_signals() if signal.getsignal(n) not in (signal.SIG_DFL, None)]
 
 
 def serve(fd: int) -> None:
@@ -50,15 +53,16 @@ def become_worker(rpc_fd: int) -> int:
 
     What student code prints goes to the null device: no flood can fill anything, block, or slow the judge.
     """
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(number, signal.SIG_DFL)
+    for number in HANDLED_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(rpc_fd, REQUESTS_FD)
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
+    kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
+    os.environ.update(kept)
     sys.argv[:] = ["worker"]
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     return REQUESTS_FD

@@ -39,16 +39,17 @@ def main(control_fd: int, configuration: str) -> None:
 
     Args:
         control_fd: The control socket.
-        configuration: JSON with ``limits``, the ``layers`` that are wanted, and whether ``files_are_hidden`` already.
+        configuration: JSON with ``limits``, the ``layers`` that are wanted, whether ``files_are_hidden`` already, and
+            whether workers may use ``gpus``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
     wanted = json.loads(configuration)
-    limits, hidden = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"])
+    limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
     _forget_the_repository()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
-    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden)
-    _warm_up()
+    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    _warm_up(gpus)
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
         control.send(json.dumps({"problems": problems}).encode())
@@ -117,9 +118,20 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, float]:
     }
 
 
-def _warm_up() -> None:
-    """Run each lazy initialiser once, on one thread, so that no worker pays for it after its fork."""
+def _warm_up(gpus: bool) -> None:
+    """Run each lazy initialiser once, on one thread, so that no worker pays for it after its fork.
+
+    Not where workers may use GPUs: the first backward counts the devices, and neither the driver that it wakes for that
+    nor the number that it remembers survives a fork.
+    """
     torch.set_num_threads(1)
+    if not gpus:
+        _compute_once()
+    gc.collect()
+    gc.freeze()
+
+
+def _compute_once() -> None:
     x = torch.randn(2, 3, 8, requires_grad=True)
     layer = torch.nn.Linear(8, 8)
     y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
@@ -129,8 +141,6 @@ def _warm_up() -> None:
     x.detach().to(torch.bfloat16).float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
     torch.randn(3, generator=torch.Generator().manual_seed(0)).sort()
     str(x)
-    gc.collect()
-    gc.freeze()
 
 
 def _forget_the_repository() -> None:

@@ -33,11 +33,13 @@ class Round:
         title: For progress.
         judge: A module's function, since other processes look it up there.
         items: Its arguments, for each thing to judge.
+        waits: Whether some things hang until their time is up, so that a core has room for more than one.
     """
 
     title: str
     judge: Callable[..., Verdict | Attempt]
     items: Sequence[tuple[Any, ...]]
+    waits: bool = False
 
 
 class JudgeDied(Exception):
@@ -48,13 +50,13 @@ def rounds(seeds: Sequence[int]) -> list[Round]:
     """Variants for every seed, then attacks with all layers of this machine, then with none."""
     return [
         Round("variants", variants.judge, [(name, seed) for seed, name in product(seeds, variants.names())]),
-        Round("attacks, all layers", attacks.judge, [(name, ()) for name in attacks.names()]),
-        Round("attacks, a process only", attacks.judge, [(name, LAYERS) for name in attacks.names()]),
+        Round("attacks, all layers", attacks.judge, [(name, ()) for name in attacks.names()], waits=True),
+        Round("attacks, a process only", attacks.judge, [(name, LAYERS) for name in attacks.names()], waits=True),
     ]
 
 
 def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt]:
-    """Judge everything in a round, ``jobs`` at a time; results come in the order of the items.
+    """Judge everything in a round, ``jobs`` at a time, or half as many again if it waits; in the order of the items.
 
     Unlike the command for a class, this tries nothing twice: here a fault of ours is what is looked for.
 
@@ -63,7 +65,8 @@ def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt]:
     """
     spawn = multiprocessing.get_context("spawn")  # nothing of this process, which has imported torch, is copied
     done = 0
-    with ProcessPoolExecutor(jobs, spawn, _prepare_judge) as pool:
+    judges = jobs + (jobs + 1) // 2 if round_.waits else jobs
+    with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
         try:
             for result in pool.map(round_.judge, *zip(*round_.items, strict=True)):
                 yield result

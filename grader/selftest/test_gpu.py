@@ -1,0 +1,107 @@
+"""Grading on a GPU: what of it can be tried without one, and the whole of it where there is one."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from grader import grading
+from grader.grading import Grader, reference_files
+from grader.intake.submission import Submission
+from grader.sandbox.launch import Zygote
+from grader.sandbox.limits import Limits
+from grader.settings import CannotGrade, Settings
+
+LOOK = """
+import os, resource, threading
+
+def visible(): raise ValueError(os.environ.get("CUDA_VISIBLE_DEVICES"))
+def thread(): threading.Thread(target=list).start()
+def reserve(): __import__("mmap").mmap(-1, 64 << 30, flags=0x22, prot=0)  # private, anonymous
+def fill(): bytearray(6 << 30)
+"""
+
+
+@pytest.fixture(scope="module")
+def gpu_zygote() -> Iterator[Zygote]:
+    """A fork server whose workers may use GPUs, and have the variables of this environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "7")
+        zygote = Zygote(Limits(), cuda=True)
+    yield zygote
+    zygote.close()
+
+
+def answer(zygote: Zygote, function: str) -> str:
+    """What became of a function of ``LOOK`` in a worker."""
+    worker = zygote.start({"src/functional.py": LOOK})
+    load = ("load", {"module": "src.functional", "name": function, "bare_packages": False})
+    reply = worker.request([load, ("call", {"target": function, "arguments": []})], 10.0)
+    worker.close()
+    return str(reply["error"].get("message", reply["error"]["kind"]) if "error" in reply else "done")
+
+
+def test_workers_see_the_gpus_that_the_assistant_chose(gpu_zygote: Zygote) -> None:
+    assert answer(gpu_zygote, "visible") == "7"
+
+
+def test_workers_see_no_gpu_where_none_is_graded(zygote: Zygote) -> None:
+    assert answer(zygote, "visible") == ""
+
+
+@pytest.mark.parametrize("function", ["thread", "reserve"])
+def test_a_driver_has_room_for_threads_and_reserved_addresses(
+    gpu_zygote: Zygote, zygote: Zygote, function: str
+) -> None:
+    assert answer(gpu_zygote, function) == "done"
+    assert answer(zygote, function) != "done"
+
+
+def test_memory_is_limited_beside_a_driver_too(gpu_zygote: Zygote) -> None:
+    assert answer(gpu_zygote, "fill") == "memory_exceeded"
+
+
+def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first backward would count devices, in the fork server, for all workers."""
+    from grader.sandbox import zygote
+
+    computed: list[bool] = []
+    monkeypatch.setattr(zygote, "_compute_once", lambda: computed.append(True))
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    zygote._warm_up(gpus=True)
+    assert not computed
+    zygote._warm_up(gpus=False)
+    assert computed
+
+
+def test_a_class_on_a_gpu_starts_with_the_reference_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that does not start there must stop the run, rather than cost the students."""
+    monkeypatch.setattr(grading, "devices", lambda _: ("cpu", "cpu:0"))  # anything but the CPU alone
+    with_gpus = Zygote.start
+
+    def broken(self: Zygote, files: dict[str, str]) -> object:
+        return with_gpus(self, files | {"src/functional.py": "raise OSError('no driver')"})
+
+    monkeypatch.setattr(Zygote, "start", broken)
+    with pytest.raises(CannotGrade, match=r"the reference fails a hidden test, .* OSError: no driver"):
+        Grader(Settings(device="auto", only="task4"))
+
+
+def test_workers_for_gpus_grade_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "devices", lambda _: ("cpu", "cpu:0"))
+    grader = Grader(Settings(device="auto", only="task1"))
+    report = grader.grade(Submission("reference", reference_files()))
+    grader.close()
+    assert report.score == 42
+    assert str(grader.isolation) == report.environment.isolation == "process"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_the_reference_keeps_all_points_on_a_gpu() -> None:
+    grader = Grader(Settings(device="cuda"))
+    report = grader.grade(Submission("reference", reference_files()))
+    grader.close()
+    assert (report.score, report.bonus, report.environment.devices) == (100, 50, ["cuda:0"])
