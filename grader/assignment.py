@@ -119,6 +119,10 @@ class Rubric(Record):
         """The misconception of that id."""
         return next(m for m in self.misconceptions if m.id == identifier)
 
+    def handout_place(self, property_id: str, language: str) -> str:
+        """Where the handout explains a property: a page and an anchor on it, below the folder ``handout``."""
+        return f"{language}/{self.task_of(property_id).id}.html#{property_id}"
+
     def only(self, task_id: str | None) -> Rubric:
         """The rubric reduced to one task, or whole when there is none to reduce it to."""
         if task_id is None:

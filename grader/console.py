@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
@@ -10,10 +10,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from .results.language import in_language
 from .results.outcome import Outcome
+from .results.repeats import same_as
 
 if TYPE_CHECKING:
-    from .results.report import Practice, PropertyReport, Report
+    from .assignment import Rubric
+    from .results.report import PropertyReport, Report
+    from .results.statistics import ClassStatistics, Entry
 
 T = TypeVar("T")
 LINE_EVERY = 50
@@ -69,47 +73,87 @@ def describe(report: Report) -> str:
     return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
 
 
-def class_table(reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Table:
+def class_table(entries: Sequence[Entry]) -> Table:
     """One row for each submission, one column for each task, and one for practice where there is any."""
-    tasks = next((report.tasks for report in reports if report.tasks), [])
+    tasks = {name: task.max_points for entry in entries for name, task in entry.tasks.items()}
+    practised = any(entry.line.practice for entry in entries)
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("submission")
-    for task in tasks:
-        table.add_column(f"{task.id} /{task.max_score:g}", justify="right")
+    for name, most in tasks.items():
+        table.add_column(f"{name} /{most:g}", justify="right")
     table.add_column("score", justify="right", style="bold")
     table.add_column("bonus", justify="right")
-    if practice:
+    if practised:
         table.add_column("practice", justify="right")
-    for report in reports:
-        if report.status == "graded":
-            cells = [f"{task.score:g}" for task in report.tasks] + [f"{report.score:g}", f"{report.bonus:g}"]
-        else:
-            cells = ["" for _ in tasks] + [report.status, ""]
-        own = practice.get(report.submission.id) if practice else None
-        table.add_row(Text(report.submission.id), *cells, *([f"{own.points:g}"] if own else []))
+    for entry in entries:
+        line = entry.line
+        cells = [f"{entry.tasks[name].points:g}" if name in entry.tasks else "" for name in tasks]
+        cells += [line.status, ""] if line.score is None else [f"{line.score:g}", f"{line.bonus:g}"]
+        table.add_row(Text(line.id), *cells, *([f"{line.practice.points:g}"] if line.practice else []))
     return table
 
 
-def print_report(report: Report, console: Console) -> None:
+def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:
+    """What the class shows as a whole, as on the class page."""
+    properties = Table("property", box=None, header_style="bold", padding=(0, 1))
+    for name in ("worth", "pass", "of", "rate", "discrimination"):
+        properties.add_column(name, justify="right")
+    for prop in statistics.properties:
+        rate = "-" if prop.rate is None else f"{prop.rate:.0%}"
+        weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
+        properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
+    hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
+    misconceptions = Table("held by", "misconception", box=None, header_style="bold", padding=(0, 1))
+    for mistake in statistics.misconceptions:
+        misconceptions.add_row(f"{mistake.submissions:7}", Text(hints.get(mistake.id, mistake.id)))
+    for table in (properties, misconceptions) if statistics.misconceptions else (properties,):
+        console.print()
+        console.print(table)
+    console.print()
+    for line in _overview(statistics):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _overview(statistics: ClassStatistics) -> Iterator[str]:
+    spreads = {"score": statistics.score, "bonus": statistics.bonus, "seconds": statistics.duration_s}
+    for name, spread in spreads.items():
+        if spread:
+            ends = f"{spread.lowest:.1f} to {spread.highest:.1f}"
+            yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
+    counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
+    yield f"outcomes of properties (of so many submissions): {counts}"
+    for (devices, isolation), count in statistics.environments.items():
+        yield f"{count} on {devices}, isolated by {isolation}"
+
+
+def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
     """Everything about one submission: a line for each property, and what to do about those that lost points."""
+    report = in_language(report, rubric, language)
+    repeats = same_as(report)
     console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
     for notice in report.submission.notices:
         console.print(Text(f"  note: {notice}"))
     for task in report.tasks:
         console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
-            _print_property(prop, console)
+            _print_property(prop, repeats.get(prop.id), console)
+            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
+                place = f"       read: handout/{rubric.handout_place(prop.id, language)}"
+                console.print(Text(place, style="dim"), soft_wrap=True)
 
 
-def _print_property(prop: PropertyReport, console: Console) -> None:
+def _print_property(prop: PropertyReport, same: PropertyReport | None, console: Console) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
     line = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} {prop.title}")
     console.print(line, soft_wrap=True)
     if prop.outcome is Outcome.PASSED:
         return
-    console.print(Text(f"       {prop.hint}", style="italic"), soft_wrap=True)
-    case = prop.simplest_case
-    if case is not None and case.message and prop.outcome is not Outcome.NOT_IMPLEMENTED:
+    if same:
+        console.print(Text(f"       {prop.outcome}, as above: {same.title}"), soft_wrap=True)
+        return
+    mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
+    console.print(Text(f"       {prop.hint}{mistake}", style="italic"), soft_wrap=True)
+    if case := prop.evidence:
         message, *frames = case.message.splitlines()
         lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]
         console.print(Text("\n".join(f"       {line}" for line in lines)), soft_wrap=True)

@@ -16,8 +16,8 @@ from .diagnose import diagnose
 from .intake.submission import Submission
 from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
 from .judge.student import Student
-from .results.advice import ADVICE
 from .results.chinese import in_chinese
+from .results.language import hint
 from .results.outcome import CaseResult, Outcome
 from .results.report import (
     CaseReport,
@@ -143,19 +143,13 @@ class Grader:
 
     def _property_report(self, prop: PropertyScore, misconception: str | None) -> PropertyReport:
         language = self._settings.language
-        if prop.outcome is Outcome.PASSED:
-            hint = ""
-        elif prop.outcome is not Outcome.FAILED:
-            hint = ADVICE[prop.outcome][language]
-        else:
-            hint = (self._whole.misconception(misconception) if misconception else prop.property).hint[language]
         return PropertyReport(
             id=prop.property.id,
             title=prop.property.title[language],
             points=prop.points,
             max_points=prop.property.points,
             outcome=prop.outcome,
-            hint=hint,
+            hint=hint(self._whole, prop.property.id, prop.outcome, misconception, language),
             misconception=misconception,
             cases=[_case_report(case, language) for case in prop.cases],
         )

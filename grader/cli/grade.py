@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import locale
 import os
 import shlex
 import sys
@@ -16,17 +15,18 @@ from typing import Annotated
 
 import typer
 
-from ..assignment import LANGUAGES, load_rubric
+from ..assignment import load_rubric
 from ..console import class_table, describe, track
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from ..intake.roster import RosterError, read_roster
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice, Report, Summary, summary_line, with_origin, write_json
+from ..results.statistics import entry
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..schedule import GradingFailed, grade_all
 from ..settings import CannotGrade, Settings
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
 
 SOURCES = (*PLATFORMS, FOLDERS)
 
@@ -122,11 +122,8 @@ def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> S
     rubric = load_rubric()
     if only is not None and only not in (known := [task.id for task in rubric.tasks]):
         fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
-    language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
-    if language not in LANGUAGES:
-        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
     command = shlex.join(["grader", *sys.argv[1:]])
-    return Settings(str(device), only, seed, language, command=command)
+    return Settings(str(device), only, seed, language_of(lang), command=command)
 
 
 def _write_report(out: Path, report: Report) -> None:
@@ -148,7 +145,7 @@ def _finish(
         provenance=first.provenance.model_copy(update=times),
     )
     write_json(out / "summary.json", summary)
-    OUT.print(class_table(reports, practice))
+    OUT.print(class_table([entry(report, practice.get(report.submission.id)) for report in reports]))
     if not {"landlock", "namespaces"} & set(first.environment.isolation.split("+")):
         ERR.print(
             f"isolation is only {first.environment.isolation!r}: `grader doctor` says what is missing.", style="yellow"

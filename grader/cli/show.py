@@ -7,20 +7,24 @@ from typing import Annotated
 
 import typer
 
-from ..console import class_table, print_report
+from ..assignment import load_rubric
+from ..console import class_table, print_report, print_statistics
 from ..results.report import Report
-from .terminal import OUT, fail, read_written
+from ..results.statistics import class_statistics, entry
+from .terminal import OUT, language_of, read_class, read_written
 
 
 def show(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
     identifier: Annotated[str | None, typer.Argument(metavar="ID", help="One submission; all, if left out.")] = None,
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Show the class, or one submission, in the terminal."""
+    """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
+    rubric, language = load_rubric(), language_of(lang)
     if identifier:
-        print_report(read_written(out / identifier / "report.json", Report), OUT)
+        print_report(read_written(out / identifier / "report.json", Report), rubric, language, OUT)
         return
-    reports = [read_written(path, Report) for path in sorted(out.glob("*/report.json"))]
-    if not reports:
-        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    OUT.print(class_table(reports))
+    lines = read_class(out)
+    entries = [entry(read_written(out / line.id / "report.json", Report), line.practice) for line in lines]
+    OUT.print(class_table(entries))
+    print_statistics(class_statistics(entries), rubric, language, OUT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -9,7 +10,8 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from ..results.report import Report, Summary, first_problem
+from ..assignment import LANGUAGES
+from ..results.report import Report, Summary, SummaryLine, first_problem, summary_line
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
@@ -23,6 +25,14 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """End the command with one line."""
     ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(code)
+
+
+def language_of(lang: str) -> str:
+    """The language that ``--lang`` names, or else the locale's, where it is one of the rubric's."""
+    language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
+    if language not in LANGUAGES:
+        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
+    return language
 
 
 def prepare(out: Path) -> None:
@@ -44,3 +54,13 @@ def read_written(path: Path, model: type[ReadT]) -> ReadT:
         fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
     except ValidationError as error:
         fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")
+
+
+def read_class(out: Path) -> list[SummaryLine]:
+    """The submissions of the last run, as of earlier ones other reports may lie there; after a stopped run, all."""
+    if (out / "summary.json").exists():
+        return read_written(out / "summary.json", Summary).submissions
+    paths = sorted(out.glob("*/report.json"))
+    if not paths:
+        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
+    return [summary_line(read_written(path, Report)) for path in paths]

@@ -81,6 +81,12 @@ class PropertyReport(Record):
         alike = [case for case in self.cases if case.outcome is self.outcome]
         return min(alike, key=lambda case: math.inf if case.elements is None else case.elements, default=None)
 
+    @property
+    def evidence(self) -> CaseReport | None:
+        """The simplest case, if it has something to say beside the hint; what is not written yet has not."""
+        case = self.simplest_case
+        return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
+
 
 class TaskReport(Record):
     """One task."""

@@ -1,0 +1,54 @@
+"""``grader report``: results as pages for a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..assignment import load_rubric
+from ..console import follow
+from ..results.report import Report, SummaryLine, write_text
+from ..results.statistics import Entry, entry
+from .terminal import ERR, OUT, fail, language_of, prepare, read_class, read_written
+
+if TYPE_CHECKING:
+    from ..pages.render import Pages
+
+
+def report(
+    written: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the pages go: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the pages: en or zh. Default: the locale.")] = "",
+    handout: Annotated[
+        str, typer.Option(metavar="URL", help="Where the handout can be read, to link to. Default: its file is named.")
+    ] = "",
+) -> None:
+    """Write static HTML: a page of the class, and one for each student that explains every lost point."""
+    from ..pages.render import Pages  # imports jinja2, which no other command needs
+
+    out, language, lines = out or written / "html", language_of(lang), read_class(written)
+    if handout and not handout.startswith(("https://", "http://")):
+        fail(
+            f"--handout {handout}: not a web address. Give one that begins with https://, of the folder with en/ and zh/."
+        )
+    prepare(out / "students")
+    pages = Pages(load_rubric(), language, handout)
+    try:
+        entries = list(follow(_students(written, lines, pages, out), "pages", len(lines), ERR))
+        write_text(out / "index.html", pages.classroom(entries))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.", 3)
+    OUT.print(f"{len(entries)} students: {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _students(written: Path, lines: list[SummaryLine], pages: Pages, out: Path) -> Iterator[Entry]:
+    """Write a page after another, and pass on what the class page needs of each report; so a class fits in memory."""
+    for line in lines:
+        one = read_written(written / line.id / "report.json", Report)
+        write_text(out / "students" / f"{line.id}.html", pages.student(one, line))
+        yield entry(one, line.practice)

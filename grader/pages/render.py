@@ -1,0 +1,96 @@
+"""From reports to HTML. Templates escape all that they are given; what no reader can see is marked, not passed on."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..assignment import Rubric
+from ..results.language import in_language
+from ..results.policy import days_late, grade
+from ..results.repeats import same_as
+from ..results.report import Report, SummaryLine
+from ..results.statistics import Entry, class_statistics
+from .words import say
+
+HERE = Path(__file__).parent
+
+
+class Pages:
+    """Renders pages in one language. The same input gives the same text."""
+
+    def __init__(self, rubric: Rubric, language: str, handout: str = "") -> None:
+        """Read the templates.
+
+        Args:
+            rubric: Titles, hints and the policy come from there.
+            language: ``en`` or ``zh``.
+            handout: Address of the rendered handout, to link to; without one, its file is named.
+        """
+        self._rubric = rubric
+        self._language = language
+        environment = Environment(
+            loader=FileSystemLoader(HERE),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+            finalize=_printable,
+        )
+        environment.filters["number"] = "{:g}".format
+        environment.globals |= {
+            "rubric": rubric,
+            "language": language,
+            "say": partial(say, language),
+            "task_numbers": {task.id: number for number, task in enumerate(rubric.tasks, start=1)},
+            "hints": {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions},
+            "address": handout.rstrip("/"),
+        }
+        self._student = environment.get_template("student.html.j2")
+        self._class = environment.get_template("class.html.j2")
+
+    def student(self, report: Report, line: SummaryLine) -> str:
+        """The page of one student, which says nothing about any other.
+
+        Args:
+            report: What to explain.
+            line: The summary's, which knows the practice points.
+        """
+        report = in_language(report, self._rubric, self._language)
+        origin, policy = report.submission.origin, self._rubric.policy
+        graded = report.score is not None and report.bonus is not None
+        return self._student.render(
+            report=report,
+            practice=line.practice,
+            grade=grade(policy, report.score or 0, report.bonus or 0, origin) if graded else None,
+            days_late=days_late(policy, origin),
+            lost=[prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
+            same_as=same_as(report),
+        )
+
+    def classroom(self, entries: Sequence[Entry]) -> str:
+        """The page of the class."""
+        script = (HERE / "tables.js").read_text(encoding="utf-8")
+        return self._class.render(
+            entries=entries,
+            statistics=class_statistics(entries),
+            tasks={name: task.max_points for entry in entries for name, task in entry.tasks.items()},
+            named=any(entry.line.origin and entry.line.origin.students for entry in entries),
+            practised=any(entry.line.practice for entry in entries),
+            script=Markup(script),  # ours, not a student's
+            script_sha256=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+
+
+def _printable(value: Any) -> Any:
+    """Text without control characters and what else has no shape of its own; jinja asks this of every expression."""
+    if type(value) is not str:  # what is marked as safe comes from templates
+        return value
+    return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in value)

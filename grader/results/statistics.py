@@ -1,0 +1,219 @@
+"""What a class shows as a whole: how points are spread, which properties hold, which mistakes are held. Pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from statistics import StatisticsError, correlation, fmean, median
+
+from .outcome import Outcome
+from .report import Practice, Report, SummaryLine, summary_line
+
+MOST_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one property, or of one task, in one submission."""
+
+    points: float
+    max_points: float
+    outcome: Outcome = Outcome.PASSED
+    misconception: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a class page needs of one report: little enough to hold thousands.
+
+    Attributes:
+        tasks: By id; empty unless graded.
+        properties: By id; empty unless graded.
+        environment: Devices and isolation.
+    """
+
+    line: SummaryLine
+    tasks: Mapping[str, Result]
+    properties: Mapping[str, Result]
+    duration_s: float
+    environment: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many values lie in ``low <= value < high``, or are ``low`` where both are the same."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How values are spread over ``bins`` of one width."""
+
+    mean: float
+    median: float
+    lowest: float
+    highest: float
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True)
+class PropertyStatistic:
+    """One property over the class.
+
+    Attributes:
+        assessed: Graded submissions on whose machine it could be judged.
+        discrimination: Correlation, over these, between passing it (1 or 0) and the points of all other properties;
+            None where either is the same for all.
+    """
+
+    id: str
+    max_points: float
+    passed: int
+    assessed: int
+    discrimination: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passes."""
+        return self.passed / self.assessed if self.assessed else None
+
+
+@dataclass(frozen=True)
+class OutcomeStatistic:
+    """How often an outcome was met: in how many properties, of how many submissions."""
+
+    outcome: Outcome
+    properties: int
+    submissions: int
+
+
+@dataclass(frozen=True)
+class MisconceptionStatistic:
+    """How many submissions hold a misconception, and in which properties it cost points."""
+
+    id: str
+    properties: tuple[str, ...]
+    submissions: int
+
+
+@dataclass(frozen=True)
+class ClassStatistics:
+    """Everything about a class. Distributions are None where nothing was graded, or nothing could be earned."""
+
+    statuses: Mapping[str, int]
+    score: Distribution | None
+    bonus: Distribution | None
+    duration_s: Distribution | None
+    properties: tuple[PropertyStatistic, ...]
+    misconceptions: tuple[MisconceptionStatistic, ...]
+    outcomes: tuple[OutcomeStatistic, ...]
+    environments: Mapping[tuple[str, str], int]
+
+
+def entry(report: Report, practice: Practice | None = None) -> Entry:
+    """What is kept of a report."""
+    tasks = report.tasks if report.status == "graded" else []
+    return Entry(
+        line=summary_line(report, practice),
+        tasks={task.id: Result(task.score, task.max_score) for task in tasks},
+        properties={
+            prop.id: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
+            for task in tasks
+            for prop in task.properties
+        },
+        duration_s=report.provenance.duration_s,
+        environment=(", ".join(report.environment.devices), report.environment.isolation),
+    )
+
+
+def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
+    """Everything about a class, from what was graded."""
+    graded = [entry for entry in entries if entry.line.status == "graded"]
+    properties = {name: None for entry in graded for name in entry.properties}  # in order, each once
+    durations = [entry.duration_s for entry in graded]
+    return ClassStatistics(
+        statuses=Counter(entry.line.status for entry in entries),
+        score=_points((entry.line.score, entry.line.max_score) for entry in graded),
+        bonus=_points((entry.line.bonus, entry.line.max_bonus) for entry in graded),
+        duration_s=distribution(durations) if durations else None,
+        properties=tuple(_property(name, graded) for name in properties),
+        misconceptions=_misconceptions(graded),
+        outcomes=_outcomes(graded),
+        environments=Counter(entry.environment for entry in entries),
+    )
+
+
+def distribution(values: Sequence[float], most: float | None = None) -> Distribution:
+    """Values from 0 up, in bins of a round width.
+
+    Args:
+        values: At least one.
+        most: What can be reached, if there is such a limit; whoever reaches it stands in a bin of their own.
+    """
+    top = max(values) if most is None else most
+    width = _round_width(top or 1.0)
+    edges = [width * number for number in range(math.ceil(top / width) if most else int(top / width) + 1)]
+    bins = [(low, low + width if most is None else min(low + width, most)) for low in edges]
+    if most is not None:
+        bins.append((most, most))
+    counts = Counter(bisect_right(bins, value, key=itemgetter(0)) - 1 for value in values)
+    counted = tuple(Bin(low, high, counts[number]) for number, (low, high) in enumerate(bins))
+    return Distribution(fmean(values), median(values), min(values), max(values), counted)
+
+
+def _points(pairs: Iterable[tuple[float | None, float]]) -> Distribution | None:
+    known = [(points, most) for points, most in pairs if points is not None]
+    top = max((most for _, most in known), default=0)
+    return distribution([points for points, _ in known], top) if top else None
+
+
+def _round_width(top: float) -> float:
+    """The smallest of 1, 2, 5, 10, 20, 50 … and their tenths, hundredths … that makes no more than ten bins."""
+    power = 10.0 ** math.floor(math.log10(top / MOST_BINS))
+    return next(width for factor in (1, 2, 5, 10) if top / (width := factor * power) <= MOST_BINS)
+
+
+def _property(name: str, graded: Iterable[Entry]) -> PropertyStatistic:
+    having = [entry for entry in graded if name in entry.properties]
+    assessed = [entry for entry in having if entry.properties[name].outcome is not Outcome.NOT_ASSESSED]
+    passed = [entry.properties[name].outcome is Outcome.PASSED for entry in assessed]
+    others = [sum(result.points for key, result in entry.properties.items() if key != name) for entry in assessed]
+    return PropertyStatistic(
+        name, having[0].properties[name].max_points, sum(passed), len(assessed), _correlation(passed, others)
+    )
+
+
+def _correlation(passed: Sequence[bool], points: Sequence[float]) -> float | None:
+    try:
+        return correlation([float(holds) for holds in passed], points)
+    except StatisticsError:  # fewer than two, or all the same
+        return None
+
+
+def _misconceptions(graded: Iterable[Entry]) -> tuple[MisconceptionStatistic, ...]:
+    """The most frequent first; of equally many, as the rubric's properties come."""
+    holders: dict[str, set[str]] = {}
+    properties: dict[str, dict[str, None]] = {}
+    for entry in graded:
+        for name, result in entry.properties.items():
+            if result.misconception:
+                holders.setdefault(result.misconception, set()).add(entry.line.id)
+                properties.setdefault(result.misconception, {})[name] = None
+    found = [MisconceptionStatistic(name, tuple(properties[name]), len(ids)) for name, ids in holders.items()]
+    return tuple(sorted(found, key=lambda one: (-one.submissions, one.id)))
+
+
+def _outcomes(graded: Sequence[Entry]) -> tuple[OutcomeStatistic, ...]:
+    counts = [Counter(result.outcome for result in entry.properties.values()) for entry in graded]
+    found = (
+        OutcomeStatistic(outcome, sum(count[outcome] for count in counts), sum(outcome in count for count in counts))
+        for outcome in Outcome
+    )
+    return tuple(one for one in found if one.properties)
