@@ -10,7 +10,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from .results.language import in_language
 from .results.outcome import Outcome
 from .results.repeats import same_as
 
@@ -128,7 +127,6 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
 
 def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
     """Everything about one submission: a line for each property, and what to do about those that lost points."""
-    report = in_language(report, rubric, language)
     repeats = same_as(report)
     console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
     for notice in report.submission.notices:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..assignment import load_rubric
 from ..console import follow
-from ..results.report import Report, SummaryLine, write_text
+from ..results.language import in_language
+from ..results.report import Report, write_text
 from ..results.statistics import Entry, entry
 from .terminal import ERR, OUT, fail, language_of, prepare, read_class, read_written
-
-if TYPE_CHECKING:
-    from ..pages.render import Pages
 
 
 def report(
@@ -33,22 +30,17 @@ def report(
 
     out, language, lines = out or written / "html", language_of(lang), read_class(written)
     if handout and not handout.startswith(("https://", "http://")):
-        fail(
-            f"--handout {handout}: not a web address. Give one that begins with https://, of the folder with en/ and zh/."
-        )
+        fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
     prepare(out / "students")
-    pages = Pages(load_rubric(), language, handout)
+    rubric = load_rubric()
+    pages = Pages(rubric, language, handout)
+    entries: list[Entry] = []  # what the class page needs; whole reports of a large class would fill the memory
     try:
-        entries = list(follow(_students(written, lines, pages, out), "pages", len(lines), ERR))
+        for line in follow(lines, "pages", len(lines), ERR):
+            one = in_language(read_written(written / line.id / "report.json", Report), rubric, language)
+            write_text(out / "students" / f"{line.id}.html", pages.student(one, line.practice))
+            entries.append(entry(one, line.practice))
         write_text(out / "index.html", pages.classroom(entries))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)
     OUT.print(f"{len(entries)} students: {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _students(written: Path, lines: list[SummaryLine], pages: Pages, out: Path) -> Iterator[Entry]:
-    """Write a page after another, and pass on what the class page needs of each report; so a class fits in memory."""
-    for line in lines:
-        one = read_written(written / line.id / "report.json", Report)
-        write_text(out / "students" / f"{line.id}.html", pages.student(one, line))
-        yield entry(one, line.practice)

@@ -9,6 +9,7 @@ import typer
 
 from ..assignment import load_rubric
 from ..console import class_table, print_report, print_statistics
+from ..results.language import in_language
 from ..results.report import Report
 from ..results.statistics import class_statistics, entry
 from .terminal import OUT, language_of, read_class, read_written
@@ -22,7 +23,8 @@ def show(
     """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
     rubric, language = load_rubric(), language_of(lang)
     if identifier:
-        print_report(read_written(out / identifier / "report.json", Report), rubric, language, OUT)
+        report = read_written(out / identifier / "report.json", Report)
+        print_report(in_language(report, rubric, language), rubric, language, OUT)
         return
     lines = read_class(out)
     entries = [entry(read_written(out / line.id / "report.json", Report), line.practice) for line in lines]

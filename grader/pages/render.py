@@ -13,10 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..assignment import Rubric
-from ..results.language import in_language
 from ..results.policy import days_late, grade
 from ..results.repeats import same_as
-from ..results.report import Report, SummaryLine
+from ..results.report import Practice, Report
 from ..results.statistics import Entry, class_statistics
 from .words import say
 
@@ -35,7 +34,6 @@ class Pages:
             handout: Address of the rendered handout, to link to; without one, its file is named.
         """
         self._rubric = rubric
-        self._language = language
         environment = Environment(
             loader=FileSystemLoader(HERE),
             autoescape=True,
@@ -56,19 +54,18 @@ class Pages:
         self._student = environment.get_template("student.html.j2")
         self._class = environment.get_template("class.html.j2")
 
-    def student(self, report: Report, line: SummaryLine) -> str:
+    def student(self, report: Report, practice: Practice | None = None) -> str:
         """The page of one student, which says nothing about any other.
 
         Args:
-            report: What to explain.
-            line: The summary's, which knows the practice points.
+            report: What to explain, in the language of the pages.
+            practice: What the notebooks earned, if there are any.
         """
-        report = in_language(report, self._rubric, self._language)
         origin, policy = report.submission.origin, self._rubric.policy
         graded = report.score is not None and report.bonus is not None
         return self._student.render(
             report=report,
-            practice=line.practice,
+            practice=practice,
             grade=grade(policy, report.score or 0, report.bonus or 0, origin) if graded else None,
             days_late=days_late(policy, origin),
             lost=[prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points],

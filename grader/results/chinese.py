@@ -1,4 +1,4 @@
-"""What hidden tests say about a failing case, in Chinese: tests write English; a report translates it."""
+"""What hidden tests say about a failing case, and intake about files, in Chinese: they write English."""
 
 from __future__ import annotations
 
@@ -100,13 +100,49 @@ PHRASES: Final = {
     "not tried, since an earlier case of this property gave no answer in time": (
         "没有再试：这一项更早的用例没有按时给出结果"
     ),
+    # How files were found, or why nothing was graded.
+    "{path} is missing.": "缺少 {path}。",
+    "{path} is not UTF-8 (byte {n})": "{path} 不是 UTF-8 编码（第 {n} 字节）",
+    "{path} is larger than {n} MiB": "{path} 超过 {n} MiB",
+    "{path} contains NUL bytes, so it is no Python source": "{path} 含有 NUL 字节，不是 Python 源文件",
+    "{path} is not a regular file (a link, perhaps)": "{path} 不是普通文件（可能是链接）",
+    "{path} is not a regular file": "{path} 不是普通文件",
+    "{path} is a link": "{path} 是链接",
+    "{path} is encrypted": "{path} 已加密",
+    "{path} is damaged ({problem})": "{path} 已损坏（{problem}）",
+    "{path} cannot be read ({problem})": "{path} 无法读取（{problem}）",
+    "save it as UTF-8": "请保存为 UTF-8",
+    "hand in the file itself": "请提交文件本身",
+    "hand in a zip without a password": "请提交不带密码的 zip",
+    "it was left out.": "已忽略它。",
+    "it is left out.": "已忽略它。",
+    "Found inside the folder {called}.": "在文件夹 {called} 中找到。",
+    "{called} was taken as {path}.": "把 {called} 当作 {path}。",
+    "{called} of the same students was handed in earlier": "同样的学生更早提交过 {called}",
+    "Nobody in the roster goes with this submission.": "名单中没有人与这份提交对应。",
+    "Nothing was handed in: {called} is in the roster, and no submission is theirs.": (
+        "没有提交：{called} 在名单中，但没有对应的提交。"
+    ),
+    "None of {names} is in the submission.": "提交中没有 {names} 中的任何一个。",
+    "The zip cannot be read: {problem}.": "zip 无法读取：{problem}。",
+    "File is not a zip file": "它不是 zip 文件",
+    "The zip is larger than {n} MiB": "zip 超过 {n} MiB",
+    "The archive holds {n} files": "压缩包中有 {n} 个文件",
+    "The archive lists a file twice": "压缩包中同一文件出现了两次",
+    "More than {n} files and folders": "文件和文件夹超过 {n} 个",
+    "{n} MiB of Python source": "Python 源代码共 {n} MiB",
+    "{n} Python files under src/": "src/ 下有 {n} 个 Python 文件",
+    "at most {n} MiB are taken.": "最多 {n} MiB。",
+    "at most {n} are taken.": "最多 {n} 个。",
+    "hand in src/ only.": "请只提交 src/。",
+    "pack it anew.": "请重新打包。",
 }
 
 WORD: Final = r"\[[^]]*\]|[^ ,;]+"
 
 
 def in_chinese(message: str) -> str:
-    """The message of a failing case; what no phrase fits, such as the text of an exception, stays as it is."""
+    """A message about a case or a file; what no phrase fits, such as the text of an exception, stays as it is."""
     if (whole := _phrase(message)) is not None:
         return whole
     first, separator, rest = message.partition("; ")
@@ -126,7 +162,7 @@ def _phrase(text: str) -> str | None:
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Each phrase as a pattern; a part is one word or one list of numbers, unless it is named here."""
-    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind"), ".+")
+    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem"), ".+")
     several |= {"when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
 
     def pattern(english: str) -> re.Pattern[str]:

@@ -6,7 +6,7 @@ from ..assignment import Rubric
 from .advice import ADVICE
 from .chinese import in_chinese
 from .outcome import Outcome
-from .report import CaseReport, PropertyReport, Report
+from .report import PropertyReport, Report
 
 
 def hint(rubric: Rubric, property_id: str, outcome: Outcome, misconception: str | None, language: str) -> str:
@@ -21,13 +21,17 @@ def hint(rubric: Rubric, property_id: str, outcome: Outcome, misconception: str 
 def in_language(report: Report, rubric: Rubric, language: str) -> Report:
     """The same report with titles and hints of the rubric, and messages in Chinese if that is the language.
 
-    What the rubric does not know any more keeps its words; so do messages that were written in Chinese.
+    What the rubric does not know any more keeps its words; so do messages that were once written in Chinese.
     """
     tasks = [
         task.model_copy(update={"properties": [_property(prop, rubric, language) for prop in task.properties]})
         for task in report.tasks
     ]
-    return report.model_copy(update={"tasks": tasks})
+    submission = report.submission.model_copy(
+        update={"notices": [_message(notice, language) for notice in report.submission.notices]}
+    )
+    reason = _message(report.reason, language) if report.reason else None
+    return report.model_copy(update={"tasks": tasks, "submission": submission, "reason": reason})
 
 
 def _property(prop: PropertyReport, rubric: Rubric, language: str) -> PropertyReport:
@@ -38,10 +42,9 @@ def _property(prop: PropertyReport, rubric: Rubric, language: str) -> PropertyRe
         "title": rubric.properties[prop.id].title[language],
         "hint": hint(rubric, prop.id, prop.outcome, prop.misconception, language),
     }
-    return prop.model_copy(update=words | {"cases": [_case(case, language) for case in prop.cases]})
+    cases = [case.model_copy(update={"message": _message(case.message, language)}) for case in prop.cases]
+    return prop.model_copy(update=words | {"cases": cases})
 
 
-def _case(case: CaseReport, language: str) -> CaseReport:
-    if language != "zh" or not case.message:
-        return case
-    return case.model_copy(update={"message": in_chinese(case.message)})
+def _message(text: str, language: str) -> str:
+    return in_chinese(text) if text and language == "zh" else text

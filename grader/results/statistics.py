@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from statistics import StatisticsError, correlation, fmean, median
+from statistics import StatisticsError, correlation
 
+from .distribution import Distribution, distribution
 from .outcome import Outcome
 from .report import Practice, Report, SummaryLine, summary_line
-
-MOST_BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +37,6 @@ class Entry:
     properties: Mapping[str, Result]
     duration_s: float
     environment: tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Bin:
-    """How many values lie in ``low <= value < high``, or are ``low`` where both are the same."""
-
-    low: float
-    high: float
-    count: int
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """How values are spread over ``bins`` of one width."""
-
-    mean: float
-    median: float
-    lowest: float
-    highest: float
-    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True)
@@ -150,34 +126,10 @@ def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
     )
 
 
-def distribution(values: Sequence[float], most: float | None = None) -> Distribution:
-    """Values from 0 up, in bins of a round width.
-
-    Args:
-        values: At least one.
-        most: What can be reached, if there is such a limit; whoever reaches it stands in a bin of their own.
-    """
-    top = max(values) if most is None else most
-    width = _round_width(top or 1.0)
-    edges = [width * number for number in range(math.ceil(top / width) if most else int(top / width) + 1)]
-    bins = [(low, low + width if most is None else min(low + width, most)) for low in edges]
-    if most is not None:
-        bins.append((most, most))
-    counts = Counter(bisect_right(bins, value, key=itemgetter(0)) - 1 for value in values)
-    counted = tuple(Bin(low, high, counts[number]) for number, (low, high) in enumerate(bins))
-    return Distribution(fmean(values), median(values), min(values), max(values), counted)
-
-
 def _points(pairs: Iterable[tuple[float | None, float]]) -> Distribution | None:
     known = [(points, most) for points, most in pairs if points is not None]
     top = max((most for _, most in known), default=0)
     return distribution([points for points, _ in known], top) if top else None
-
-
-def _round_width(top: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20, 50 … and their tenths, hundredths … that makes no more than ten bins."""
-    power = 10.0 ** math.floor(math.log10(top / MOST_BINS))
-    return next(width for factor in (1, 2, 5, 10) if top / (width := factor * power) <= MOST_BINS)
 
 
 def _property(name: str, graded: Iterable[Entry]) -> PropertyStatistic:

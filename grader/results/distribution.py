@@ -1,0 +1,57 @@
+"""How numbers are spread: their middle, their ends, and how many fall between round numbers. Pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from statistics import fmean, median
+
+MOST_BINS = 10
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many values lie in ``low <= value < high``, or are ``low`` where both are the same."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How values are spread over ``bins`` of one width."""
+
+    mean: float
+    median: float
+    lowest: float
+    highest: float
+    bins: tuple[Bin, ...]
+
+
+def distribution(values: Sequence[float], most: float | None = None) -> Distribution:
+    """Values from 0 up, in bins of a round width.
+
+    Args:
+        values: At least one.
+        most: What can be reached, if there is such a limit; whoever reaches it stands in a bin of their own.
+    """
+    top = max(values) if most is None else most
+    width = _round_width(top or 1.0)
+    edges = [width * number for number in range(math.ceil(top / width) if most else int(top / width) + 1)]
+    bins = [(low, low + width if most is None else min(low + width, most)) for low in edges]
+    if most is not None:
+        bins.append((most, most))
+    counts = Counter(bisect_right(bins, value, key=itemgetter(0)) - 1 for value in values)
+    counted = tuple(Bin(low, high, counts[number]) for number, (low, high) in enumerate(bins))
+    return Distribution(fmean(values), median(values), min(values), max(values), counted)
+
+
+def _round_width(top: float) -> float:
+    """The smallest of 1, 2, 5, 10, 20, 50 … and their tenths, hundredths … that makes no more than ten bins."""
+    power = 10.0 ** math.floor(math.log10(top / MOST_BINS))
+    return next(width for factor in (1, 2, 5, 10) if top / (width := factor * power) <= MOST_BINS)
