@@ -1,0 +1,143 @@
+"""A generated class of reports: every outcome, several people, two environments, and some work that was not graded."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.assignment import Property, Rubric, Task, load_rubric
+from grader.intake.origin import Origin, Student
+from grader.results.language import hint
+from grader.results.outcome import Outcome
+from grader.results.report import (
+    CaseReport,
+    Environment,
+    Practice,
+    PropertyReport,
+    Provenance,
+    Report,
+    SubmissionInfo,
+    Summary,
+    TaskReport,
+    summary_line,
+    write_json,
+)
+
+PROVENANCE = Provenance(
+    grader_version="1.0.0",
+    rubric_sha256="0",
+    hidden_tests_sha256="0",
+    seed=0,
+    started_at="2026-10-02T12:00:00+00:00",
+    duration_s=0.0,
+    command="grader grade class --out out",
+)
+ENVIRONMENTS = (
+    Environment(python="3", torch="2", devices=["cpu"], isolation="namespaces+landlock+seccomp"),
+    Environment(python="3", torch="2", devices=["cpu", "cuda:0"], isolation="seccomp"),
+)
+MESSAGES = {
+    Outcome.FAILED: "float32 output: shape [2, 3], 4 of 6 elements are wrong, the first at [0, 0]",
+    Outcome.CRASHED: "AttributeError: no attribute 'sqare'\n  src/modeling/norm.py:77 in forward: x.sqare()",
+    Outcome.TIMED_OUT: "no answer within 10 s",
+    Outcome.NOT_IMPLEMENTED: "Task 1: __init__\n  src/modeling/norm.py:44 in __init__: raise NotImplementedError",
+}
+ENDINGS = [*Outcome][:-1]  # all but our own error, which leaves a report ungraded
+
+
+def graded(
+    identifier: str,
+    outcomes: Mapping[str, Outcome] | None = None,
+    misconceptions: Mapping[str, str] | None = None,
+    language: str = "en",
+    origin: Origin | None = None,
+    **fields: object,
+) -> Report:
+    """A report by the rubric in which everything passes but the properties that are named."""
+    rubric = load_rubric()
+    tasks = [_task(task, outcomes or {}, misconceptions or {}, rubric, language) for task in rubric.tasks]
+    bonus = {task.id for task in rubric.tasks if task.bonus}
+    whole: dict[str, object] = {
+        "assignment": rubric.id,
+        "submission": SubmissionInfo(id=identifier, sha256="0", files=[], origin=origin),
+        "status": "graded",
+        "score": sum(task.score for task in tasks if task.id not in bonus),
+        "max_score": 100.0,
+        "bonus": sum(task.score for task in tasks if task.id in bonus),
+        "max_bonus": 50.0,
+        "tasks": tasks,
+        "environment": ENVIRONMENTS[0],
+        "provenance": PROVENANCE,
+    }
+    return Report.model_validate(whole | fields)
+
+
+def ungraded(identifier: str, status: str, reason: str) -> Report:
+    """A report without a score."""
+    nothing: dict[str, object] = {"status": status, "reason": reason, "score": None, "bonus": None, "tasks": []}
+    return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
+
+
+def _task(
+    task: Task, outcomes: Mapping[str, Outcome], misconceptions: Mapping[str, str], rubric: Rubric, language: str
+) -> TaskReport:
+    properties = [
+        _property(prop, outcomes.get(prop.id, Outcome.PASSED), misconceptions.get(prop.id), rubric, language)
+        for prop in task.properties
+    ]
+    score = sum(prop.points for prop in properties)
+    return TaskReport(id=task.id, title=task.title, score=score, max_score=task.points, properties=properties)
+
+
+def _property(
+    prop: Property, outcome: Outcome, misconception: str | None, rubric: Rubric, language: str
+) -> PropertyReport:
+    return PropertyReport(
+        id=prop.id,
+        title=prop.title[language],
+        points=prop.points if outcome is Outcome.PASSED else 0,
+        max_points=prop.points,
+        outcome=outcome,
+        hint=hint(rubric, prop.id, outcome, misconception, language),
+        misconception=misconception,
+        cases=[CaseReport(id="some_case-cpu-float32", outcome=outcome, message=MESSAGES.get(outcome, ""))],
+    )
+
+
+def drawn(count: int) -> list[Report]:
+    """That many reports, the same ones every time; every seventh is not graded."""
+    rng = random.Random(5)
+    return [_drawn(number, rng) for number in range(count)]
+
+
+def _drawn(number: int, rng: random.Random) -> Report:
+    identifier = f"student{number:02}"
+    if number % 7 == 3:
+        return ungraded(identifier, ("unreadable", "grader_error")[number % 2], f"reason {number}")
+    rubric, skill = load_rubric(), rng.random()
+    lost = {name: rng.choice(ENDINGS) for name in rubric.properties if rng.random() > skill}
+    held = {
+        name: mistake.id
+        for mistake in rubric.misconceptions
+        for name in mistake.properties[:1]
+        if lost.get(name) is Outcome.FAILED and rng.random() < 0.5
+    }
+    origin = Origin(source="canvas", students=(Student(id=str(number), name=f"Nguyễn {number}"),), late=number % 5 == 0)
+    times = PROVENANCE.model_copy(update={"duration_s": round(rng.lognormvariate(1, 0.5), 3)})
+    return graded(identifier, lost, held, origin=origin, provenance=times, environment=ENVIRONMENTS[number % 11 == 0])
+
+
+def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Path:
+    """Write reports and their summary as ``grader grade`` does, and give the folder back."""
+    for report in reports:
+        folder = out / report.submission.id
+        folder.mkdir(parents=True)
+        write_json(folder / "report.json", report)
+    lines = [summary_line(report, (practice or {}).get(report.submission.id)) for report in reports]
+    first = reports[0]
+    summary = Summary(
+        assignment=first.assignment, submissions=lines, environment=first.environment, provenance=first.provenance
+    )
+    write_json(out / "summary.json", summary)
+    return out

@@ -1,0 +1,267 @@
+"""Pages: whole, escaped, in one language, usable by everybody, and about one person at a time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader.assignment import LANGUAGES, LatePenalty, Policy, Rubric
+from grader.cli.app import app
+from grader.handout.pages import read
+from grader.intake.origin import Origin, Student
+from grader.pages.render import Pages
+from grader.results.language import in_language
+from grader.results.outcome import Outcome
+from grader.results.report import Practice, Report, SubmissionInfo
+from grader.results.statistics import entry
+from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.selftest.html_page import parse
+
+HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202eevil\ud800 <img src=x onerror=alert(2)>"
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def make(rubric: Rubric) -> Make:
+    """``make(report)``: the page of one student, in English unless said otherwise."""
+
+    def page(report: Report, practice: Practice | None = None, language: str = "en", handout: str = "") -> str:
+        return Pages(rubric, language, handout).student(in_language(report, rubric, language), practice)
+
+    return page
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Path, str]]:
+    """All pages of a generated class by language and path."""
+    out = write(tmp_path_factory.mktemp("class"), drawn(15), {"student00": Practice(points=1, max_points=10)})
+    for language in LANGUAGES:
+        result = run("report", out, "--out", out / language, "--lang", language)
+        assert result.exit_code == 0, result.output
+    return {lang: {path: path.read_text() for path in sorted((out / lang).rglob("*.html"))} for lang in LANGUAGES}
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command with those arguments, in this process."""
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_there_is_a_page_for_the_class_and_one_for_everybody(everything: dict[str, dict[Path, str]]) -> None:
+    for pages in everything.values():
+        names = [path.name for path in pages]
+        assert names == ["index.html", *(f"student{number:02}.html" for number in range(15))]
+        index = parse(next(iter(pages.values())))
+        links = {link.attributes["href"] for link in index.all("a")}
+        assert {f"students/{name}" for name in names[1:]} <= links
+
+
+def test_a_students_page_knows_nobody_else(everything: dict[str, dict[Path, str]]) -> None:
+    for pages in everything.values():
+        for path, text in [*pages.items()][1:]:
+            assert set(re.findall(r"student\d\d", text)) <= {path.stem}
+            assert all((link.attributes["href"] or "").startswith("#") for link in parse(text).all("a"))
+
+
+def test_pages_need_nothing_but_themselves(everything: dict[str, dict[Path, str]]) -> None:
+    """Nothing is fetched, and the policy on each page would not let it be."""
+    for text in (text for pages in everything.values() for text in pages.values()):
+        page = parse(text)
+        assert not re.search(r"https?:|@import|url\(", text)
+        assert [element for element in page.all() if {"src", "onclick"} & element.attributes.keys()] == []
+        policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] or ""
+        assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
+        scripts = [str(script.children[0]) for script in page.all("script")]
+        digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+        assert re.findall(r"'sha256-(.+?)'", policy) == digests
+        assert len(scripts) == (">Students<" in text or ">学生<" in text)  # the class page alone has one
+
+
+def test_the_same_reports_make_the_same_bytes(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", drawn(9))
+    made = []
+    for name in ("one", "two"):
+        assert run("report", out, "--out", tmp_path / name, "--lang", "zh").exit_code == 0
+        made.append({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.html")})
+    assert made[0] == made[1]
+
+
+# ── What a student may read ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_lost_point_is_explained(make: Make, rubric: Rubric) -> None:
+    lost = {"norm_groups": Outcome.FAILED, "vocab_lookup": Outcome.CRASHED, "shard_seed": Outcome.FAILED}
+    page = parse(make(graded("ada", lost, {"norm_groups": "norm_strided_groups"})))
+    explained = {article.attributes["id"]: article.text for article in page.all("article")}
+    assert [*explained] == [*lost]
+    assert "Recognised mistake " + rubric.misconception("norm_strided_groups").hint["en"] in explained["norm_groups"]
+    assert "4 of 6 elements are wrong" in explained["norm_groups"]
+    assert "src/modeling/norm.py:77 in forward" in explained["vocab_lookup"]
+    assert "Hint " + rubric.properties["shard_seed"].hint["en"] in explained["shard_seed"]
+    for name, text in explained.items():
+        assert f"handout/{rubric.handout_place(name or '', 'en')}" in text
+        assert f"0 / {rubric.properties[name or ''].points:g}" in text
+    assert "3 of 32 properties lost their points" in page.text
+
+
+def test_a_mistake_that_ends_many_properties_is_explained_once(make: Make) -> None:
+    lost = dict.fromkeys(("norm_groups", "norm_gamma", "vocab_lookup"), Outcome.CRASHED)
+    articles = {one.attributes["id"]: one for one in parse(make(graded("ada", lost))).all("article")}
+    assert articles["norm_gamma"].one("a").attributes["href"] == "#norm_groups"
+    assert articles["norm_gamma"].all("pre") == []
+    assert len(articles["vocab_lookup"].all("pre")) == 1  # another task
+
+
+def test_who_lost_nothing_is_told_so(make: Make) -> None:
+    page = parse(make(graded("ada")))
+    assert "Every property holds" in page.text
+    assert page.all("article") == []
+
+
+def test_work_that_cannot_be_read_is_met_with_what_to_do(make: Make) -> None:
+    text = make(ungraded("ada", "unreadable", "The zip cannot be read: File is not a zip file."), language="zh")
+    assert "它不是 zip 文件" in text
+    assert "make submit" in text
+    assert "得分</dt>" not in text
+
+
+def test_a_fault_of_the_grader_is_no_students_business(make: Make, rubric: Rubric) -> None:
+    """The reason is for the assistant, so it stands on the class page alone."""
+    report = ungraded("ada", "grader_error", "norm_groups: ZeroDivisionError in oracle.py")
+    text = make(report)
+    assert "It costs you nothing" in text
+    assert "ZeroDivisionError" not in text
+    assert "ZeroDivisionError" in Pages(rubric, "en").classroom([entry(report)])
+
+
+def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
+    origin = Origin(
+        source="canvas",
+        students=(Student(name="Ada L"), Student(name="Bo")),
+        late=True,
+        submitted_at="2026-10-02T12:00:00+00:00",
+    )
+    info = SubmissionInfo(id="pair", sha256="0", files=[], notices=["src/functional.py is missing."], origin=origin)
+    strict = rubric.model_copy(update={"policy": Policy(late_penalty=LatePenalty(per_day=0.1), bonus_cap=20)})
+    practice = Practice(points=7.5, max_points=10, unsettled=["0_small: double"])
+    text = parse(Pages(strict, "en").student(graded("pair", submission=info), practice)).text
+    for part in (
+        "Ada L, Bo pair",
+        "Practice 7.5 / 10",
+        "never ran, which a person looks at: 0_small: double.",
+        "2026-10-02 12:00:00+00:00 (late)",
+        "108 points: 12 are taken off for lateness (1 days begun).",
+        "src/functional.py is missing.",
+    ):
+        assert part in text
+    capped = rubric.model_copy(update={"policy": Policy(bonus_cap=20)})
+    assert "120 points: of the bonus, 20 count." in parse(Pages(capped, "en").student(graded("ada"))).text
+
+
+def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
+    assert "Handed in : late" in parse(make(graded("ada", origin=Origin(source="canvas", late=True)))).text
+
+
+def test_hostile_text_stays_text(rubric: Rubric) -> None:
+    origin = Origin(source="canvas", students=(Student(id=HOSTILE, name=HOSTILE, email=HOSTILE),))
+    info = SubmissionInfo(id=HOSTILE[:-50], sha256="0", files=[], notices=[HOSTILE], origin=origin)
+    report = graded("x", {"norm_groups": Outcome.FAILED, "norm_gamma": Outcome.CRASHED})
+    words = {"title": HOSTILE, "hint": HOSTILE, "misconception": HOSTILE, "id": HOSTILE}
+    data = json.loads(report.model_dump_json())
+    data["tasks"][0]["properties"][0] |= words
+    data["tasks"][0]["properties"][0]["cases"][0] |= {"message": HOSTILE, "id": HOSTILE}
+    data["tasks"][0]["title"] = HOSTILE
+    data["provenance"]["started_at"] = HOSTILE
+    hostile = Report.model_validate_json(json.dumps(data, ensure_ascii=True).replace("\\ud800", ""))
+    hostile = hostile.model_copy(update={"submission": info})
+    unreadable = graded("y", status="unreadable", score=None, bonus=None, reason=HOSTILE, tasks=[], submission=info)
+    for language in LANGUAGES:
+        pages = Pages(rubric, language)
+        for text in (
+            pages.student(in_language(hostile, rubric, language)),
+            pages.student(
+                in_language(unreadable, rubric, language), Practice(points=0, max_points=1, unsettled=[HOSTILE])
+            ),
+            pages.classroom([entry(hostile), entry(unreadable)]),
+        ):
+            text.encode()  # no half of a character is left
+            tags = {element.tag for element in parse(text).all()}
+            assert "img" not in tags
+            assert "<script>alert" not in text
+            assert "&lt;script&gt;alert(1)" in text
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
+
+
+# ── Languages ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("language", "code"), [("en", "en"), ("zh", "zh-CN")])
+def test_a_page_is_in_one_language(
+    everything: dict[str, dict[Path, str]], rubric: Rubric, language: str, code: str
+) -> None:
+    other = next(name for name in LANGUAGES if name != language)
+    for text in everything[language].values():
+        assert parse(text).one("html").attributes["lang"] == code
+        foreign = [prop.title[other] for prop in rubric.properties.values() if f"> {prop.title[other]}<" in text]
+        assert foreign == []
+    if language == "en":
+        assert not re.search(r"[\u4e00-\u9fff]", re.sub(r"<style>.*?</style>", "", "".join(everything["en"].values())))
+
+
+def test_a_report_of_either_language_reads_the_same(rubric: Rubric) -> None:
+    lost = {"norm_groups": Outcome.FAILED, "norm_gamma": Outcome.CRASHED, "shard_seed": Outcome.FAILED}
+    held = {"norm_groups": "norm_strided_groups"}
+    english, chinese = (graded("ada", lost, held, language) for language in LANGUAGES)
+    assert english != chinese
+    assert in_language(chinese, rubric, "en") == english
+    translated = in_language(english, rubric, "zh")
+    assert [task.title for task in translated.tasks] == [task.title for task in chinese.tasks]
+    assert translated.tasks[0].properties[0].hint == chinese.tasks[0].properties[0].hint
+    assert "6 个元素中有 4 个不对" in translated.tasks[0].properties[0].cases[0].message
+
+
+def test_what_the_rubric_no_longer_knows_keeps_its_words(make: Make, rubric: Rubric) -> None:
+    text = graded("ada", {"norm_groups": Outcome.FAILED}).model_dump_json().replace('"norm_groups"', '"norm_of_old"')
+    report = Report.model_validate_json(text)
+    assert in_language(report, rubric, "en") == report
+    page = parse(make(report))
+    assert "Read" not in page.one("article", id="norm_of_old").text
+    assert "norm_of_old" in Pages(rubric, "en").classroom([entry(report)])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_handout_has_the_places_that_pages_point_at(rubric: Rubric, language: str) -> None:
+    anchors = {
+        f"{language}/{page.name}.html#{token.attrs['id']}"
+        for page in read(language, rubric)
+        for token in page.tokens
+        if "id" in token.attrs
+    }
+    assert {rubric.handout_place(name, language) for name in rubric.properties} <= anchors
+
+
+def test_students_tests_point_at_the_same_place(
+    rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "handout" / "zh").mkdir(parents=True)
+    (tmp_path / "handout" / "zh" / "task3.html").touch()
+    students_page = importlib.import_module("tests.page")  # by name: what students get carries few types
+    monkeypatch.setattr(students_page, "ROOT", tmp_path)
+    whole = importlib.import_module("tests.rubric").load()
+    feedback = SimpleNamespace(rubric=whole, language="zh")
+    place = students_page.Page(feedback, lambda text, *_: text)._handout(whole.property("shard_seed"))
+    assert place == f"handout/{rubric.handout_place('shard_seed', 'zh')}"
+
+
+def test_a_handout_on_the_web_is_linked(make: Make) -> None:
+    page = parse(make(graded("ada", {"norm_gamma": Outcome.FAILED}), handout="https://example.org/a2/"))
+    assert page.one("article").one("a").attributes["href"] == "https://example.org/a2/en/task1.html#norm_gamma"

@@ -1,0 +1,161 @@
+"""Pages for everybody: by ear, by keyboard, with weak eyes, on paper; what can be checked without a browser.
+
+With pa11y and a Chromium on the PATH (``npm install --global pa11y``), axe checks the rest in the browser.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import LANGUAGES, Rubric
+from grader.pages.render import HERE, Pages
+from grader.results.language import in_language
+from grader.results.report import Practice
+from grader.results.statistics import entry
+from grader.selftest.class_reports import drawn
+from grader.selftest.html_page import Element, parse
+
+PA11Y, BROWSER = shutil.which("pa11y"), shutil.which("chromium") or shutil.which("google-chrome")
+HEADINGS = ("h1", "h2", "h3", "h4")
+CSS = (HERE / "pages.css").read_text(encoding="utf-8")
+
+# What is read on what (4.5 to 1), and what is only seen (3 to 1): WCAG 2.2, 1.4.3 and 1.4.11.
+READ = [
+    *[(ink, ground) for ink in ("ink", "faint", "link", "bad") for ground in ("paper", "warm")],
+    *[(ink, "code") for ink in ("ink", "faint")],
+]
+SEEN = [("bar", "paper"), ("full", "paper"), ("bar", "track"), ("bad", "paper"), ("link", "paper"), ("faint", "paper")]
+
+
+@pytest.fixture(scope="module")
+def texts(rubric: Rubric) -> dict[str, str]:
+    """Pages by a name for each: the class, and a student of every kind, in both languages."""
+    found = {}
+    reports = drawn(8)
+    for language in LANGUAGES:
+        pages, practice = Pages(rubric, language), Practice(points=1, max_points=10)
+        found[f"class-{language}"] = pages.classroom([entry(report, practice) for report in reports])
+        for report in reports:
+            name = f"{report.submission.id}-{report.status}-{language}"
+            found[name] = pages.student(in_language(report, rubric, language), practice)
+    return found
+
+
+@pytest.fixture(scope="module")
+def pages(texts: dict[str, str]) -> dict[str, Element]:
+    """The same, parsed."""
+    return {name: parse(text) for name, text in texts.items()}
+
+
+def test_headings_begin_with_one_and_never_skip_a_level(pages: dict[str, Element]) -> None:
+    for page in pages.values():
+        levels = [int(heading.tag[1]) for heading in page.all(*HEADINGS)]
+        assert levels.count(1) == 1
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        assert all(heading.text for heading in page.all(*HEADINGS))
+
+
+def test_ids_are_unique_and_everything_that_is_named_is_there(pages: dict[str, Element]) -> None:
+    for page in pages.values():
+        ids = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
+        assert len(ids) == len(set(ids))
+        named = [name for key in ("aria-labelledby", "for") for one in page.all() for name in _words(one, key)]
+        anchors = [link.attributes["href"] or "" for link in page.all("a")]
+        assert set(named) <= set(ids)
+        assert {anchor[1:] for anchor in anchors if anchor.startswith("#")} <= set(ids)
+
+
+def _words(element: Element, key: str) -> list[str]:
+    return (element.attributes.get(key) or "").split()
+
+
+def test_pictures_are_described_or_left_out_and_inputs_have_labels(pages: dict[str, Element]) -> None:
+    for page in pages.values():
+        for picture in page.all("svg"):
+            if picture.attributes.get("aria-hidden") != "true":
+                assert picture.attributes["role"] == "img"
+                assert picture.one("title").text
+                assert picture.one("desc").text
+        labels = {label.attributes["for"] for label in page.all("label")}
+        assert {box.attributes["id"] for box in page.all("input")} <= labels
+
+
+def test_tables_have_heads_and_scroll_by_keyboard(pages: dict[str, Element]) -> None:
+    regions = [
+        region for page in pages.values() for region in page.all("div") if region.attributes.get("class") == "table"
+    ]
+    assert len(regions) >= 6 * len(LANGUAGES)
+    for region in regions:
+        assert region.attributes["role"] == "region"
+        assert region.attributes["tabindex"] == "0"
+        heads = region.one("thead").all("th")
+        assert all(head.attributes["scope"] == "col" for head in heads)
+        for row in region.one("tbody").all("tr"):
+            assert len(row.all("th", "td")) == len(heads)
+    assert sum(len(page.all("table")) for page in pages.values()) == len(regions)
+
+
+def test_everything_is_in_a_landmark(pages: dict[str, Element]) -> None:
+    for page in pages.values():
+        outside = [child.tag for child in page.one("body").children if isinstance(child, Element)]
+        assert set(outside) <= {"header", "main", "footer", "script"}
+        assert outside.count("main") == 1
+
+
+def palette(scheme: str) -> dict[str, str]:
+    """The colours of a scheme by name."""
+    light, dark = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
+    return dict(re.findall(r"--(\w+): (#\w{6})", {"light": light, "dark": dark}[scheme]))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of relative luminances, as WCAG 2.2 defines it."""
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_contrast_is_computed_as_defined() -> None:
+    """Both ends, and one value that WCAG's own tools give."""
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#ffffff") == 1
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_can_be_told_apart(scheme: str) -> None:
+    colours = palette(scheme)
+    weak = {pair: round(contrast(*map(colours.__getitem__, pair)), 2) for pair in [*READ, *SEEN]}
+    assert {pair: ratio for pair, ratio in weak.items() if ratio < (4.5 if pair in READ else 3)} == {}
+
+
+def test_every_colour_is_one_of_the_palette() -> None:
+    assert set(re.findall(r"var\(--(\w+)\)", CSS)) == {*palette("light")} == {*palette("dark")}
+    assert "#" not in re.sub(r":root \{.*?\}", "", CSS, flags=re.DOTALL)
+
+
+@pytest.mark.skipif(not (PA11Y and BROWSER), reason="needs pa11y and Chromium: npm install --global pa11y")
+def test_axe_finds_nothing_in_the_browser(texts: dict[str, str], tmp_path: Path) -> None:
+    launch = {"executablePath": BROWSER, "args": ["--no-sandbox"]}  # in a container the browser has no sandbox to use
+    config = {"runners": ["axe", "htmlcs"], "chromeLaunchConfig": launch}
+    (tmp_path / "pa11y.json").write_text(json.dumps(config))
+    for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
+        (tmp_path / f"{name}.html").write_text(texts[name], encoding="utf-8")
+        command = [PA11Y or "", "--config", str(tmp_path / "pa11y.json"), "--reporter", "json"]
+        result = subprocess.run(
+            [*command, f"file://{tmp_path / name}.html"], capture_output=True, text=True, timeout=120
+        )
+        assert json.loads(result.stdout) == [], result.stderr
