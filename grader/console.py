@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .results.outcome import Outcome
-from .results.repeats import same_as
+from .results.repeats import repeats
 
 if TYPE_CHECKING:
     from .assignment import Rubric
@@ -117,7 +117,7 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
     spreads = {"score": statistics.score, "bonus": statistics.bonus, "seconds": statistics.duration_s}
     for name, spread in spreads.items():
         if spread:
-            ends = f"{spread.lowest:.1f} to {spread.highest:.1f}"
+            ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
             yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
     counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
     yield f"outcomes of properties (of so many submissions): {counts}"
@@ -127,27 +127,27 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
 
 def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
     """Everything about one submission: a line for each property, and what to do about those that lost points."""
-    repeats = same_as(report)
+    like = {prop.id: first for first, others in repeats(report).items() for prop in others}
     console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
     for notice in report.submission.notices:
         console.print(Text(f"  note: {notice}"))
     for task in report.tasks:
         console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
-            _print_property(prop, repeats.get(prop.id), console)
+            _print_property(prop, like.get(prop.id), console)
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
                 place = f"       read: handout/{rubric.handout_place(prop.id, language)}"
                 console.print(Text(place, style="dim"), soft_wrap=True)
 
 
-def _print_property(prop: PropertyReport, same: PropertyReport | None, console: Console) -> None:
+def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
     line = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} {prop.title}")
     console.print(line, soft_wrap=True)
     if prop.outcome is Outcome.PASSED:
         return
-    if same:
-        console.print(Text(f"       {prop.outcome}, as above: {same.title}"), soft_wrap=True)
+    if like:
+        console.print(Text(f"       {prop.outcome}, like {like}"), soft_wrap=True)
         return
     mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
     console.print(Text(f"       {prop.hint}{mistake}", style="italic"), soft_wrap=True)

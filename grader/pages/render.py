@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ..assignment import Rubric
 from ..results.policy import days_late, grade
-from ..results.repeats import same_as
+from ..results.repeats import repeats
 from ..results.report import Practice, Report
 from ..results.statistics import Entry, class_statistics
 from .words import say
@@ -68,8 +68,8 @@ class Pages:
             practice=practice,
             grade=grade(policy, report.score or 0, report.bonus or 0, origin) if graded else None,
             days_late=days_late(policy, origin),
-            lost=[prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
-            same_as=same_as(report),
+            lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
+            repeats=repeats(report),
         )
 
     def classroom(self, entries: Sequence[Entry]) -> str:

@@ -13,7 +13,6 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "score": ("Score", "得分"),
     "bonus": ("Bonus", "附加分"),
     "practice": ("Practice", "练习"),
-    "of": ("{points} of {most}", "{points} / {most} 分"),
     "task": ("Task {number}", "任务 {number}"),
     "late": ("late", "迟交"),
     "graded_by": (
@@ -47,7 +46,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "mistake": ("Recognised mistake", "识别出的错误"),
     "case": ("Simplest case", "最简单的用例"),
     "read": ("Read", "阅读"),
-    "same": ("As in", "原因同"),
+    "same": ("Costs as well", "同一原因"),
     "holds": ("What holds", "已成立"),
     "unreadable": ("There was nothing to grade", "没有可以评分的内容"),
     "unreadable_why": (
@@ -75,9 +74,10 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "status_graded": ("graded", "已评分"),
     "status_unreadable": ("unreadable", "无法读取"),
     "status_grader_error": ("grader error", "评分程序出错"),
-    "mean": ("mean", "平均"),
-    "median": ("median", "中位数"),
-    "range": ("lowest to highest", "最低到最高"),
+    "spread": (
+        "{title}: mean {mean}, median {median}, lowest {lowest}, highest {highest}",
+        "{title}：平均 {mean}，中位数 {median}，最低 {lowest}，最高 {highest}",
+    ),
     "points": ("Points", "得分分布"),
     "how_many": ("How many submissions have how many points", "各分数段的提交数"),
     "score_spread": ("Score, of {most}", "得分（满分 {most}）"),
@@ -103,7 +103,6 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "no_misconceptions": ("None was recognised.", "没有识别出任何误解。"),
     "time_and_errors": ("Time and errors", "用时与错误"),
     "seconds": ("Seconds for one submission", "每份提交的评分用时（秒）"),
-    "total_time": ("all together {seconds} s of judging", "评分合计 {seconds} 秒"),
     "outcome": ("Outcome", "结果"),
     "in_properties": ("Properties", "性质数"),
     "in_submissions": ("Submissions", "提交数"),
@@ -122,8 +121,6 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "find": ("Find by name, id, property or misconception", "按姓名、学号、性质或误解查找"),
     "found": ("{shown} of {all} shown", "显示 {shown}/{all}"),
     "show_holders": ("show who", "查看学生"),
-    "sort": ("sort by {column}", "按{column}排序"),
-    "command": ("Command", "命令"),
     # What became of a property
     Outcome.PASSED: ("holds", "成立"),
     Outcome.FAILED: ("wrong result", "结果不对"),

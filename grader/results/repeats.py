@@ -6,17 +6,18 @@ from .outcome import Outcome
 from .report import PropertyReport, Report
 
 
-def same_as(report: Report) -> dict[str, PropertyReport]:
-    """For a property that ended exactly like an earlier one of its task, such as by the same exception: that one.
+def repeats(report: Report) -> dict[str, list[PropertyReport]]:
+    """The properties that ended exactly like an earlier one of their task, such as by the same exception, by its id.
 
     Wrong results are never taken together: each has a hint of its own.
     """
-    found: dict[str, PropertyReport] = {}
+    found: dict[str, list[PropertyReport]] = {}
     for task in report.tasks:
         first: dict[tuple[str, ...], PropertyReport] = {}
         for prop in task.properties:
-            ending = (prop.outcome, prop.hint, prop.evidence.message if prop.evidence else "")
-            if prop.outcome in (Outcome.PASSED, Outcome.FAILED) or first.setdefault(ending, prop) is prop:
+            if prop.outcome in (Outcome.PASSED, Outcome.FAILED):
                 continue
-            found[prop.id] = first[ending]
+            ending = (prop.outcome, prop.hint, prop.evidence.message if prop.evidence else "")
+            if (like := first.setdefault(ending, prop)) is not prop:
+                found.setdefault(like.id, []).append(prop)
     return found

@@ -152,7 +152,11 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
 def _show_the_class(out: Path) -> None:
     whole = run("show", out)
     assert whole.exit_code == 0
-    assert [line.split()[0] for line in whole.stdout.splitlines()] == ["submission", "ada", "bo", "nobody"]
+    table, properties, misconceptions, overview = whole.stdout.split("\n\n")
+    assert [line.split()[0] for line in table.splitlines()] == ["submission", "ada", "bo", "nobody"]
+    assert " norm_eps_inside_sqrt                  6     1   2   50%               - " in properties.splitlines()
+    assert misconceptions.splitlines()[1].split()[:5] == ["1", "Your", "result", "does", "not"]
+    assert overview.splitlines()[0] == "score: mean 97.0, median 97.0, lowest 94.0, highest 100.0"
     assert whole.stdout.splitlines()[2].split() == ["bo", "36", "22", "36", "50", "94", "50"]
     one = run("show", out, "bo")
     assert one.exit_code == 0

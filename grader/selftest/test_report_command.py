@@ -1,0 +1,129 @@
+"""``grader report`` and ``grader show``: what is wrong with the input is said in one line; a stopped run is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader.cli.app import app
+from grader.console import LINE_EVERY
+from grader.results import report as results
+from grader.results.outcome import Outcome
+from grader.selftest.class_reports import drawn, graded, ungraded, write
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A graded class of three."""
+    lost = dict.fromkeys(("norm_groups", "norm_gamma"), Outcome.CRASHED) | {"shard_seed": Outcome.FAILED}
+    held = {"shard_seed": "shard_seed_without_rank"}
+    return write(tmp_path / "out", [graded("ada"), graded("bo", lost, held), ungraded("chen", "unreadable", "no zip")])
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command with those arguments, in this process."""
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def only_line(result: Result, code: int = 2) -> str:
+    """The one line that a command ended with."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith("grader: ")
+    return line
+
+
+@pytest.mark.parametrize("command", ["report", "show"])
+def test_a_folder_without_reports_is_named(tmp_path: Path, command: str) -> None:
+    line = only_line(run(command, tmp_path))
+    assert line == f"grader: {tmp_path}: no report in it. Give the folder that grade --out wrote to."
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("command", ["report", "show"])
+def test_what_is_no_report_is_named(out: Path, command: str) -> None:
+    (out / "bo" / "report.json").write_text('{"score": "100"}')
+    assert f"{out / 'bo' / 'report.json'}: not a report of this grader (" in only_line(run(command, out))
+
+
+def test_what_is_no_summary_is_named(out: Path) -> None:
+    (out / "summary.json").write_text("[]")
+    assert f"{out / 'summary.json'}: not a summary of this grader (" in only_line(run("report", out))
+
+
+def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None:
+    (out / "bo" / "report.json").unlink()
+    assert f"{out / 'bo' / 'report.json'}: No such file or directory." in only_line(run("report", out))
+
+
+def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    line = only_line(run("report", out, "--out", tmp_path / "file"))
+    assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a folder" in line
+
+
+def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "index.html")
+
+    monkeypatch.setattr("grader.cli.report.write_text", full)
+    assert only_line(run("report", out), 3) == "grader: index.html: No space left on device."
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "advice"),
+    [
+        ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
+        ("--handout", "javascript:alert(1)", "not a web address. Give the one that en/ and zh/ lie below"),
+    ],
+    ids=["lang", "handout"],
+)
+def test_an_option_with_a_wrong_value_is_named(out: Path, option: str, value: str, advice: str) -> None:
+    assert f"{option} {value}: {advice}" in only_line(run("report", out, option, value))
+    assert not (out / "html").exists()
+
+
+def test_pages_go_beside_the_reports_and_progress_is_shown(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", drawn(LINE_EVERY + 1))
+    result = run("report", out)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [f"[{LINE_EVERY}/{LINE_EVERY + 1}] pages", "[51/51] pages"]
+    assert result.stdout == f"51 students: {out / 'html' / 'index.html'}\n"
+    assert len([*(out / "html" / "students").iterdir()]) == 51
+
+
+def test_only_the_last_run_counts(out: Path, tmp_path: Path) -> None:
+    """Of an earlier one, another report lies in the same folder."""
+    write(tmp_path / "earlier", [graded("zoe")])
+    (tmp_path / "earlier" / "zoe").rename(out / "zoe")
+    assert run("report", out).exit_code == 0
+    assert not (out / "html" / "students" / "zoe.html").exists()
+    assert "zoe" not in run("show", out).stdout
+
+
+def test_a_run_that_was_stopped_is_shown_as_far_as_it_went(out: Path) -> None:
+    (out / "summary.json").unlink()
+    assert [line.split()[0] for line in run("show", out).stdout.splitlines()[1:4]] == ["ada", "bo", "chen"]
+    assert run("report", out).exit_code == 0
+    assert (out / "html" / "students" / "chen.html").exists()
+
+
+def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
+    result = run("show", out, "bo", "--lang", "zh")
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert (
+        "所有 rank 得到了相同的行。种子应是 init_base_seed 加上 rank。 (recognised: shard_seed_without_rank)" in lines
+    )
+    assert "read: handout/zh/task3.html#shard_seed" in lines
+    assert "crashed, like norm_groups" in lines
+    assert lines.count("src/modeling/norm.py:77 in forward: x.sqare()") == 1
+
+
+def test_practice_points_are_shown(tmp_path: Path) -> None:
+    practice = {"ada": results.Practice(points=4, max_points=10)}
+    out = write(tmp_path / "out", [graded("ada"), graded("bo")], practice)
+    assert run("show", out).stdout.splitlines()[1].split() == ["ada", "42", "22", "36", "50", "100", "50", "4"]
