@@ -50,8 +50,7 @@ input.addEventListener("input", find);
 for (const link of document.querySelectorAll("a[data-find]")) {
   link.addEventListener("click", () => {
     input.value = link.dataset.find;
-    find();
-    input.focus({ preventScroll: true });
+    find(); // and the link leads to the table
   });
 }
 find();

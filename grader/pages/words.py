@@ -48,7 +48,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "read": ("Read", "阅读"),
     "same": ("Costs as well", "同一原因"),
     "holds": ("What holds", "已成立"),
-    "unreadable": ("There was nothing to grade", "没有可以评分的内容"),
+    "unreadable_title": ("There was nothing to grade", "没有可以评分的内容"),
     "unreadable_why": (
         "So there is no score yet. The reason:",
         "所以还没有得分。原因如下：",
@@ -59,7 +59,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "请在作业文件夹中运行 make submit。它会检查你的文件并打包成 submission.zip，直接提交它即可。如果已过截止时间，"
         "请联系助教，并附上上面的原因。",
     ),
-    "grader_error": ("The grader failed, not you", "出错的是评分程序，不是你"),
+    "grader_error_title": ("The grader failed, not you", "出错的是评分程序，不是你"),
     "grader_error_why": (
         "Your work could not be graded, through no fault of yours. It costs you nothing.",
         "你的作业没能评分，但这不是你的问题，也不会扣你的分。",

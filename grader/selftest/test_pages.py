@@ -18,7 +18,7 @@ from grader.assignment import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.cli.app import app
 from grader.handout.pages import read
 from grader.intake.origin import Origin, Student
-from grader.pages.render import Pages
+from grader.pages.render import HERE, Pages
 from grader.results.language import in_language
 from grader.results.outcome import Outcome
 from grader.results.report import Practice, Report, SubmissionInfo
@@ -132,14 +132,21 @@ def test_who_lost_nothing_is_told_so(make: Make) -> None:
 def test_work_that_cannot_be_read_is_met_with_what_to_do(make: Make) -> None:
     text = make(ungraded("ada", "unreadable", "The zip cannot be read: File is not a zip file."), language="zh")
     assert "它不是 zip 文件" in text
+    assert "没有可以评分的内容" in text
     assert "make submit" in text
     assert "得分</dt>" not in text
+
+
+def test_practice_counts_for_those_without_a_score_too(make: Make) -> None:
+    page = parse(make(ungraded("ada", "unreadable", "no zip"), Practice(points=4, max_points=10)))
+    assert page.one("dl").text == "Practice 4 / 10"
 
 
 def test_a_fault_of_the_grader_is_no_students_business(make: Make, rubric: Rubric) -> None:
     """The reason is for the assistant, so it stands on the class page alone."""
     report = ungraded("ada", "grader_error", "norm_groups: ZeroDivisionError in oracle.py")
     text = make(report)
+    assert "The grader failed, not you" in text
     assert "It costs you nothing" in text
     assert "ZeroDivisionError" not in text
     assert "ZeroDivisionError" in Pages(rubric, "en").classroom([entry(report)])
@@ -201,6 +208,14 @@ def test_hostile_text_stays_text(rubric: Rubric) -> None:
             assert "<script>alert" not in text
             assert "&lt;script&gt;alert(1)" in text
             assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
+
+
+def test_no_sentence_takes_the_place_of_another() -> None:
+    """The names of outcomes are keys beside the others, and a key that stands twice would be lost in silence."""
+    text = (HERE / "words.py").read_text(encoding="utf-8")
+    keys = re.findall(r'^    "(\w+)": \(', text, re.MULTILINE)
+    assert len(keys) > 50
+    assert sorted(keys) == sorted({*keys} - {*Outcome})
 
 
 # ── Languages ───────────────────────────────────────────────────────────────────────────────────────────────────────
