@@ -41,13 +41,18 @@ class Property(Record):
 
 
 class Task(Record):
-    """One task: the names that a student defines in ``file``, or in one of ``files``, and its properties."""
+    """One task: the names that a student defines in ``file``, or in one of ``files``, and its properties.
+
+    Attributes:
+        library: Names in the libraries that may be imported that may do the whole task; `grader similar` reports them.
+    """
 
     id: str
     title: str
     file: str
     files: Mapping[str, str] = Field(default_factory=dict)
     names: tuple[str, ...]
+    library: tuple[str, ...] = ()
     bonus: bool = False
     properties: tuple[Property, ...]
 
@@ -92,11 +97,18 @@ class Policy(Record):
 
 
 class Rubric(Record):
-    """The whole rubric; ``sha256`` is of the file it came from, ``practice`` what all notebooks are worth."""
+    """The whole rubric.
+
+    Attributes:
+        practice: What all notebooks are worth.
+        imports: The libraries that a solution may import, beside Python's own; `grader similar` reports others.
+        sha256: Of the file it came from.
+    """
 
     id: str
     title: Text
     practice: float = Field(gt=0)
+    imports: tuple[str, ...] = ()
     policy: Policy = Policy()
     tasks: tuple[Task, ...]
     misconceptions: tuple[Misconception, ...]

@@ -11,8 +11,9 @@ from .gradescope import gradescope
 from .release import release
 from .report import report
 from .show import show
+from .similar import similar
 from .verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
-for _command in (grade, show, report, export, doctor, verify, release, gradescope):
+for _command in (grade, show, report, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)

@@ -17,8 +17,6 @@ import typer
 
 from ..assignment import load_rubric
 from ..console import class_table, describe, track
-from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
-from ..intake.roster import RosterError, read_roster
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice, Report, Summary, summary_line, with_origin, write_json
 from ..results.statistics import entry
@@ -26,9 +24,8 @@ from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..schedule import GradingFailed, grade_all
 from ..settings import CannotGrade, Settings
+from .intake import SOURCES, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
-
-SOURCES = (*PLATFORMS, FOLDERS)
 
 
 class DeviceChoice(StrEnum):
@@ -83,12 +80,7 @@ def grade(
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
 ) -> None:
     """Grade submissions and write a report for each, and a summary."""
-    if source not in (None, *SOURCES):
-        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
-    try:
-        candidates = discover(paths, source, read_roster(roster) if roster else ())
-    except (IntakeError, RosterError) as error:
-        fail(str(error))
+    candidates = found(paths, source, roster)
     origins = {candidate.id: candidate.origin for candidate in candidates}
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))

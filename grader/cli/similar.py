@@ -1,0 +1,108 @@
+"""``grader similar``: which submissions resemble each other, for a person to judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ..assignment import load_rubric
+from ..console import follow
+from ..export.table import inert, written
+from ..intake.origin import clean
+from ..results.report import write_text
+from ..similarity.wording import FILES
+from .intake import SOURCES, found
+from .terminal import ERR, OUT, fail, language_of, prepare
+
+if TYPE_CHECKING:
+    from ..similarity.findings import Findings
+
+SHOWN = 20  # pairs in the terminal
+
+
+def similar(
+    paths: Annotated[list[Path], typer.Argument(help="A folder of submissions, or a zip; as for grade.")],
+    out: Annotated[Path, typer.Option(help="Where OUT/similar.html and OUT/similar.csv go.")],
+    subtract: Annotated[
+        list[Path] | None, typer.Option(help="Published answers, a folder or a file; may be given again.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many pairs the page shows.")] = 50,
+    source: Annotated[
+        str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, as for grade.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
+) -> None:
+    """Rank pairs of submissions by what they share beyond stubs, reference and published answers.
+
+    A reason to look, never a proof; no score changes.
+    """
+    try:
+        from ..similarity.findings import compared
+        from ..similarity.known import KnownError, read_known
+        from ..similarity.listing import listing
+        from ..similarity.page import page
+        from ..similarity.work import read_work
+    except ModuleNotFoundError as error:
+        fail(f"{error.name} is not installed. Install what similar needs: pip install -e '.[grader,similar]'")
+    chosen = language_of(lang)
+    candidates = found(paths, source, roster)
+    try:
+        known = read_known(subtract or ())
+    except KnownError as error:
+        fail(f"--subtract {error}")
+    prepare(out)
+    rubric = load_rubric()
+    reading = (read_work(candidate, known, rubric) for candidate in candidates)
+    try:
+        findings = compared([*follow(reading, "reading submissions", len(candidates), ERR)])
+        write_text(out / "similar.csv", written([[*map(inert, row)] for row in listing(findings.pairs)]))
+        write_text(out / "similar.html", page(findings, rubric, [*known.answers], top, chosen))
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written.", 130)
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", 3)
+    _show(findings, out)
+
+
+def _show(findings: Findings, out: Path) -> None:
+    """The first pairs, what else a person should look at, and where the rest is."""
+    if findings.pairs:
+        OUT.print(_table(findings))
+    for near in findings.near[:SHOWN]:
+        _line(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
+    for identifier, use in findings.library:
+        what = f"may be the whole of {use.task}" if use.task else "is not among the libraries asked for"
+        _line(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
+    for identifier, notice in findings.notices:
+        ERR.print(f"{identifier}: {clean(notice)}", markup=False, highlight=False, soft_wrap=True)
+    rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""
+    _line(
+        f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html"
+    )
+
+
+def _line(text: str) -> None:
+    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(findings: Findings) -> Table:
+    """One row for each of the first pairs, with its strongest evidence."""
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("", justify="right")
+    table.add_column("first", overflow="fold")
+    table.add_column("second", overflow="fold")
+    table.add_column("strongest in")
+    for name in ("distinctive", "shared", "of first", "second"):
+        table.add_column(name, justify="right")
+    for number, pair in enumerate(findings.pairs[:SHOWN], 1):
+        match = pair.strongest
+        cells = [f"{match.distinctive:.0f}", f"{min(match.shared)}", *(f"{share:.0%}" for share in match.shares)]
+        table.add_row(f"{number}", Text(pair.first.id), Text(pair.second.id), FILES.get(match.file, match.file), *cells)
+    return table

@@ -1,0 +1,124 @@
+"""One submission, ready to be compared: each task's file reduced, and what is known taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+import numpy as np
+
+from ..assignment import Rubric
+from ..intake.candidate import Candidate
+from ..intake.submission import Submission
+from .code import Array, Code, TooLong, read_code
+from .known import Known
+from .library import Finding, Unparsed, library_use
+
+# With fewer characters of one's own than this, four statements about, two people often write the same.
+SHORT: Final = 100
+NEAR: Final = 0.8  # of a file in a known answer: worth a line of its own
+HELPERS: Final = "*"  # in place of a path: every file that no task asks for, one after the other
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One file of a submission.
+
+    Attributes:
+        own: Which reduced characters lie in no known passage: bool, shaped as ``code.lines``.
+        telling: The passages that are not known, each once, sorted.
+    """
+
+    code: Code
+    own: Array
+    telling: Array
+
+    @property
+    def length(self) -> int:
+        """How many characters are the student's own."""
+        return int(self.own.sum())
+
+
+@dataclass(frozen=True)
+class Near:
+    """A file that is in a known answer, nearly or whole.
+
+    Attributes:
+        share: Of the characters that are not in the stubs.
+    """
+
+    id: str
+    file: str
+    answer: str
+    share: float
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One submission.
+
+    Attributes:
+        people: Ids, addresses or names of its students, as far as they are known.
+        pieces: What to compare, by path.
+        near: Files that a known answer explains.
+        library: Where a library may do what a task asks for.
+        notices: What was left out, and why.
+    """
+
+    id: str
+    people: frozenset[str]
+    pieces: Mapping[str, Piece]
+    near: tuple[Near, ...] = ()
+    library: tuple[Finding, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def read_work(candidate: Candidate, known: Known, rubric: Rubric) -> Work:
+    """Read and reduce one submission. Never fails: what cannot be compared is named in the notices."""
+    submission = candidate.read()
+    students = candidate.origin.students if candidate.origin else ()
+    people = frozenset(student.id or student.email or student.name for student in students)
+    notices = [submission.reason] if submission.reason is not None else []
+    pieces: dict[str, Piece] = {}
+    near: list[Near] = []
+    for path, text in _texts(submission, rubric).items():
+        try:
+            code = read_code(text)
+        except TooLong as problem:
+            notices.append(f"{path}: {problem}; it was left out")
+            continue
+        pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
+        near += _near(submission.id, path, code, known)
+    library: list[Finding] = []
+    for path, text in sorted(submission.files.items()):
+        try:
+            library += library_use(path, text, rubric)
+        except Unparsed as problem:
+            notices.append(f"{path}: {problem}; calls of libraries were not looked for")
+    return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
+
+
+def task_files(rubric: Rubric) -> list[str]:
+    """The files that tasks ask for, in their order, each once."""
+    return list(dict.fromkeys(task.file_of(name) for task in rubric.tasks for name in task.names))
+
+
+def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:
+    """What is compared with what: the file of each task with the same of others, and all the rest together."""
+    asked = [path for path in task_files(rubric) if path in submission.files]
+    rest = sorted(path for path in submission.files if path not in asked and PurePosixPath(path).name != "__init__.py")
+    texts = {path: submission.files[path] for path in asked}
+    if rest:
+        texts[HELPERS] = "\n".join(f"# {path}\n{submission.files[path]}" for path in rest)
+    return texts
+
+
+def _near(identifier: str, path: str, code: Code, known: Known) -> list[Near]:
+    written = ~code.marked(known.stubs)
+    if (length := int(written.sum())) < SHORT:
+        return []
+    shares = {name: float((code.marked(passages) & written).sum()) / length for name, passages in known.answers.items()}
+    return [Near(identifier, path, name, share, length) for name, share in shares.items() if share >= NEAR]
