@@ -98,11 +98,15 @@ def _table(findings: Findings) -> Table:
     table.add_column("", justify="right")
     table.add_column("first", overflow="fold")
     table.add_column("second", overflow="fold")
-    table.add_column("strongest in")
-    for name in ("distinctive", "shared", "of first", "second"):
-        table.add_column(name, justify="right")
+    table.add_column("in", no_wrap=True)
+    for name in ("distinctive", "of first", "second"):
+        table.add_column(name, justify="right", no_wrap=True)
     for number, pair in enumerate(findings.pairs[:SHOWN], 1):
         match = pair.strongest
-        cells = [f"{match.distinctive:.0f}", f"{min(match.shared)}", *(f"{share:.0%}" for share in match.shares)]
-        table.add_row(f"{number}", Text(pair.first.id), Text(pair.second.id), FILES.get(match.file, match.file), *cells)
+        cells = [f"{match.distinctive:.0f}", *(f"{share:.0%}" for share in match.shares)]
+        table.add_row(f"{number}", Text(pair.first.id), Text(pair.second.id), _name(match.file), *cells)
     return table
+
+
+def _name(path: str) -> str:
+    return FILES.get(path) or path.rpartition("/")[2]
