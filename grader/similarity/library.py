@@ -15,6 +15,7 @@ from typing import Final
 
 from ..assignment import Rubric
 from ..intake.submission import PACKAGE
+from .code import MAX_CHARACTERS
 
 ROUNDS: Final = 3  # of following assignments: a name for a name for a name
 MAX_PARTS: Final = 8  # of a dotted name; bounds the work on hostile text
@@ -46,8 +47,10 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
     """The places in one file, in their order, each name once for each line.
 
     Raises:
-        Unparsed: If Python cannot parse the file.
+        Unparsed: If Python cannot parse the file, or nobody wrote it by hand.
     """
+    if len(text) > MAX_CHARACTERS:
+        raise Unparsed(f"{len(text)} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an invalid escape, which is the student's affair

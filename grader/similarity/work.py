@@ -15,6 +15,7 @@ from ..intake.submission import Submission
 from .code import Array, Code, TooLong, read_code
 from .known import Known
 from .library import Finding, Unparsed, library_use
+from .wording import FILES
 
 # With fewer characters of one's own than this, four statements about, two people often write the same.
 SHORT: Final = 100
@@ -88,7 +89,7 @@ def read_work(candidate: Candidate, known: Known, rubric: Rubric) -> Work:
         try:
             code = read_code(text)
         except TooLong as problem:
-            notices.append(f"{path}: {problem}; it was left out")
+            notices.append(f"{FILES.get(path, path)}: {problem}; left out")
             continue
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
         near += _near(submission.id, path, code, known)
