@@ -29,7 +29,7 @@ $(VENV)/.student: pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@echo "installing the grader and the development tools (once) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,handout,dev]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,handout,similar,dev]"
 	@touch $@
 
 $(VENV)/.notebooks: $(VENV)/.everything

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +58,7 @@ def verbatim(text: str) -> str:
 def renamed(text: str) -> str:
     """With another name for every variable that is assigned to."""
     stores = (
-        node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
     names = {name: f"my_{number}" for number, name in enumerate(dict.fromkeys(stores))}
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda found: names.get(found[0], found[0]), text)
@@ -76,8 +75,8 @@ def commented(text: str) -> str:
 
 def reordered(text: str) -> str:
     """With the functions and classes of the file, and the methods of its classes, in reverse order."""
-    tree = _parsed(text)
-    scopes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    tree = ast.parse(text)
+    scopes: list[ast.Module | ast.ClassDef] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
     for scope in scopes:
         places = [place for place, node in enumerate(scope.body) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         nodes = [scope.body[place] for place in places]
@@ -88,12 +87,7 @@ def reordered(text: str) -> str:
 
 def reformatted(text: str) -> str:
     """Without comments, and laid out by a program."""
-    return ast.unparse(_parsed(text))
-
-
-@cache
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+    return ast.unparse(ast.parse(text))
 
 
 DISGUISES: Final[Mapping[str, Callable[[str], str]]] = {

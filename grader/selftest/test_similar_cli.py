@@ -152,7 +152,7 @@ def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path
 
 def test_two_runs_write_the_same_bytes(room: Path, out: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7"}  # which changes every fingerprint
-    arguments = ["similar", room, "--out", tmp_path, "--lang", "en"]
+    arguments = ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
     subprocess.run([sys.executable, "-m", "grader", *arguments], cwd=REPOSITORY, env=environment, check=True)
     for name in ("similar.html", "similar.csv"):
         assert (tmp_path / name).read_bytes() == (out / name).read_bytes()
