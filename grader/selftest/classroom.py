@@ -9,15 +9,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from grader.assignment import load_rubric
 from grader.grading import reference_files
 from grader.intake.candidate import Candidate
 from grader.intake.submission import EXPECTED, Submission
+from grader.selftest.submissions import stubs
 from grader.selftest.variants import Variant, all_variants, bases
 from grader.selftest.variants.catalog import HOME
+from grader.similarity.known import Known
+from grader.similarity.work import Work, read_work
 
 Files = dict[str, str]
+NORM: Final = HOME["GroupRMSNorm"]
 # What variants share because they derive from it, as a class shares what was said in a lecture.
 LECTURE: Final = Path(bases.__file__)
+
+# Something that is in no reference: each statement is longer than a passage.
+PLAN = """
+def plan(weights, limit):
+    total = sum(weight * weight for weight in weights if weight > limit)
+    while total > limit and weights:
+        total -= weights.pop() ** 2 + 3 * limit
+    if total < 0 or not weights:
+        raise ArithmeticError(f"{total} of {limit}")
+    return [weight / (total + 1) for weight in reversed(weights)] or [limit]
+"""
+OTHER = """
+class Store:
+    def put(self, key, value):
+        self.items.setdefault(key, []).append((value, len(self.items)))
+        if len(self.items) % 7 == 3:
+            del self.items[min(self.items, key=lambda name: -len(name))]
+        return {name: values[-1][0] for name, values in self.items.items() if values}
+"""
 
 
 @dataclass(frozen=True)
@@ -103,3 +127,13 @@ def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
 def copied(files: Mapping[str, str], disguise: str, paths: tuple[str, ...] = EXPECTED) -> Files:
     """These files, disguised."""
     return {path: DISGUISES[disguise](files[path]) for path in paths}
+
+
+def with_norm(*texts: str) -> Files:
+    """The stubs, and texts added to the norm's."""
+    return {**stubs(), NORM: "\n\n".join((stubs()[NORM], *texts))}
+
+
+def read(people: Mapping[str, Mapping[str, str]], known: Known) -> list[Work]:
+    """What ``similar`` makes of them."""
+    return [read_work(desk, known, load_rubric()) for desk in desks(people)]

@@ -5,50 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from grader.assignment import load_rubric
 from grader.grading import reference_files
 from grader.intake.candidate import Candidate
 from grader.intake.origin import Origin, Student
-from grader.selftest.classroom import DISGUISES, LECTURE, Desk, Files, copied, desks, honest
+from grader.selftest.classroom import DISGUISES, LECTURE, OTHER, PLAN, Desk, copied, honest, read, with_norm
 from grader.selftest.submissions import stubs
-from grader.similarity.blocks import MAX_LINES, MAX_WIDTH, blocks
-from grader.similarity.code import MAX_CHARACTERS, PASSAGE, read_code
+from grader.similarity.code import MAX_CHARACTERS
 from grader.similarity.findings import Findings, compared
 from grader.similarity.known import Known, KnownError, read_known
 from grader.similarity.pairs import EVERYTHING, Pair
-from grader.similarity.work import HELPERS, SHORT, Piece, Work, read_work
+from grader.similarity.work import HELPERS, SHORT, read_work
 
 NORM, VOCAB, ROPE = "src/modeling/norm.py", "src/modeling/vocab_emb.py", "src/modeling/pos_emb.py"
-# Something that is in no reference: each statement is longer than a passage.
-PLAN = """
-def plan(weights, limit):
-    total = sum(weight * weight for weight in weights if weight > limit)
-    while total > limit and weights:
-        total -= weights.pop() ** 2 + 3 * limit
-    if total < 0 or not weights:
-        raise ArithmeticError(f"{total} of {limit}")
-    return [weight / (total + 1) for weight in reversed(weights)] or [limit]
-"""
-OTHER = """
-class Store:
-    def put(self, key, value):
-        self.items.setdefault(key, []).append((value, len(self.items)))
-        if len(self.items) % 7 == 3:
-            del self.items[min(self.items, key=lambda name: -len(name))]
-        return {name: values[-1][0] for name, values in self.items.items() if values}
-"""
 
 
 @pytest.fixture(scope="module")
 def known() -> Known:
     return read_known()
-
-
-def read(people: Mapping[str, Mapping[str, str]], known: Known) -> list[Work]:
-    return [read_work(desk, known, load_rubric()) for desk in desks(people)]
 
 
 def found(people: Mapping[str, Mapping[str, str]], known: Known) -> Findings:
@@ -59,13 +35,15 @@ def ids(pair: Pair) -> frozenset[str]:
     return frozenset((pair.first.id, pair.second.id))
 
 
-def with_norm(*texts: str) -> Files:
-    """The stubs, and texts added to the norm's."""
-    return {**stubs(), NORM: "\n\n".join((stubs()[NORM], *texts))}
-
-
-def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty() -> None:
-    lecture = read_known([LECTURE])
+@pytest.mark.parametrize(
+    ("subtracted", "whole_within", "single_within"),
+    [([LECTURE], 10, 20), ([], 15, 350)],
+    ids=["the lecture subtracted", "the lecture shared by many"],
+)
+def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
+    subtracted: list[Path], whole_within: int, single_within: int
+) -> None:
+    lecture = read_known(subtracted)
     people = {f"s{number:02}": files for number, files in enumerate(honest(60))}
     works = {work.id: work for work in read(people, lecture)}
     whole, single, copies = set(), set(), {}
@@ -85,8 +63,9 @@ def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty() -> None:
     ranked = [ids(pair) for pair in compared([*works.values()]).pairs]
     assert len(whole) == 10
     assert len(single) == 5
-    assert set(ranked[:10]) == whole
-    assert single <= set(ranked[:20])  # of 2415 pairs
+    assert len(works) == 70  # so 2415 pairs
+    assert whole <= set(ranked[:whole_within])
+    assert single <= set(ranked[:single_within])
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
@@ -198,38 +177,6 @@ def test_nobody_to_compare_with_is_no_error(size: int, known: Known) -> None:
     assert len(findings.works) == size
 
 
-HOSTILE = {
-    "not Python": "def f(:\n  x",
-    "nested parentheses": "x = " + "(" * 5000 + ")" * 5000,
-    "nested minus": "x = " + "-" * 50_000 + "1",
-    "nested not": "x = " + "not " * 20_000 + "1",
-    "a long sum": "x = 1" + "+1" * 40_000,
-    "a long chain": "x = torch" + ".a" * 40_000,
-    "nested calls": "x = " + "getattr(" * 90 + "torch" + ", 'a')" * 90,
-    "many elifs": "if a: b\n" + "elif a: b\n" * 8_000,
-    "names that grow": "import torch\nx = torch\n" + "x = x.y\nx = x.z\n" * 4_000,
-    "a chain of names": "import torch as a0\n" + "".join(f"a{n + 1} = a{n}.nn\n" for n in range(5_000)),
-    "quotes": "'" * 50_001,
-    "f-strings": 'f"{' * 20_000,
-    "backslashes": "\\" * 50_000,
-    "one line": "a=1;" * 24_000,
-    "blank lines": "\n" * 90_000,
-    "controls": "\x0c\x1b[31m\u202e\x7f\x00",
-    "empty": "",
-}
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_no_source_stops_a_comparison(text: str, known: Known) -> None:
-    people = {"ada": with_norm(PLAN) | {VOCAB: text}, "bo": with_norm(PLAN) | {VOCAB: text}, "eve": stubs()}
-    findings = found(people, known)
-    assert ids(findings.pairs[0]) == {"ada", "bo"}
-    for match in findings.pairs[0].matches:
-        shown = blocks(*(work.pieces[match.file] for work in findings.works[:2]))
-        assert all(len(line.text) <= MAX_WIDTH + 1 for block in shown for line in (*block.first, *block.second))
-        assert all(line.text.isprintable() for block in shown for line in (*block.first, *block.second))
-
-
 def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
     (work,) = read({"ada": with_norm(PLAN) | {VOCAB: "x = 1\n" * MAX_CHARACTERS}}, known)
     assert work.pieces.keys() >= {NORM}
@@ -242,43 +189,6 @@ def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
     findings = compared([absent, *read({"bo": stubs()}, known)])
     assert findings.notices == [("ada", "Nothing was handed in.")]
     assert [work.id for work in findings.works] == ["bo"]
-
-
-def piece(text: str, known: Known) -> Piece:
-    (work,) = read({"ada": {NORM: text}}, known)
-    return work.pieces[NORM]
-
-
-def test_lines_side_by_side_are_those_that_match(known: Known) -> None:
-    first = f"\n\n'''A page.'''\n\n{PLAN}\n\nx = 1\n{OTHER}"
-    second = f"class Big:\n    y = 2  # a comment\n{OTHER}\n\n\nz = [3]\n{PLAN}"
-    shown = blocks(piece(first, known), piece(second, known))
-    for block in shown:
-        for text, lines in ((first, block.first), (second, block.second)):
-            assert all(text.split("\n")[line.number - 1] == line.text for line in lines if line.number)
-    marked = [[line.text for line in block.first if line.matching] for block in shown]
-    assert "    return [weight / (total + 1) for weight in reversed(weights)] or [limit]" in marked[0]
-    assert [line.text for line in shown[0].second if line.matching][-1] == marked[0][-1]
-    assert any("self.items.setdefault" in line for line in marked[-1])
-
-
-def test_long_blocks_are_cut_and_gaps_are_left_out(known: Known) -> None:
-    long = "\n".join(f"value_{n} = other[{n}] + {n} * 3 - 1" for n in range(400))
-    (block,) = blocks(piece(long, known), piece(long, known))
-    assert len(block.first) == MAX_LINES + 1
-    assert block.first[-1].number is None
-    gap = PLAN.replace("    while", "\n" * 9 + "    while")
-    (block,) = blocks(piece(gap, known), piece(PLAN, known))
-    assert [line.number for line in block.first].count(None) == 1
-    assert all(line.number for line in block.second)
-
-
-def test_a_reduced_text_keeps_its_place() -> None:
-    text = "\n\nclass LongName:  # about\n    first = 1\n\n    def second(self):\n        return 'a string' + name\n"
-    code = read_code(text)
-    assert len(code.lines) == len(code.passages) + PASSAGE - 1
-    assert sorted(set(code.lines.tolist())) == [2, 3, 5, 6]
-    assert np.array_equal(code.lines, np.sort(code.lines))
 
 
 def test_everything_together_is_the_sum_of_the_files(known: Known) -> None:

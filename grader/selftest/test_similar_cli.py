@@ -18,12 +18,13 @@ from grader.assignment import LANGUAGES
 from grader.cli import app as cli
 from grader.cli import similar as command
 from grader.grading import reference_files
+from grader.selftest.classroom import NORM, OTHER, PLAN, with_norm
 from grader.selftest.submissions import REPOSITORY, stubs, write_folder
-from grader.selftest.test_similar import OTHER, PLAN, VOCAB, with_norm
 from grader.similarity import page
 from grader.similarity.listing import COLUMNS
 from grader.similarity.wording import WORDS
 
+VOCAB = "src/modeling/vocab_emb.py"
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
 CHINESE = WORDS["zh"]["short"]
@@ -159,12 +160,12 @@ def test_two_runs_write_the_same_bytes(room: Path, out: Path, tmp_path: Path) ->
 
 
 def test_only_so_many_pairs_are_shown(room: Path, tmp_path: Path) -> None:
-    write_folder(room.parent / "more" / "one", with_norm(PLAN))
-    result = run(room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "1")
+    write_folder(room.parent / "more" / "one", with_norm(PLAN) | {VOCAB: "y = [1, 2] @ z[3:4]\n" * 2})
+    result = run(room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "2")
     assert "3 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
-    assert "2 more in similar.csv." in text
-    assert "pair-2" not in text
+    assert "1 more in similar.csv." in text
+    assert "pair-3" not in text
     none = run(room, "--out", tmp_path, "--lang", "en", "--top", "0")
     assert none.exit_code == 0
 
@@ -188,11 +189,8 @@ def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
     assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
     assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
     assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
-    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / NORM_FILE))
+    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / NORM))
     assert not out.exists()
-
-
-NORM_FILE = "src/modeling/norm.py"
 
 
 def test_what_is_not_installed_is_named_with_its_remedy(

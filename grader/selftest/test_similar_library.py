@@ -79,6 +79,7 @@ OTHERS = {
     "Python's own library": "import math, importlib\nfrom functools import cache\nm = importlib.import_module('math')",
     "one's own files": "from .a import RMSNorm\nfrom . import RMSNorm\nfrom src.a import rms\nfrom .x import *",
     "a call of nothing": "(lambda: 1)()\nx[0]()\n__import__()\n__import__(name)",
+    "what is kept in an object": "import torch\nself.nn = torch.nn\nself.nn.RMSNorm(8)",
     "an annotation": "import torch\nx: torch.Tensor\na.b: int = 3",
     "a name that is too long": "import torch\ntorch.a.b.c.d.e.f.g.h.i.RMSNorm",
 }
@@ -130,9 +131,10 @@ def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
         ("def f(:", "syntax error in line 1"),
         ("x = " + "-" * 90_000 + "1", "nested too deeply"),
         ("x = 1\0", "null bytes|syntax error"),
+        ("x = '\ud800'", "surrogates not allowed"),
         ("x = 1\n" * MAX_CHARACTERS, "600000 characters"),
     ],
-    ids=["syntax", "depth", "NUL", "length"],
+    ids=["syntax", "depth", "NUL", "surrogate", "length"],
 )
 def test_what_has_no_syntax_tree_is_said(text: str, reason: str) -> None:
     with pytest.raises(Unparsed, match=reason):

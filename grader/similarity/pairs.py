@@ -173,8 +173,10 @@ def _match(path: str, first: Piece, second: Piece, rarity: Rarity) -> Match:
 
 def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
     """The weight of each own character that the other has too; 0 for the rest."""
-    found = np.where(np.isin(piece.code.passages, common), rarity.of(piece.code.passages), 0)
-    return piece.code.spread(found) * piece.own
+    places = np.flatnonzero(np.isin(piece.code.passages, common))
+    weights = np.zeros(len(piece.code.passages), dtype=np.int64)
+    weights[places] = rarity.of(piece.code.passages[places])
+    return piece.code.spread(weights) * piece.own
 
 
 def _totals(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:

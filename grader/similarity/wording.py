@@ -76,7 +76,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "where": "where",
         "task": "may be the whole of",
         "foreign": "not asked for",
-        "notices": "Left out",
+        "notices": "Not looked at",
         "none": "None.",
     },
     "zh": {
@@ -138,9 +138,9 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "use": "内容",
         "where": "位置",
-        "task": "可能等于整个",
+        "task": "可能直接完成",
         "foreign": "未要求使用",
-        "notices": "未参与比较",
+        "notices": "没有检查的部分",
         "none": "无。",
     },
 }
