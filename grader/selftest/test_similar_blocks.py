@@ -9,6 +9,7 @@ from grader.selftest.classroom import OTHER, PLAN, read, with_norm
 from grader.selftest.submissions import stubs
 from grader.similarity.blocks import MAX_LINES, MAX_WIDTH, blocks
 from grader.similarity.code import PASSAGE, read_code
+from grader.similarity.findings import compared
 from grader.similarity.known import Known, read_known
 from grader.similarity.work import Piece
 
