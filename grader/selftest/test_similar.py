@@ -167,7 +167,7 @@ def test_submissions_of_the_same_student_are_not_compared(known: Known) -> None:
     ]
     findings = compared([read_work(desk, known, load_rubric()) for desk in room])
     assert {ids(pair) for pair in findings.pairs} == {frozenset(("alone", "third")), frozenset(("group", "third"))}
-    assert findings.notices == [("alone", "of the same student as group; the two were not compared")]
+    assert findings.notices == [("alone", "of the same student as group; the two were not compared.")]
 
 
 @pytest.mark.parametrize("size", [0, 1])
@@ -181,7 +181,7 @@ def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
     (work,) = read({"ada": with_norm(PLAN) | {VOCAB: "x = 1\n" * MAX_CHARACTERS}}, known)
     assert work.pieces.keys() >= {NORM}
     assert VOCAB not in work.pieces
-    assert f"{VOCAB}: 600000 characters; at most 100000 are compared; left out" in work.notices
+    assert f"{VOCAB}: 600000 characters; at most 100000 are compared; it was left out." in work.notices
 
 
 def test_what_cannot_be_read_is_a_notice(known: Known) -> None:

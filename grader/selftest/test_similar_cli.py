@@ -148,6 +148,7 @@ def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path
     chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in chinese
     assert CHINESE in chinese
+    assert "第 1 行语法错误" in chinese
     assert (tmp_path / "similar.csv").read_bytes() == (out / "similar.csv").read_bytes()
 
 

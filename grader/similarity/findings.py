@@ -35,7 +35,7 @@ def compared(works: Sequence[Work]) -> Findings:
     pairs = rank(works)
     near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
     notices = [(work.id, notice) for work in works for notice in work.notices]
-    notices += [(a.id, f"of the same student as {b.id}; the two were not compared") for a, b in same_people(works)]
+    notices += [(a.id, f"of the same student as {b.id}; the two were not compared.") for a, b in same_people(works)]
     return Findings(
         works=[work for work in works if work.pieces],
         pairs=pairs,

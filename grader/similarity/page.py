@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from ..assignment import Rubric
 from ..intake.origin import clean
+from ..results.chinese import in_chinese
 from .blocks import Block, blocks
 from .code import PASSAGE
 from .findings import Findings
@@ -31,7 +32,9 @@ def page(findings: Findings, rubric: Rubric, answers: Sequence[str], top: int, l
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    said = in_chinese if language == "zh" else str
     templates.filters |= {
+        "said": said,
         "percent": _percent,
         "clean": clean,
         "file": lambda path: words.get(path) or path.rpartition("/")[2],

@@ -89,7 +89,7 @@ def read_work(candidate: Candidate, known: Known, rubric: Rubric) -> Work:
         try:
             code = read_code(text)
         except TooLong as problem:
-            notices.append(f"{FILES.get(path, path)}: {problem}; left out")
+            notices.append(f"{FILES.get(path, path)}: {problem}; it was left out.")
             continue
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
         near += _near(submission.id, path, code, known)
@@ -98,7 +98,7 @@ def read_work(candidate: Candidate, known: Known, rubric: Rubric) -> Work:
         try:
             library += library_use(path, text, rubric)
         except Unparsed as problem:
-            notices.append(f"{path}: {problem}; calls of libraries were not looked for")
+            notices.append(f"{path}: {problem}; library calls were not looked for.")
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
 
 
