@@ -18,6 +18,7 @@ import typer
 
 from ..assignment import LANGUAGES, load_rubric
 from ..console import class_table, describe, track
+from ..executors.local import LocalExecutor
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from ..intake.roster import RosterError, read_roster
 from ..results.practice import PracticeError, read_practice
@@ -101,7 +102,8 @@ def grade(
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
     try:
-        with contextlib.closing(grade_all(candidates, settings, jobs)) as graded:
+        submissions = (candidate.read() for candidate in candidates)  # each when its turn comes
+        with LocalExecutor(jobs) as pool, contextlib.closing(grade_all(submissions, settings, pool)) as graded:
             for report in track(graded, len(candidates), jobs, ERR):
                 report = with_origin(report, origins[report.submission.id])
                 _write_report(out, report)
