@@ -18,7 +18,7 @@ import typer
 
 from ..assignment import LANGUAGES, load_rubric
 from ..console import class_table, describe, track
-from ..executors.local import LocalExecutor
+from ..executors.choose import CHOICES, LOCAL, open_executor
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from ..intake.roster import RosterError, read_roster
 from ..results.practice import PracticeError, read_practice
@@ -62,6 +62,7 @@ def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         DeviceChoice, typer.Option(help="auto takes a GPU beside the CPU if there is one.")
     ] = DeviceChoice.AUTO,
@@ -103,7 +104,12 @@ def grade(
     reports: list[Report] = []
     try:
         submissions = (candidate.read() for candidate in candidates)  # each when its turn comes
-        with LocalExecutor(jobs) as pool, contextlib.closing(grade_all(submissions, settings, pool)) as graded:
+        with (
+            open_executor(executor, jobs) as pool,
+            contextlib.closing(grade_all(submissions, settings, pool)) as graded,
+        ):
+            if pool.notice:
+                ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
             for report in track(graded, len(candidates), jobs, ERR):
                 report = with_origin(report, origins[report.submission.id])
                 _write_report(out, report)
