@@ -21,7 +21,7 @@ class DaskProcesses:
     """A scheduler, and as many workers as are asked for; all end with the ``with`` block."""
 
     def __init__(self, place: Path, *options: str, environment: dict[str, str] | None = None) -> None:
-        """Start the scheduler. It and its workers get the options, such as those of TLS, and leave files in ``place``."""
+        """Start the scheduler. It and its workers get the options, such as those of TLS, and write to ``place``."""
         self._place, self._options = place, options
         self._environment = os.environ | {"PYTHONWARNINGS": "ignore"} | (environment or {})
         self._contact = place / "scheduler.json"
