@@ -24,8 +24,12 @@ def connect(address: str) -> DaskExecutor:
     quieten()
     host = _host(address)
     security = Security()
-    if address.startswith("tls:"):
-        _check(security, address)
+    if address.startswith("tcp:") and security.require_encryption:
+        raise CannotGrade(
+            f"--executor {address}: dask is configured to require encryption. Use tls:// instead of tcp://."
+        )
+    if address.startswith("tls:") and not has_certificates(security, f"--executor {address}"):
+        raise CannotGrade(f"--executor {address}: no certificate is configured. {TLS_HELP}")
     try:
         client = Client(address, timeout=CONNECT_S, security=security, set_as_default=False)
     except OSError:
@@ -56,15 +60,17 @@ def _is_here(host: str) -> bool:
         return host == "localhost"
 
 
-def _check(security: Security, address: str) -> None:
-    """See that there are certificates before dask tries to use them."""
+def has_certificates(security: Security, wanted: str) -> bool:
+    """Whether dask's configuration names certificates.
+
+    Raises:
+        CannotGrade: If they cannot be used; ``wanted`` is the option that needs them.
+    """
     try:
-        found = security.get_connection_args("client").get("ssl_context") is not None
-        problem = "no certificate is configured"
+        return security.get_connection_args("client").get("ssl_context") is not None
     except OSError as error:
-        found, problem = False, f"the configured certificates cannot be used ({error.strerror or error})"
-    if not found:
-        raise CannotGrade(f"--executor {address}: {problem}. {TLS_HELP}")
+        problem = f"{error.filename or 'the configured certificate'}: {error.strerror or error}"
+        raise CannotGrade(f"{wanted}: {problem}. {TLS_HELP}") from None
 
 
 def quieten() -> None:
