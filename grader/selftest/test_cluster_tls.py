@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dask.config
 import pytest
 
 from grader.executors.choose import open_executor
@@ -17,6 +16,8 @@ from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import survivors
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
 from grader.settings import CannotGrade
+
+pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
 PAGE = (REPOSITORY / "grader" / "docs" / "cluster.md").read_text(encoding="utf-8")
 SBATCH = """#!/bin/sh
@@ -77,7 +78,7 @@ def test_the_page_leads_to_a_cluster_that_lets_no_stranger_in(tmp_path: Path) ->
 def test_a_certificate_that_is_not_there_is_named() -> None:
     tls = {"ca-file": "/nowhere.pem", "client.cert": "/nowhere.pem", "client.key": "/nowhere.key"}
     with (
-        dask.config.set({f"distributed.comm.tls.{name}": path for name, path in tls.items()}),
+        pytest.importorskip("dask.config").set({f"distributed.comm.tls.{name}": path for name, path in tls.items()}),
         pytest.raises(CannotGrade, match=r"No such file or directory\. grader/docs"),
     ):
         open_executor("tls://127.0.0.1:1", 1)
