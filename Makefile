@@ -29,12 +29,12 @@ $(VENV)/.student: pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@echo "installing the grader and the development tools (once) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,handout,similar,dev]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,handout,similar,dev]"
 	@touch $@
 
 $(VENV)/.notebooks: $(VENV)/.everything
 	@echo "installing nbgrader and Jupyter (once; some hundreds of MB) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,dev,notebooks]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,dev,notebooks]"
 	@touch $@
 
 setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
@@ -100,7 +100,7 @@ bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (som
 
 lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
 	@$(PY) -m pip install --quiet pip-tools
-	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra handout --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
+	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra cluster --extra handout --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
 	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv

@@ -17,6 +17,7 @@ import typer
 
 from ..assignment import load_rubric
 from ..console import class_table, describe, track
+from ..executors.choose import CHOICES, LOCAL, open_executor
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice, Report, Summary, summary_line, with_origin, write_json
 from ..results.statistics import entry
@@ -58,6 +59,7 @@ def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         DeviceChoice, typer.Option(help="auto takes a GPU beside the CPU if there is one.")
     ] = DeviceChoice.AUTO,
@@ -93,7 +95,13 @@ def grade(
     started, clock = datetime.now(UTC), time.monotonic()
     reports: list[Report] = []
     try:
-        with contextlib.closing(grade_all(candidates, settings, jobs)) as graded:
+        submissions = (candidate.read() for candidate in candidates)  # each when its turn comes
+        with (
+            open_executor(executor, jobs) as pool,
+            contextlib.closing(grade_all(submissions, settings, pool)) as graded,
+        ):
+            if pool.notice:
+                ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
             for report in track(graded, len(candidates), jobs, ERR):
                 report = with_origin(report, origins[report.submission.id])
                 _write_report(out, report)
