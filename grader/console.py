@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
@@ -13,7 +13,8 @@ from rich.text import Text
 from .results.outcome import Outcome
 
 if TYPE_CHECKING:
-    from .results.report import Practice, PropertyReport, Report
+    from .results.report import PropertyReport, Report, SummaryLine
+    from .results.standing import Standing
 
 T = TypeVar("T")
 LINE_EVERY = 50
@@ -60,7 +61,7 @@ def follow(results: Iterable[T], title: str, total: int, console: Console) -> It
         yield from progress.track(results, total=total, description=title)
 
 
-def describe(report: Report) -> str:
+def describe(report: Report | SummaryLine) -> str:
     """The result in a few words."""
     if report.status == "unreadable":
         return f"unreadable: {report.reason}"
@@ -69,24 +70,25 @@ def describe(report: Report) -> str:
     return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
 
 
-def class_table(reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Table:
+def class_table(standings: Sequence[Standing]) -> Table:
     """One row for each submission, one column for each task, and one for practice where there is any."""
-    tasks = next((report.tasks for report in reports if report.tasks), [])
+    tasks = next((own.tasks for own in standings if own.tasks), ())
+    practised = any(own.line.practice for own in standings)
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("submission")
     for task in tasks:
         table.add_column(f"{task.id} /{task.max_score:g}", justify="right")
     table.add_column("score", justify="right", style="bold")
     table.add_column("bonus", justify="right")
-    if practice:
+    if practised:
         table.add_column("practice", justify="right")
-    for report in reports:
-        if report.status == "graded":
-            cells = [f"{task.score:g}" for task in report.tasks] + [f"{report.score:g}", f"{report.bonus:g}"]
+    for own in standings:
+        line = own.line
+        if line.status == "graded":
+            cells = [f"{task.score:g}" for task in own.tasks] + [f"{line.score:g}", f"{line.bonus:g}"]
         else:
-            cells = ["" for _ in tasks] + [report.status, ""]
-        own = practice.get(report.submission.id) if practice else None
-        table.add_row(Text(report.submission.id), *cells, *([f"{own.points:g}"] if own else []))
+            cells = ["" for _ in tasks] + [line.status, ""]
+        table.add_row(Text(line.id), *cells, *([f"{line.practice.points:g}"] if line.practice else []))
     return table
 
 
