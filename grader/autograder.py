@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .assignment import load_rubric
+from .executors.local import LocalExecutor
 from .export.gradescope import failure, results
 from .export.rows import Row
 from .intake.candidate import Candidate
@@ -41,8 +42,8 @@ def main(root: Path) -> int:
 
 
 def _graded(root: Path) -> Report:
-    candidate = Candidate("submission", root / "submission")
-    with contextlib.closing(grade_all([candidate], Settings(command="run_autograder"), jobs=1)) as graded:
+    submission, settings = Candidate("submission", root / "submission").read(), Settings(command="run_autograder")
+    with LocalExecutor(jobs=1) as executor, contextlib.closing(grade_all([submission], settings, executor)) as graded:
         return with_origin(next(graded), origin(root / "submission_metadata.json"))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from .results.outcome import Outcome
@@ -70,26 +71,28 @@ def describe(report: Report | SummaryLine) -> str:
     return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
 
 
-def class_table(standings: Sequence[Standing]) -> Table:
-    """One row for each submission, one column for each task, and one for practice where there is any."""
+def print_class(standings: Sequence[Standing], console: Console) -> None:
+    """One row for each submission, one column for each task, and one for practice where there is any.
+
+    Laid out here: rich's tables measure and wrap every cell, seconds for a large class.
+    """
     tasks = next((own.tasks for own in standings if own.tasks), ())
-    practised = any(own.line.practice for own in standings)
-    table = Table(box=None, header_style="bold", padding=(0, 1))
-    table.add_column("submission")
-    for task in tasks:
-        table.add_column(f"{task.id} /{task.max_score:g}", justify="right")
-    table.add_column("score", justify="right", style="bold")
-    table.add_column("bonus", justify="right")
-    if practised:
-        table.add_column("practice", justify="right")
-    for own in standings:
-        line = own.line
-        if line.status == "graded":
-            cells = [f"{task.score:g}" for task in own.tasks] + [f"{line.score:g}", f"{line.bonus:g}"]
-        else:
-            cells = ["" for _ in tasks] + [line.status, ""]
-        table.add_row(Text(line.id), *cells, *([f"{line.practice.points:g}"] if line.practice else []))
-    return table
+    practised = ["practice"] * any(own.line.practice for own in standings)
+    header = ["submission", *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus", *practised]
+    rows = [_cells(own, len(tasks)) for own in standings]
+    widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    for row in (header, *rows):
+        name, *numbers = row
+        cells = [set_cell_size(name, widths[0]), *map(str.rjust, numbers, widths[1:])]
+        console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+
+
+def _cells(own: Standing, tasks: int) -> list[str]:
+    line = own.line
+    practice = [f"{line.practice.points:g}"] if line.practice else []
+    if line.status != "graded":
+        return [line.id, *[""] * tasks, line.status, "", *practice]
+    return [line.id, *(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
 def print_report(report: Report, console: Console) -> None:

@@ -1,6 +1,6 @@
-"""A judge in a process of its own, and the coordinator's end of it.
+"""A judge in a process of its own, and the end of it that a task holds.
 
-The coordinator may die at any moment, and so may a judge: what either has started does not outlive it.
+Whoever started it may die at any moment, and so may a judge: what either has started does not outlive it.
 """
 
 from __future__ import annotations
@@ -13,36 +13,47 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
-from .intake.candidate import Candidate
+from .intake.submission import Submission
 from .results.report import Report
 from .settings import CannotGrade, Settings
+
+NAME = "judge"
+LOOK_S = 0.1  # between two looks at whether the task has been abandoned
+
+
+class Abandoned(Exception):
+    """Nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a judge gives in place of a report, for a fault that is not the student's."""
+    """What there is in place of a report, for a fault that is not the student's.
+
+    Attributes:
+        begun: Whether a judge had looked at the submission, which may then have a part in it.
+    """
 
     reason: str
+    begun: bool = True
 
 
 class JudgeProcess:
-    """A judge that is starting, idle or at work, seen from the coordinator.
-
-    Attributes:
-        pipe: Readable when :meth:`answer` has something to give.
-    """
+    """A judge that is starting, idle or at work. One thread at a time deals with it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; it says None once it is ready."""
+        """Start it; its first :meth:`answer` is None, once it is ready."""
+        self.settings = settings
+        self.ready = False
         context = _context()
-        self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, settings), daemon=True)
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, settings), daemon=True, name=NAME)
         self._handle: int | None = None
         with theirs:
             try:
@@ -51,42 +62,43 @@ class JudgeProcess:
             except (EOFError, OSError):  # the fork server is dying, and so is the pipe; the next judge gets a new one
                 time.sleep(1)
 
-    def ask(self, candidate: Candidate, failure: str | None) -> None:
-        """Have it grade a candidate, or report that this cannot be done, because of ``failure``."""
+    def ask(self, submission: Submission, failure: str | None) -> None:
+        """Have it grade a submission, or report that this cannot be done, because of ``failure``."""
         with contextlib.suppress(BrokenPipeError):  # it has just died, as its pipe is about to say
-            self.pipe.send((candidate, failure))
+            self._pipe.send((submission, failure))
 
-    def answer(self) -> Report | Failure | None:
+    def answer(self, within_s: float, abandoned: Callable[[], bool]) -> Report | Failure | None:
         """Its report, or what went wrong; None from a judge that is ready now.
 
         Raises:
+            Abandoned: As soon as ``abandoned()`` says so.
             CannotGrade: If that is what it says.
         """
+        end = time.monotonic() + within_s
         try:
-            if not self.pipe.poll():
-                return Failure("the judge process stalled")
-            answer: Report | Failure | CannotGrade | None = self.pipe.recv()
+            while not self._pipe.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
+                if abandoned():
+                    raise Abandoned
+                if time.monotonic() >= end:
+                    return Failure("the judge process stalled")
+            answer: Report | Failure | CannotGrade | None = self._pipe.recv()
         except (EOFError, OSError):
             return Failure("the judge process died")
         if isinstance(answer, CannotGrade):
             raise answer
+        self.ready = self.ready or answer is None
         return answer
 
-    def kill(self) -> None:
-        """End it now; what it has started ends by itself, for want of a parent."""
-        self.pipe.close()
+    def end(self) -> None:
+        """Kill it, and wait until it is gone; what it has started ends by itself, for want of a parent."""
+        self._pipe.close()
         if self._handle is not None and sys.platform == "linux":
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        elif self._process.pid is not None:  # it has been started
-            self._process.kill()
-
-    def join(self) -> None:
-        """Wait for the end of a killed judge."""
-        if self._handle is not None:
             wait([self._handle])
             os.close(self._handle)
-        elif self._process.pid is not None:
+        elif self._process.pid is not None:  # it has been started
+            self._process.kill()
             self._process.join()
 
 
@@ -115,28 +127,28 @@ def _context() -> ForkServerContext | SpawnContext:
 
 
 def _serve(pipe: Connection, settings: Settings) -> None:
-    """The judge process: says None when it is ready, then answers candidates until the coordinator hangs up."""
+    """The judge process: says None when it is ready, then answers for submissions until the other end hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_coordinator, daemon=True).start()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
-        from .grading import Grader  # with torch and pytest, which the coordinator can do without
+        from .grading import Grader  # with torch and pytest, which the other end can do without
 
         grader = Grader(settings)
         pipe.send(None)
         while True:
-            candidate, failure = pipe.recv()
-            pipe.send(grader.grade(candidate.read()) if failure is None else grader.give_up(candidate.id, failure))
+            submission, failure = pipe.recv()
+            pipe.send(grader.grade(submission) if failure is None else grader.give_up(submission.id, failure))
     except CannotGrade as error:
         pipe.send(error)
-    except (EOFError, OSError):  # the coordinator has gone
+    except (EOFError, OSError):  # the other end has gone
         os._exit(0)
     except BaseException as error:
         pipe.send(Failure("".join(traceback.format_exception_only(error)).strip()))
 
 
-def _end_with_the_coordinator() -> None:
+def _end_with_the_parent() -> None:
     """In a thread: end even in the middle of a submission. A pipe that stays open until then says when."""
-    coordinator = multiprocessing.parent_process()
-    if coordinator is not None:
-        coordinator.join()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
         os._exit(1)

@@ -82,6 +82,10 @@ class Run:
         self._ledger.rewritten(entry.result, text, _write(path, text), candidate.origin)
         return True
 
+    def submissions(self) -> Iterator[Submission]:
+        """Those that wait, each read when its turn comes."""
+        return (candidate.read() for candidate in self.waiting)
+
     def save(self, report: Report) -> Report:
         """Write a report that a judge has given, with whose it is, and enter it in the ledger."""
         report = with_origin(report, self._origins[report.submission.id])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.benchmarks.measure import Watch, cpu_s, descendants, memory_mib
+from grader.executors.local import LocalExecutor
 from grader.intake.candidate import Candidate
 from grader.sandbox.limits import Limits
 from grader.schedule import grade_all
@@ -38,15 +39,16 @@ class ClassRun:
 
 def run_class(submission: Path, number: int, jobs: int, without: Sequence[str] = ()) -> ClassRun:
     """Grade ``number`` copies of one submission with ``jobs`` judges."""
-    candidates = [Candidate(f"student-{index:04}", submission) for index in range(number)]
+    submissions = (Candidate(f"student-{index:04}", submission).read() for index in range(number))
     settings = Settings(device="cpu", limits=Limits(), without=tuple(without))
     moments: list[float] = []
     watch, cpu_when_warm, started = Watch(), 0.0, time.perf_counter()
-    for report in grade_all(candidates, settings, jobs):
-        assert report.score == report.max_score, report.submission.id
-        moments.append(time.perf_counter())
-        if len(moments) == jobs:
-            cpu_when_warm = cpu_s(descendants(os.getpid()))
+    with LocalExecutor(jobs) as executor:
+        for report in grade_all(submissions, settings, executor):
+            assert report.score == report.max_score, report.submission.id
+            moments.append(time.perf_counter())
+            if len(moments) == jobs:
+                cpu_when_warm = cpu_s(descendants(os.getpid()))
     watch.stop()
     measured = max(number - jobs, 1)
     each = (moments[-1] - moments[min(jobs, number) - 1]) / measured

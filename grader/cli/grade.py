@@ -16,7 +16,8 @@ from typing import Annotated
 import typer
 
 from ..assignment import LANGUAGES, load_rubric
-from ..console import class_table, describe, track
+from ..console import describe, print_class, track
+from ..executors.local import LocalExecutor
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from ..intake.roster import RosterError, read_roster
 from ..results.database import LedgerError
@@ -108,7 +109,10 @@ def grade(
         with begun(out, candidates, settings, fresh=not resume) as run:
             _say_what_is_known(run, len(candidates))
             written = run.kept
-            with contextlib.closing(grade_all(run.waiting, settings, jobs)) as graded:
+            with (
+                LocalExecutor(jobs) as pool,
+                contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
+            ):
                 for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
                     written += 1
             standings = run.finish(practice)
@@ -146,7 +150,7 @@ def _say_what_is_known(run: Run, total: int) -> None:
 
 def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
-    OUT.print(class_table(standings))
+    print_class(standings, OUT)
     if not {"landlock", "namespaces"} & set(run.isolation.split("+")):
         ERR.print(f"isolation is only {run.isolation!r}: `grader doctor` says what is missing.", style="yellow")
     graded = len(standings) - run.kept

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import class_table, print_report
+from ..console import print_class, print_report
 from ..results.report import Report
 from ..results.standing import standing
 from .terminal import OUT, fail, read_written
@@ -24,4 +24,4 @@ def show(
     reports = [read_written(path, Report) for path in sorted(out.glob("*/report.json"))]
     if not reports:
         fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    OUT.print(class_table([standing(report) for report in reports]))
+    print_class([standing(report) for report in reports], OUT)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from grader.benchmarks.measure import descendants
-from grader.intake.candidate import Candidate
 from grader.intake.submission import Submission
+from grader.judge_process import NAME
 
 
 @dataclass(frozen=True)
-class Trap(Candidate):
-    """A submission at which something happens to the judge, in its own process.
+class Trap(Submission):
+    """A submission at which something happens to the judge, as soon as it is unpacked in the judge's own process.
 
     Attributes:
         fault: What happens.
@@ -25,22 +26,33 @@ class Trap(Candidate):
         times: At how many attempts it happens.
     """
 
+    _: KW_ONLY
     fault: Callable[[], object]
     log: Path
     times: int = 1
 
-    def read(self) -> Submission:
-        """Let it happen, then go on as usual."""
-        with self.log.open("ab") as file:
-            file.write(b".")
-        if self.attempts <= self.times:
-            self.fault()
-        return super().read()
+    def __reduce__(self) -> tuple[Callable[..., Submission], tuple[object, ...]]:
+        """How it travels: by whichever way, and through however many processes."""
+        return _unpacked, (self.id, self.files, self.fault, self.log, self.times)
 
     @property
     def attempts(self) -> int:
         """How often a judge has begun with it."""
         return self.log.stat().st_size
+
+
+def _unpacked(
+    identifier: str, files: Mapping[str, str], fault: Callable[[], object], log: Path, times: int
+) -> Submission:
+    """In a judge, let it happen, then go on as usual."""
+    trap = Trap(identifier, files, fault=fault, log=log, times=times)
+    if multiprocessing.current_process().name != NAME:
+        return trap
+    with log.open("ab") as file:
+        file.write(b".")
+    if trap.attempts <= times:
+        fault()
+    return Submission(identifier, files)
 
 
 def die() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ from typer.testing import CliRunner, Result
 from grader import run as class_run
 from grader.cli import app as cli
 from grader.cli import grade
+from grader.executors.base import Executor
 from grader.grading import Grader, reference_files
-from grader.intake.candidate import Candidate
+from grader.intake.submission import Submission
 from grader.judge import oracle
 from grader.results.report import Practice, Report, Summary
 from grader.schedule import GradingFailed
@@ -36,10 +37,10 @@ def ada(tmp_path: Path) -> Path:
 def in_process(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
 
-    def grade_all(candidates: Sequence[Candidate], settings: Settings, jobs: int) -> Iterator[Report]:
+    def grade_all(submissions: Iterable[Submission], settings: Settings, executor: Executor) -> Iterator[Report]:
         assert settings.seed == 0
-        assert jobs >= 1
-        return (grader.grade(candidate.read()) for candidate in candidates)
+        assert executor.slots >= 1
+        return (grader.grade(submission) for submission in submissions)
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
 

@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from grader.benchmarks.measure import descendants
 from grader.cli import app as cli
-from grader.cli import grade as command
 from grader.grading import Grader, reference_files
+from grader.intake.candidate import Candidate
 from grader.results.database import LEDGER
 from grader.results.report import Report
 from grader.sandbox.launch import Worker, Zygote
@@ -71,8 +71,8 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_folder(tmp_path / "ada", reference_files())
-    trap = Trap("ada", tmp_path / "ada", break_the_oracle, tmp_path / "log", times=99)
-    monkeypatch.setattr(command, "discover", lambda *_: [trap])
+    trap = Trap("ada", reference_files(), fault=break_the_oracle, log=tmp_path / "log", times=99)
+    monkeypatch.setattr(Candidate, "read", lambda _: trap)
     result = grade(tmp_path / "ada", tmp_path / "out")
     assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
     assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")

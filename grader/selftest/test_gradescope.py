@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from grader import autograder
 from grader.cli import app as cli
 from grader.grading import Grader, reference_files
-from grader.intake.candidate import Candidate
 from grader.intake.origin import Origin, Student
+from grader.intake.submission import Submission
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
 
 NORM = "src/modeling/norm.py"
@@ -105,8 +105,8 @@ def test_a_python_that_does_not_start_still_leaves_results(root: Path, python: s
 def graded_in_process(root: Path, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> tuple[int, dict[str, Any]]:
     """The exit code and the results, without judge processes."""
 
-    def grade_all(candidates: list[Candidate], *_: object, **__: object) -> Any:
-        yield from (grader.grade(candidate.read()) for candidate in candidates)
+    def grade_all(submissions: list[Submission], *_: object) -> Any:
+        yield from map(grader.grade, submissions)
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)
     code = autograder.main(root)
@@ -124,7 +124,7 @@ def test_nothing_to_grade_is_said_and_has_no_score(
 
 
 def test_an_exception_is_a_fault_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grade_all(*_: object, **__: object) -> Any:
+    def grade_all(*_: object) -> Any:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)

@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 from grader.benchmarks.measure import descendants
+from grader.executors.local import LocalExecutor
 from grader.grading import Grader, reference_files
-from grader.intake.candidate import Candidate
+from grader.intake.submission import Submission
+from grader.judges import Patience
 from grader.results.report import Report, Summary
 from grader.sandbox.limits import Limits
-from grader.schedule import ATTEMPTS, GradingFailed, Patience, grade_all
+from grader.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.selftest import faulty
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
@@ -49,35 +51,37 @@ class Disturbed:
         return report
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three submissions: a right one, a wrong one and a slow one."""
-    root = tmp_path_factory.mktemp("class")
-    write_folder(root / "right", reference_files())
-    write_folder(root / "wrong", edited((NORM, "mean_square + self.eps", "mean_square")))
-    write_folder(root / "slow", edited(SLOW))
-    return root
+def files(kind: str) -> dict[str, str]:
+    """A right submission, a wrong one or a slow one."""
+    edits = {"right": [], "wrong": [(NORM, "mean_square + self.eps", "mean_square")], "slow": [SLOW]}
+    return edited(*edits[kind])
+
+
+def right() -> Iterator[Submission]:
+    """A class of one."""
+    yield Submission("right", files("right"))
 
 
 @pytest.fixture(scope="module")
-def disturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
+def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
     """One run in which every kind of fault happens."""
     logs = tmp_path_factory.mktemp("logs")
     traps = [
-        Trap("judge_killed", folder / "wrong", faulty.die, logs / "1"),
-        Trap("judge_stalled", folder / "right", faulty.stall, logs / "2"),
-        Trap("judge_mistaken", folder / "wrong", faulty.stumble, logs / "3"),
-        Trap("fork_server_killed", folder / "wrong", faulty.kill_the_fork_server, logs / "4"),
-        Trap("worker_killed", folder / "slow", faulty.kill_the_first_worker, logs / "5"),
-        Trap("server_killed", folder / "right", faulty.kill_the_server_of_judges, logs / "7"),
-        Trap("hopeless", folder / "right", faulty.die, logs / "6", times=99),
+        Trap("judge_killed", files("wrong"), fault=faulty.die, log=logs / "1"),
+        Trap("judge_stalled", files("right"), fault=faulty.stall, log=logs / "2"),
+        Trap("judge_mistaken", files("wrong"), fault=faulty.stumble, log=logs / "3"),
+        Trap("fork_server_killed", files("wrong"), fault=faulty.kill_the_fork_server, log=logs / "4"),
+        Trap("worker_killed", files("slow"), fault=faulty.kill_the_first_worker, log=logs / "5"),
+        Trap("server_killed", files("right"), fault=faulty.kill_the_server_of_judges, log=logs / "7"),
+        Trap("hopeless", files("right"), fault=faulty.die, log=logs / "6", times=99),
     ]
-    plain = [Candidate(f"plain_{name}", folder / name) for name in ("right", "wrong")]
+    plain = [Submission(f"plain_{kind}", files(kind)) for kind in ("right", "wrong")]
     reports, seen = [], set()
     others = descendants(os.getpid())  # fork servers that other tests keep warm
-    for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, 2, PATIENCE):
-        reports.append(report)
-        seen.update(descendants(os.getpid())[1:])
+    with LocalExecutor(2) as executor:
+        for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, executor, PATIENCE):
+            reports.append(report)
+            seen.update(descendants(os.getpid())[1:])
     ours = {
         pid for pid in seen.difference(others) if "forkserver" not in _command(pid) and "tracker" not in _command(pid)
     }
@@ -125,9 +129,9 @@ def test_nothing_is_lost_or_doubled(disturbed: Disturbed) -> None:
     ],
 )
 def test_a_fault_of_ours_leaves_no_trace(
-    disturbed: Disturbed, undisturbed: Grader, folder: Path, identifier: str, source: str
+    disturbed: Disturbed, undisturbed: Grader, identifier: str, source: str
 ) -> None:
-    expected = undisturbed.grade(Candidate(identifier, folder / source).read())
+    expected = undisturbed.grade(Submission(identifier, files(source)))
     assert expected.status == "graded"
     assert without_times(disturbed.of(identifier)) == without_times(expected)
 
@@ -154,17 +158,18 @@ def test_no_judge_is_left_after_the_last_report(disturbed: Disturbed) -> None:
     assert disturbed.left == []
 
 
-def test_settings_that_fit_no_judge_stop_everything(folder: Path) -> None:
+def test_settings_that_fit_no_judge_stop_everything() -> None:
     layers = ("namespaces", "user", "landlock", "seccomp")
     settings = Settings(device="cpu", only="task1", required_level=SETTINGS.required_level.NAMESPACES, without=layers)
-    with pytest.raises(CannotGrade, match="less than is required"):
-        list(grade_all([Candidate("right", folder / "right")], settings, 1))
+    with LocalExecutor(1) as executor, pytest.raises(CannotGrade, match="less than is required"):
+        list(grade_all(right(), settings, executor))
 
 
-def test_judges_that_do_not_start_stop_everything(folder: Path) -> None:
+def test_judges_that_do_not_start_stop_everything() -> None:
     """They are given no time here."""
-    with pytest.raises(GradingFailed, match="3 judges in a row failed without a submission: the judge process stalled"):
-        list(grade_all([Candidate("right", folder / "right")], SETTINGS, 1, Patience(start_s=0)))
+    failed = "3 judges in a row failed without a submission: the judge process stalled"
+    with LocalExecutor(1) as executor, pytest.raises(GradingFailed, match=failed):
+        list(grade_all(right(), SETTINGS, executor, Patience(start_s=0)))
 
 
 # ── The command, and what becomes of its processes ──────────────────────────────────────────────────────────────────
@@ -225,8 +230,9 @@ def test_a_killed_command_leaves_nothing_and_can_be_repeated(running: subprocess
     assert [(line.id, line.score) for line in summary.submissions] == [("s0", 42), ("s1", 42)]
 
 
-def test_ctrl_c_while_judges_start_is_as_quick_and_quiet(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "class").symlink_to(folder)
+def test_ctrl_c_while_judges_start_is_as_quick_and_quiet(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_folder(tmp_path / "class" / name, reference_files())
     with subprocess.Popen(
         command(tmp_path, jobs=1), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from grader.assignment import RUBRIC_PATH, load_rubric
 from grader.cli import app as cli
 from grader.cli import export, grade
 from grader.grading import Grader
-from grader.intake.candidate import Candidate
+from grader.intake.submission import Submission
 from grader.results.report import Report, Summary
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
@@ -40,13 +40,12 @@ def judged(grader: Grader, known: dict[str, Report], monkeypatch: pytest.MonkeyP
     if LONG:
         return
 
-    def grade_all(candidates: Sequence[Candidate], *_: object) -> Iterator[Report]:
-        for candidate in candidates:
-            submission = candidate.read()
+    def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
+        for submission in submissions:
             digest = submission.reason or submission.sha256
             if digest not in known:
                 known[digest] = grader.grade(submission)
-            own = known[digest].submission.model_copy(update={"id": candidate.id})
+            own = known[digest].submission.model_copy(update={"id": submission.id})
             yield known[digest].model_copy(update={"submission": own})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)

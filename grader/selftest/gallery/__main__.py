@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader
 from rich.progress import track
 
 from grader.assignment import load_rubric
+from grader.executors.local import LocalExecutor
 from grader.grading import reference_files
-from grader.intake.candidate import Candidate
 from grader.intake.submission import Submission
 from grader.results.chinese import in_chinese
 from grader.results.outcome import Outcome
@@ -23,17 +23,6 @@ from grader.selftest.variants import Variant, all_variants
 from grader.settings import Settings
 
 JOBS = 2
-
-
-@dataclass(frozen=True)
-class Exhibit(Candidate):
-    """A wrong variant, graded like anyone's work."""
-
-    variant: Variant
-
-    def read(self) -> Submission:
-        """Its files."""
-        return Submission(self.id, dict(self.variant.files))
 
 
 @dataclass(frozen=True)
@@ -54,10 +43,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     out: Path = parser.parse_args().out
     variants = {variant.name: variant for variant in all_variants() if not variant.valid}
-    exhibits = [Exhibit(name, Path(name), variant) for name, variant in variants.items()]
-    settings = Settings(device="cpu", language="en")
-    graded = track(grade_all(exhibits, settings, JOBS), "grading the wrong variants", total=len(exhibits))
-    reports = {report.submission.id: report for report in graded}
+    exhibits = (Submission(name, dict(variant.files)) for name, variant in variants.items())
+    with LocalExecutor(JOBS) as executor:
+        graded = grade_all(exhibits, Settings(device="cpu", language="en"), executor)
+        tracked = track(graded, "grading the wrong variants", total=len(variants))
+        reports = {report.submission.id: report for report in tracked}
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
     out.parent.mkdir(parents=True, exist_ok=True)

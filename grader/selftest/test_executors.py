@@ -1,0 +1,148 @@
+"""What every executor owes the schedule, shown on the local one, with tasks that need no judge."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from grader import schedule
+from grader.executors.base import Executor
+from grader.executors.local import LocalExecutor
+from grader.intake.submission import Submission
+from grader.judge_process import Abandoned, Failure
+from grader.judges import PLACE, Task
+from grader.results.report import Report
+from grader.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.selftest.test_report import report
+from grader.settings import Settings
+
+Answer = Report | Failure
+
+
+@pytest.fixture
+def executor() -> Iterator[LocalExecutor]:
+    """Two threads."""
+    with LocalExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture
+def judged_by(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> Callable[..., Iterator[Report]]:
+    """``judged_by(task, ids)``: reports of those submissions from a task of the test's own."""
+
+    def run(task: Callable[[Task], Answer], ids: Iterator[str]) -> Iterator[Report]:
+        monkeypatch.setattr(schedule, "grade_submission", task)
+        return grade_all(map(Submission, ids), Settings(), executor)
+
+    return run
+
+
+def passed(task: Task) -> Report:
+    """A report in no time."""
+    return report(submission=report().submission.model_copy(update={"id": task.submission.id}))
+
+
+def given_up(task: Task) -> Report:
+    """What a judge says when it is only to report a failure."""
+    return passed(task).model_copy(update={"status": "grader_error", "reason": task.failure, "score": None})
+
+
+def test_few_submissions_are_held_at_a_time(judged_by: Callable[..., Iterator[Report]]) -> None:
+    """However many there are, the next is taken when a slot is free."""
+    taken: list[str] = []
+
+    def ids() -> Iterator[str]:
+        for number in range(500):
+            taken.append(f"s{number}")
+            yield taken[-1]
+
+    held = [len(taken) - number for number, _ in enumerate(judged_by(passed, ids()))]
+    assert len(held) == len(taken) == 500
+    assert max(held) <= 2 * 3  # reports that are there and not yet taken, and their successors
+
+
+def test_closing_abandons_what_runs_at_once(judged_by: Callable[..., Iterator[Report]]) -> None:
+    begun, ended = threading.Semaphore(0), threading.Semaphore(0)
+
+    def endless(task: Task) -> Report:
+        if task.submission.id == "first":
+            begun.acquire()
+            return passed(task)
+        begun.release()
+        while not PLACE.get().abandoned():
+            time.sleep(0.01)
+        ended.release()
+        raise Abandoned
+
+    reports = judged_by(endless, iter(["first", "second", "third"]))
+    assert next(reports).submission.id == "first"
+    started = time.monotonic()
+    reports.close()  # type: ignore[attr-defined] # it is a generator
+    assert ended.acquire(timeout=1)
+    assert time.monotonic() - started < 0.5
+
+
+def test_an_executor_that_ends_takes_its_tasks_along() -> None:
+    with LocalExecutor(1) as executor:
+        futures = [executor.submit(time.sleep, 0.1) for _ in range(3)]
+    assert [future.done() for future in futures] == [True] * 3
+    assert futures[2].cancelled()
+
+
+@pytest.mark.parametrize("bad", [Failure("it died"), ZeroDivisionError("it died")], ids=["answered", "raised"])
+def test_a_failure_is_tried_again_and_then_reported(
+    judged_by: Callable[..., Iterator[Report]], bad: Failure | Exception
+) -> None:
+    """Also that of a task that nobody foresaw, as long as others succeed between its attempts."""
+    tries: list[Task] = []
+
+    def task(task: Task) -> Answer:
+        if task.submission.id != "bad":
+            return passed(task)
+        tries.append(task)
+        if task.failure is not None:
+            return given_up(task)
+        if isinstance(bad, Failure):
+            return bad
+        raise bad
+
+    ids = iter(["bad", "good"])
+    if isinstance(bad, Failure):
+        *_, last = judged_by(task, ids)
+        assert (last.status, last.reason) == ("grader_error", "it died")
+        assert len(tries) == ATTEMPTS + 1
+        assert tries[-1].submission.files == {}
+    else:
+        with pytest.raises(GradingFailed, match=r"3 judges in a row failed .*: ZeroDivisionError: it died"):
+            list(judged_by(task, ids))
+
+
+def test_a_submission_is_not_charged_with_what_it_had_no_part_in(judged_by: Callable[..., Iterator[Report]]) -> None:
+    """Not even if that happens more often than it may fail, with others graded between."""
+    tries: list[str] = []
+
+    def task(task: Task) -> Answer:
+        tries.append(task.submission.id)
+        unlucky = task.submission.id == "unlucky" and tries.count("unlucky") <= ATTEMPTS - 1
+        return Failure("it did not start", begun=False) if unlucky else passed(task)
+
+    assert sorted(report.status for report in judged_by(task, iter(["unlucky", "a", "b"]))) == ["graded"] * 3
+    assert tries.count("unlucky") == ATTEMPTS
+
+
+def test_an_executor_that_has_gone_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = LocalExecutor(1)
+    executor.gone = "the scheduler has gone"
+
+    def endless(_: Task) -> Report:
+        while not PLACE.get().abandoned():
+            time.sleep(0.01)
+        raise Abandoned
+
+    monkeypatch.setattr(schedule, "grade_submission", endless)
+    threading.Timer(0.2, executor.shutdown).start()
+    with pytest.raises(GradingFailed, match="the scheduler has gone"):
+        list(grade_all(map(Submission, "abc"), Settings(), executor))
