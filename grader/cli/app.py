@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from .diff import diff
 from .doctor import doctor
 from .export import export
 from .grade import grade
@@ -13,5 +14,5 @@ from .show import show
 from .verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
-for _command in (grade, show, export, doctor, verify, release, gradescope):
+for _command in (grade, show, diff, export, doctor, verify, release, gradescope):
     app.command()(_command)
