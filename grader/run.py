@@ -39,6 +39,7 @@ class Run:
     Attributes:
         waiting: Candidates that are left to grade.
         kept: How many need not be graded again.
+        written: How many reports are there by now, those included.
         restored: Those of them whose report had been changed or deleted since; it has been put back.
         reasons: Conditions that are not those of earlier results, which therefore do not count.
         duration_s: Wall-clock seconds, once finished.
@@ -65,7 +66,7 @@ class Run:
         self.reasons = sorted({name for other in self._ledger.other_conditions() for name in differing(found, other)})
         entries = self._ledger.entries()
         self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
-        self.kept = len(candidates) - len(self.waiting)
+        self.kept = self.written = len(candidates) - len(self.waiting)
 
     def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
         """Whether a result stands for what lies there now; its report is then as it was written."""
@@ -90,7 +91,9 @@ class Run:
         """Write a report that a judge has given, with whose it is, and enter it in the ledger."""
         report = with_origin(report, self._origins[report.submission.id])
         text = json_text(report)
-        self._ledger.record(report, text, _write(self._out / report.submission.id / REPORT, text))
+        file = _write(self._out / report.submission.id / REPORT, text)
+        self.written += 1
+        self._ledger.record(report, text, file)
         return report
 
     def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:

@@ -63,10 +63,9 @@ def _print(differences: list[Difference], same: int, rubric: Rubric, lang: str) 
             kind = own.kind
             number = sum(other.kind is kind for other in differences)
             _line(f"{words.KINDS[kind][lang]}: {number}", "bold")
-        before, after = words.points(own)
-        _line(f"  {own.id}: {before} → {after} ({own.change:+g})", STYLES.get(own.kind, ""))
+        _line(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
         for change in own.changes:
-            ended, earned = " → ".join(words.outcomes(change)), " → ".join(words.worth(change, lang))
+            ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
             _line(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
             _reasons(words.reasons(change.reasons, lang))
         if not own.changes:

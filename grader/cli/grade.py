@@ -104,20 +104,19 @@ def grade(
     except PracticeError as error:
         fail(f"--notebooks {error}")
     prepare(out)
-    written = 0
+    run = None
     try:
         with begun(out, candidates, settings, fresh=not resume) as run:
             _say_what_is_known(run, len(candidates))
-            written = run.kept
             with (
                 LocalExecutor(jobs) as pool,
                 contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
             ):
                 for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
-                    written += 1
+                    pass
             standings = run.finish(practice)
     except KeyboardInterrupt:
-        fail(f"stopped; {written} of {len(candidates)} reports are in {out}.", 130)
+        fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
     except (CannotGrade, LedgerError) as error:
         fail(str(error))
     except GradingFailed as error:
@@ -155,8 +154,9 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
         ERR.print(f"isolation is only {run.isolation!r}: `grader doctor` says what is missing.", style="yellow")
     graded = len(standings) - run.kept
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
-    kept = f", {run.kept} kept" if run.kept else ""
-    OUT.print(f"{graded} submissions in {run.duration_s:.1f} s{rate}{kept}. Reports: {out}", highlight=False)
+    kept = f", {run.kept} of them kept," if run.kept else ""
+    number = len(standings)
+    OUT.print(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}", highlight=False)
     lines = [own.line for own in standings]
     for line in lines:
         if line.practice and line.practice.unsettled:

@@ -17,7 +17,6 @@ WORDS: Final = {
     "outcome": {"en": "outcome", "zh": "结果"},
     "points": {"en": "points", "zh": "得分"},
     "why": {"en": "why", "zh": "原因"},
-    "worth": {"en": "of {most:g}", "zh": "满分 {most:g}"},
     "nothing": {"en": "Nothing changed.", "zh": "没有变化。"},
     "same": {"en": "{n} submissions are as they were.", "zh": "{n} 份提交没有变化。"},
     "by_property": {"en": "By property", "zh": "按评分项"},
@@ -27,12 +26,12 @@ WORDS: Final = {
     "totals": {"en": "Points are score and bonus together.", "zh": "分数为得分与附加分之和。"},
 }
 KINDS: Final = {
-    Kind.DROP: {"en": "fewer points", "zh": "分数下降"},
-    Kind.GONE: {"en": "only before", "zh": "仅在之前"},
-    Kind.STATUS: {"en": "not graded, for another reason", "zh": "未评分，原因不同"},
-    Kind.RISE: {"en": "more points", "zh": "分数上升"},
-    Kind.MOVED: {"en": "the same points from other properties", "zh": "总分不变，评分项不同"},
-    Kind.ADDED: {"en": "only now", "zh": "仅在现在"},
+    Kind.DROP: {"en": "Fewer points", "zh": "分数下降"},
+    Kind.GONE: {"en": "Only before", "zh": "仅在之前"},
+    Kind.STATUS: {"en": "Not graded, for another reason", "zh": "未评分，原因不同"},
+    Kind.RISE: {"en": "More points", "zh": "分数上升"},
+    Kind.MOVED: {"en": "The same points, but not the same properties", "zh": "总分不变，评分项有变化"},
+    Kind.ADDED: {"en": "Only now", "zh": "仅在现在"},
 }
 CAUSES: Final = {
     Cause.FILES: {"en": "other files were handed in: {detail}", "zh": "提交的文件不同：{detail}"},
@@ -53,7 +52,7 @@ CAUSES: Final = {
 }
 
 
-NONE: Final = "–"
+NONE: Final = "-"
 
 
 def word(name: str, language: str, **values: object) -> str:
@@ -86,9 +85,15 @@ def outcomes(change: PropertyChange) -> tuple[str, str]:
     return before, after
 
 
-def worth(change: PropertyChange, language: str) -> tuple[str, str]:
+def worth(change: PropertyChange) -> tuple[str, str]:
     """What it earned, before and now; with the most that it could, where that changed."""
     sides = (change.old, change.new)
-    most = "" if len({side.max_points for side in sides if side}) == 1 else " " + WORDS["worth"][language]
-    before, after = (f"{side.points:g}{most.format(most=side.max_points)}" if side else NONE for side in sides)
+    changed = len({side.max_points for side in sides if side}) > 1
+    before, after = (NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
     return before, after
+
+
+def arrow(sides: tuple[str, str]) -> str:
+    """From the one to the other; once, if they are the same."""
+    before, after = sides
+    return before if before == after else f"{before} → {after}"

@@ -85,9 +85,10 @@ CREATE TABLE exports (
 CREATE TABLE exported (
   export INTEGER NOT NULL REFERENCES exports (id),
   submission TEXT NOT NULL,
-  student TEXT NOT NULL,
-  grade REAL,
-  PRIMARY KEY (export, submission, student)
+  student TEXT NOT NULL,  -- the platform's id, or an address where there is none
+  name TEXT NOT NULL,  -- beside an address; empty beside an id
+  grade REAL,  -- null where the cell was left blank
+  PRIMARY KEY (export, submission, student, name)
 ) WITHOUT ROWID;
 
 CREATE VIEW latest AS
