@@ -67,7 +67,8 @@ def _machine() -> Iterator[tuple[str, str]]:
             yield name, version(name)
     yield "processor", _line("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
     gpus = [_line(str(path), "Model") for path in sorted(GPUS.glob("gpus/*/information"))]
-    yield "gpus", " ".join([*gpus, _text(GPUS / "version"), os.environ.get("CUDA_VISIBLE_DEVICES", "")])
+    known = (*gpus, _text(GPUS / "version"), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    yield "gpus", " ".join(filter(None, known))
     yield "user", str(os.geteuid())
     yield "bubblewrap", shutil.which("bwrap") or ""
     for place in KERNEL:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..assignment import Policy
-from ..intake.origin import Origin
 from ..results.database import transaction
+from ..results.ledger_rows import origin_of
 from ..results.policy import grade
 from .rows import Row, key, students
 
@@ -55,7 +55,7 @@ def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Poli
         (newest,),
     )
     for submission, score, bonus, text, started_at in graded:
-        origin = Origin.model_validate_json(text) if text else None
+        origin = origin_of(text)
         points = grade(policy, score, bonus, origin).points
         _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
     return [

@@ -16,14 +16,8 @@ from dataclasses import dataclass
 
 from ..intake.origin import Origin
 from .database import transaction
-from .outcome import Outcome
-from .report import PropertyReport, Report, TaskReport
-
-MAX_MESSAGE = 500  # characters of a case's message; its report has all
-RESULT = (
-    *("submission", "reusable", "conditions", "sha256", "status", "reason", "score", "max_score", "bonus", "max_bonus"),
-    *("students", "late", "origin", "notices", "started_at", "duration_s"),
-)
+from .ledger_rows import Row, conditions_row, origin_of, origin_row, property_rows, result_row, task_rows
+from .report import Report
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Ledger:
             (self._key,),
         )
         return {
-            own: Entry(result, sha256, tuple(json.loads(notices)), reason, _origin(origin), size, mtime_ns)
+            own: Entry(result, sha256, tuple(json.loads(notices)), reason, origin_of(origin), size, mtime_ns)
             for own, result, sha256, notices, reason, origin, size, mtime_ns in found
         }
 
@@ -97,30 +91,18 @@ class Ledger:
             text: What stands in ``report.json``.
             file: What that looks like.
         """
-        own = report.submission
+        own = report.submission.id
         with transaction(self._connection):
             self._connection.execute(
-                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own.id,)
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
             )
-            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own.id,))
-            row = (
-                *(own.id, report.status != "grader_error", self._conditions(report), own.sha256, report.status),
-                *(report.reason, report.score, report.max_score, report.bonus, report.max_bonus),
-                *_whose(own.origin),
-                *(json.dumps(own.notices, ensure_ascii=False), report.provenance.started_at),
-                report.provenance.duration_s,
-            )
-            places = ", ".join("?" * len(RESULT))
-            result = self._connection.execute(
-                f"INSERT INTO results ({', '.join(RESULT)}) VALUES ({places})", row
-            ).lastrowid
-            self._connection.executemany("INSERT INTO tasks VALUES (?, ?, ?, ?, ?)", _tasks(result, report.tasks))
-            self._connection.executemany(
-                "INSERT INTO properties VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _properties(result, report.tasks)
-            )
-            self._connection.execute(
-                "INSERT INTO copies VALUES (?, ?, ?, ?)", (result, file.st_size, file.st_mtime_ns, _packed(text))
-            )
+            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
+            result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
+            for task in task_rows(report):
+                self._insert("tasks", {"result": result, **task})
+            for prop in property_rows(report):
+                self._insert("properties", {"result": result, **prop})
+            self._insert("copies", {"result": result, **_copy(text, file)})
 
     def copy(self, result: int) -> str:
         """The whole ``report.json`` of a current result."""
@@ -130,66 +112,25 @@ class Ledger:
     def rewritten(self, result: int, text: str, file: os.stat_result, origin: Origin | None) -> None:
         """Note that a report has been written again, as it was but for whose it is."""
         with transaction(self._connection):
-            self._connection.execute(
-                "UPDATE copies SET size = ?, mtime_ns = ?, json_zlib = ? WHERE result = ?",
-                (file.st_size, file.st_mtime_ns, _packed(text), result),
-            )
-            self._connection.execute(
-                "UPDATE results SET students = ?, late = ?, origin = ? WHERE id = ?",
-                (*_whose(origin), result),
-            )
+            self._update("copies", _copy(text, file), "result", result)
+            self._update("results", origin_row(origin), "id", result)
 
     def _conditions(self, report: Report) -> int:
         """The row of the conditions of a report, made if it is new."""
-        where, how = report.environment, report.provenance
-        row = {
-            "key": self._key,
-            "details": self._details,
-            "assignment": report.assignment,
-            "grader_version": how.grader_version,
-            "rubric_sha256": how.rubric_sha256,
-            "hidden_tests_sha256": how.hidden_tests_sha256,
-            "seed": how.seed,
-            "python": where.python,
-            "torch": where.torch,
-            "devices": json.dumps(where.devices),
-            "isolation": where.isolation,
-            "command": how.command,
-        }
-        names, places = ", ".join(row), ", ".join("?" * len(row))
+        row = {"key": self._key, "details": self._details, **conditions_row(report)}
         same = " AND ".join(f"{name} = ?" for name in row)
-        values = [*row.values()]
-        self._connection.execute(f"INSERT OR IGNORE INTO conditions ({names}) VALUES ({places})", values)
-        (found,) = self._connection.execute(f"SELECT id FROM conditions WHERE {same}", values).fetchone()
-        return int(found)
+        found = self._connection.execute(f"SELECT id FROM conditions WHERE {same}", [*row.values()]).fetchone()
+        return int(found[0]) if found else self._insert("conditions", row)
+
+    def _insert(self, table: str, row: Row) -> int:
+        places = ", ".join("?" * len(row))
+        done = self._connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", [*row.values()])
+        return int(done.lastrowid or 0)
+
+    def _update(self, table: str, row: Row, column: str, value: int) -> None:
+        changes = ", ".join(f"{name} = ?" for name in row)
+        self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
 
 
-def _tasks(result: int | None, tasks: Iterable[TaskReport]) -> Iterable[tuple[object, ...]]:
-    return ((result, position, task.id, task.score, task.max_score) for position, task in enumerate(tasks))
-
-
-def _properties(result: int | None, tasks: Iterable[TaskReport]) -> Iterable[tuple[object, ...]]:
-    lines = ((task.id, prop) for task in tasks for prop in task.properties)
-    for position, (task, prop) in enumerate(lines):
-        end = (prop.points, prop.max_points, prop.outcome.value, prop.misconception, _message(prop))
-        yield (result, position, task, prop.id, *end)
-
-
-def _message(prop: PropertyReport) -> str | None:
-    case = prop.simplest_case
-    return case.message[:MAX_MESSAGE] if case and prop.outcome is not Outcome.PASSED else None
-
-
-def _whose(origin: Origin | None) -> tuple[str, bool | None, str | None]:
-    """Names to read, the platform's flag, and all of it as JSON."""
-    if origin is None:
-        return "", None, None
-    return ", ".join(map(str, origin.students)), origin.late, origin.model_dump_json()
-
-
-def _origin(text: str | None) -> Origin | None:
-    return Origin.model_validate_json(text) if text else None
-
-
-def _packed(text: str) -> bytes:
-    return zlib.compress(text.encode())
+def _copy(text: str, file: os.stat_result) -> Row:
+    return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": zlib.compress(text.encode())}

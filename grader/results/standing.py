@@ -6,8 +6,9 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from ..intake.origin import Origin
+from .ledger_rows import origin_of
 from .report import Environment, Practice, Provenance, Report, Summary, SummaryLine, summary_line
 
 
@@ -81,8 +82,9 @@ def summary(
     )
 
 
-def _line(row: tuple[object, ...], practice: Practice | None) -> SummaryLine:
+def _line(row: tuple[Any, ...], practice: Practice | None) -> SummaryLine:
     names = ("id", "status", "score", "bonus", "max_score", "max_bonus", "reason")
     *values, origin = row
-    known = Origin.model_validate_json(str(origin)) if origin else None
-    return SummaryLine.model_validate({**dict(zip(names, values, strict=True)), "origin": known, "practice": practice})
+    return SummaryLine.model_validate(
+        {**dict(zip(names, values, strict=True)), "origin": origin_of(origin), "practice": practice}
+    )

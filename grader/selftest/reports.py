@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from grader.intake.origin import Origin, Student
+from grader.results.database import opened
+from grader.results.ledger import Ledger
 from grader.results.outcome import Outcome
 from grader.results.report import (
     CaseReport,
@@ -14,7 +17,10 @@ from grader.results.report import (
     Report,
     SourceFile,
     SubmissionInfo,
+    Summary,
     TaskReport,
+    summary_line,
+    write_json,
 )
 
 ENVIRONMENT = Environment(python="3.12.1", torch="2.13.0+cpu", devices=["cpu"], isolation="landlock+seccomp")
@@ -43,6 +49,27 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
         name: Of its student.
         fields: Of the report, or of its environment or provenance, to replace.
     """
+    return _made(identifier, ended, files, name, **fields)
+
+
+def write_class(folder: Path, *own: Report) -> Path:
+    """A folder as ``grade`` leaves it after a run over these submissions; gives it back."""
+    folder.mkdir(exist_ok=True)
+    with opened(folder) as connection:
+        ledger = Ledger(connection, {"made": "by hand"})
+        ledger.expect([each.submission.id for each in own], fresh=False)
+        for each in own:
+            path = folder / each.submission.id / "report.json"
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, each)
+            ledger.record(each, path.read_text(encoding="utf-8"), path.stat())
+    lines = [summary_line(each) for each in own]
+    whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
+    write_json(folder / "summary.json", whole)
+    return folder
+
+
+def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:
     tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
     tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
     origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
@@ -51,7 +78,7 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
     )
     environment = {own: fields.pop(own) for own in Environment.model_fields if own in fields}
     provenance = {own: fields.pop(own) for own in Provenance.model_fields if own in fields}
-    whole = {
+    whole: dict[str, Any] = {
         "assignment": "a2",
         "submission": info,
         "status": "graded",
@@ -68,8 +95,8 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
 
 def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:
     """A submission of which nothing can be graded."""
-    none = {"score": None, "bonus": None, "tasks": []}
-    return report(identifier, **({"status": "unreadable", "reason": reason} | none | fields))
+    none: dict[str, Any] = {"status": "unreadable", "reason": reason, "score": None, "bonus": None, "tasks": []}
+    return _made(identifier, **(none | fields))
 
 
 def _task(identifier: str, ended: Ended) -> TaskReport:

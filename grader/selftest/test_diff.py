@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,8 +19,8 @@ from grader.results import diff_words
 from grader.results.diff import Cause, Difference, Kind, Reason, difference, in_order
 from grader.results.diff_page import page, tallies
 from grader.results.outcome import Outcome
-from grader.results.report import Report, Summary, summary_line, write_json
-from grader.selftest.reports import ENVIRONMENT, FAILED, PASSED, PROVENANCE, USUAL, report, unreadable
+from grader.results.report import Report
+from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}
 NEW_TESTS = {"hidden_tests_sha256": "c" * 64}
@@ -98,7 +99,7 @@ def test_properties_account_for_all_points(one: Report, other: Report) -> None:
     ],
     ids=str,
 )
-def test_the_one_thing_that_differs_is_why(fields: Mapping[str, object], cause: Cause, detail: str) -> None:
+def test_the_one_thing_that_differs_is_why(fields: dict[str, Any], cause: Cause, detail: str) -> None:
     found = changed(report("ada"), report("ada", LOST, **fields))
     (change,) = found.changes
     assert (found.kind, found.change, change.id) == (Kind.DROP, -6.0, "eps")
@@ -170,24 +171,18 @@ def test_drops_come_first_and_the_largest_before_all() -> None:
 # ── The command and its page ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def written(folder: Path, *own: Report) -> Path:
-    """A folder as ``grade`` leaves it."""
-    for each in own:
-        (folder / each.submission.id).mkdir(parents=True)
-        write_json(folder / each.submission.id / "report.json", each)
-    lines = [summary_line(each) for each in own]
-    whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
-    write_json(folder / "summary.json", whole)
-    return folder
-
-
 @pytest.fixture
 def sides(tmp_path: Path) -> tuple[Path, Path]:
     """Two gradings, with names that a page must not take for its own."""
     evil = "<script>alert('&')</script>"
     before = (report("ada"), report("bo", LOST, name=evil), report("cy"), unreadable("di"), report("gone"))
-    after = (report("ada", LOST, **NEW_TESTS), report("bo", name=evil, **NEW_TESTS), report("cy"), unreadable("di"))
-    return written(tmp_path / "old", *before), written(tmp_path / "new", *after, report("new"))
+    after = (
+        report("ada", LOST, **NEW_TESTS),
+        report("bo", name=evil, hidden_tests_sha256="c" * 64),
+        report("cy"),
+        unreadable("di"),
+    )
+    return write_class(tmp_path / "old", *before), write_class(tmp_path / "new", *after, report("new"))
 
 
 def run(*arguments: str | Path) -> Result:
@@ -282,8 +277,7 @@ def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> No
 def test_a_comparison_that_cannot_be_made_is_one_line(
     sides: tuple[Path, Path], arguments: tuple[str, ...], line: str
 ) -> None:
-    given = arguments if arguments[0].startswith("--") else ()
-    folders = sides if given else (sides[0], *arguments)
-    result = run(*folders, *given)
+    folders = sides if arguments[0].startswith("--") else sides[:1]
+    result = run(*folders, *arguments)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert line in result.stderr
