@@ -17,7 +17,7 @@ import typer
 
 from ..assignment import LANGUAGES, load_rubric
 from ..console import describe, print_class, track
-from ..executors.local import LocalExecutor
+from ..executors.choose import CHOICES, LOCAL, open_executor
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
 from ..intake.roster import RosterError, read_roster
 from ..results.database import LedgerError
@@ -64,6 +64,7 @@ def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         DeviceChoice, typer.Option(help="auto takes a GPU beside the CPU if there is one.")
     ] = DeviceChoice.AUTO,
@@ -108,12 +109,8 @@ def grade(
     try:
         with begun(out, candidates, settings, fresh=not resume) as run:
             _say_what_is_known(run, len(candidates))
-            with (
-                LocalExecutor(jobs) as pool,
-                contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
-            ):
-                for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
-                    pass
+            if run.waiting:
+                _grade(run, settings, executor, jobs)
             standings = run.finish(practice)
     except KeyboardInterrupt:
         fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
@@ -135,6 +132,18 @@ def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> S
         fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
     command = shlex.join(["grader", *sys.argv[1:]])
     return Settings(str(device), only, seed, language, command=command)
+
+
+def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
+    """Grade what is left; each report is written, and entered in the ledger, as it comes."""
+    with (
+        open_executor(executor, jobs) as pool,
+        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
+    ):
+        if pool.notice:
+            ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
+        for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
+            pass
 
 
 def _say_what_is_known(run: Run, total: int) -> None:

@@ -18,10 +18,12 @@ class Executor(concurrent.futures.Executor, ABC):
 
     Attributes:
         gone: What to tell a person then.
+        notice: What a person should know before anything runs; empty if nothing.
         killers: Exceptions of a future that say that the task's process died with it, and perhaps of it.
     """
 
     gone = "the executor has been shut down"
+    notice = ""
     killers: tuple[type[Exception], ...] = ()
 
     @property

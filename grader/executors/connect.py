@@ -1,0 +1,79 @@
+"""To a dask scheduler that runs already: one line for each way in which that can fail, rather than dask's own."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from urllib.parse import urlsplit
+
+from distributed import Client, Security
+
+from ..settings import CannotGrade
+from .cluster import DaskExecutor
+
+CONNECT_S = 5.0
+TLS_HELP = "grader/docs/cluster.md says how to use TLS."
+
+
+def connect(address: str) -> DaskExecutor:
+    """The workers of a scheduler that runs already. TLS is configured as dask's own programs are.
+
+    Raises:
+        CannotGrade: If none answers there.
+    """
+    quieten()
+    host = _host(address)
+    security = Security()
+    if address.startswith("tcp:") and security.require_encryption:
+        raise CannotGrade(
+            f"--executor {address}: dask is configured to require encryption. Use tls:// instead of tcp://."
+        )
+    if address.startswith("tls:") and not has_certificates(security, f"--executor {address}"):
+        raise CannotGrade(f"--executor {address}: no certificate is configured. {TLS_HELP}")
+    try:
+        client = Client(address, timeout=CONNECT_S, security=security, set_as_default=False)
+    except OSError:
+        remedy = f"Start it with `dask scheduler`, or give the address that it shows. {TLS_HELP}"
+        raise CannotGrade(f"--executor {address}: no scheduler answers within {CONNECT_S:g} s. {remedy}") from None
+    executor = DaskExecutor(client)
+    if address.startswith("tcp:") and not _is_here(host):
+        executor.notice = (
+            f"{address}: over plain TCP, whoever reaches the scheduler or a worker runs code there. {TLS_HELP}"
+        )
+    return executor
+
+
+def _host(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        if parts.hostname and parts.port:
+            return parts.hostname
+    except ValueError:  # the port is no number
+        pass
+    raise CannotGrade(f"--executor {address}: no host and port. Write it like tls://grading.example.org:8786.")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def has_certificates(security: Security, wanted: str) -> bool:
+    """Whether dask's configuration names certificates.
+
+    Raises:
+        CannotGrade: If they cannot be used; ``wanted`` is the option that needs them.
+    """
+    try:
+        return security.get_connection_args("client").get("ssl_context") is not None
+    except OSError as error:
+        problem = f"{error.filename or 'the configured certificate'}: {error.strerror or error}"
+        raise CannotGrade(f"{wanted}: {problem}. {TLS_HELP}") from None
+
+
+def quieten() -> None:
+    """What dask would say about a lost connection, the command says in one line."""
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,69 @@
+"""Workers as Slurm jobs: the scheduler runs in this process, and each job starts a worker that comes to it."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dask.config
+from dask_jobqueue.slurm import SLURMCluster
+from distributed import Client, Security
+
+from ..settings import CannotGrade
+from .cluster import DaskExecutor
+from .connect import has_certificates, quieten
+
+WANTED = "--executor slurm"
+SMALLEST = {"cores": 1, "processes": 1, "memory": "4 GiB"}  # of a job: one judge, with its fork servers
+
+
+def submit_workers(jobs: int) -> DaskExecutor:
+    """Submit that many jobs, as dask's configuration of ``jobqueue.slurm`` describes them, with TLS in any case.
+
+    Raises:
+        CannotGrade: If there is no Slurm here, or it would not take such a job.
+        ModuleNotFoundError: If certificates have to be made, and what makes them is missing.
+    """
+    if shutil.which("sbatch") is None:
+        raise CannotGrade(f"{WANTED}: there is no sbatch here. Run the command where jobs are submitted.")
+    quieten()
+    security = Security()
+    if not has_certificates(security, WANTED):
+        importlib.import_module("cryptography")  # which dask asks for in vaguer words
+        security = Security.temporary()
+    size: dict[str, Any] = {name: _configured(name) or least for name, least in SMALLEST.items()}
+    cluster = SLURMCluster(
+        **size,
+        nanny=False,  # a job that ends is Slurm's affair
+        security=security,
+        protocol="tls://",
+        shared_temp_directory=_configured("shared-temp-directory") or str(Path.home()),  # for a worker's certificate
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"} | _configured("scheduler-options"),
+    )
+    try:
+        _rehearse(cluster.job_script())
+    except CannotGrade:
+        cluster.close()
+        raise
+    cluster.scale(jobs=jobs)
+    return DaskExecutor(Client(cluster, set_as_default=False), cluster.close)
+
+
+def _configured(name: str) -> Any:
+    return dask.config.get(f"jobqueue.slurm.{name}")
+
+
+def _rehearse(script: str) -> None:
+    """Have Slurm look at the job without running it; dask would wait for ever for one that is refused."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        seen = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True)
+    if seen.returncode:
+        problem = seen.stderr.strip().rpartition("\n")[2]
+        remedy = "grader/docs/cluster.md says where queue, account and time are set."
+        raise CannotGrade(f"{WANTED}: Slurm refuses such a job ({problem}). {remedy}")

@@ -1,0 +1,63 @@
+"""A dask scheduler and its workers on loopback, each a process of its own, started as a person would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from grader.selftest.submissions import REPOSITORY
+
+START_S = 60.0
+SINGLE = ("--nthreads", "1", "--no-nanny")
+
+
+class DaskProcesses:
+    """A scheduler, and as many workers as are asked for; all end with the ``with`` block."""
+
+    def __init__(self, place: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        """Start the scheduler. It and its workers get the options, such as those of TLS, and write to ``place``."""
+        self._place, self._options = place, options
+        self._environment = os.environ | {"PYTHONWARNINGS": "ignore"} | (environment or {})
+        self._contact = place / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1")
+        self.workers: list[subprocess.Popen[bytes]] = []
+        while not (self._contact.exists() and self._contact.read_text().endswith("}")):
+            assert self.scheduler.poll() is None, (place / "scheduler.log").read_text()
+            time.sleep(0.05)
+        self.address = str(json.loads(self._contact.read_text())["address"])
+
+    def start_worker(self, *options: str) -> subprocess.Popen[bytes]:
+        """One more worker; with one thread and no nanny unless told otherwise."""
+        self.workers.append(self._start("worker", "--host", "127.0.0.1", *(options or SINGLE)))
+        return self.workers[-1]
+
+    def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self._contact)]
+        command += ["--no-dashboard", *self._options, *options]
+        if kind == "worker":
+            command += ["--local-directory", str(self._place), "--death-timeout", "20"]
+        with (self._place / f"{kind}.log").open("ab") as log:
+            return subprocess.Popen(command, cwd=REPOSITORY, env=self._environment, stdout=log, stderr=log)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything, politely at first so that nannies end their workers."""
+        for process in (*self.workers, self.scheduler):
+            process.terminate()
+        for process in (*self.workers, self.scheduler):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

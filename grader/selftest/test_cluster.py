@@ -1,0 +1,175 @@
+"""Grading on a dask cluster of real processes: the same reports, whatever is killed, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.benchmarks.measure import descendants
+from grader.executors.base import Executor
+from grader.executors.choose import open_executor
+from grader.grading import Grader
+from grader.intake.submission import Submission
+from grader.results.report import Report
+from grader.sandbox.limits import Limits
+from grader.schedule import grade_all
+from grader.selftest import faulty
+from grader.selftest.dask_processes import DaskProcesses
+from grader.selftest.faulty import Trap, survivors
+from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.settings import Settings
+
+pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+NORM = "src/modeling/norm.py"
+SLOW = (NORM, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
+WRONG = (NORM, "mean_square + self.eps", "mean_square")
+SETTINGS = Settings(device="cpu", only="task1", limits=Limits(submission_s=60))
+LEAVE_S = 5.0
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    """A scheduler and a worker as people start it, under a nanny, with less memory than a judge takes."""
+    with DaskProcesses(tmp_path_factory.mktemp("dask")) as processes:
+        processes.start_worker("--nthreads", "2", "--memory-limit", "300MiB")
+        yield processes
+
+
+@pytest.fixture
+def executor(dask: DaskProcesses) -> Iterator[Executor]:
+    """Connected to it."""
+    with open_executor(dask.address, 1) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
+    """The report of the same grader in this process, which nothing happens to."""
+    with closing(Grader(SETTINGS)) as grader:
+        yield lambda submission: without_times(grader.grade(submission))
+
+
+def without_times(report: Report) -> dict[str, Any]:
+    """All that two runs have in common."""
+    return report.model_dump(mode="json", exclude={"provenance": {"started_at", "duration_s"}})
+
+
+def someone(identifier: str, *edits: tuple[str, str, str]) -> Submission:
+    """The reference with edits."""
+    return Submission(identifier, edited(*edits))
+
+
+def test_reports_are_those_of_this_machine_even_where_judges_die(
+    executor: Executor, expected: Callable[[Submission], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Also: a worker under a nanny may have children, and its limit of memory says nothing about them."""
+    trap = Trap("trap", edited(), fault=faulty.die, log=tmp_path / "log")
+    submissions = [someone("wrong", WRONG), trap, Submission("nothing", reason="is empty")]
+    reports = {report.submission.id: report for report in grade_all(submissions, SETTINGS, executor)}
+    assert trap.attempts == 2
+    plain = [someone("wrong", WRONG), someone("trap"), Submission("nothing", reason="is empty")]
+    assert {name: without_times(report) for name, report in reports.items()} == {
+        submission.id: expected(submission) for submission in plain
+    }
+
+
+def test_a_task_that_is_cancelled_ends_its_judge_and_frees_its_thread(dask: DaskProcesses, executor: Executor) -> None:
+    before = set(descendants(dask.workers[0].pid))
+    with closing(grade_all((someone(f"s{n}", SLOW) for n in range(9)), SETTINGS, executor)) as graded:
+        next(graded)
+        judges = set(descendants(dask.workers[0].pid)) - before
+    assert executor.submit(os.getpid).result(LEAVE_S) in before
+    assert survivors(judges, LEAVE_S) == []
+
+
+# ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "asked to end"])
+def test_a_worker_that_goes_loses_nothing_and_leaves_nothing(
+    tmp_path: Path, expected: Callable[[Submission], dict[str, Any]], how: signal.Signals
+) -> None:
+    """Two workers; the one that gave the first report goes while it is at its next submission."""
+    submissions = [someone(f"s{number}", *([WRONG] if number == 2 else []), SLOW) for number in range(5)]
+    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
+        doomed, _ = dask.start_worker(), dask.start_worker()
+        with closing(grade_all(submissions, SETTINGS, executor)) as graded:
+            reports = [next(graded)]
+            while len(family := descendants(doomed.pid)) < 5:  # fork server, judge, zygote and its container
+                reports.append(next(graded))
+            os.kill(doomed.pid, how)
+            assert survivors(family, LEAVE_S) == []
+            reports += graded
+    assert sorted(report.submission.id for report in reports) == [f"s{number}" for number in range(5)]
+    of = {report.submission.id: without_times(report) for report in reports}
+    assert of == {submission.id: expected(submission) for submission in submissions}
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[DaskProcesses, subprocess.Popen[str]]]:
+    """The command at work on six slow submissions by one worker, just after its first report."""
+    for number in range(6):
+        write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
+    options = ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1"]
+    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(tmp_path / "class"), *options]
+    with DaskProcesses(tmp_path) as dask:
+        dask.start_worker()
+        with subprocess.Popen(
+            [*command, "--executor", dask.address], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline().endswith(": 42/42, bonus 0/0\n")
+            yield dask, process
+            process.kill()
+
+
+def finished(place: Path) -> list[Report]:
+    """All reports in a folder; each must be whole."""
+    return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
+
+
+def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(
+    running: tuple[DaskProcesses, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    dask, process = running
+    family = descendants(dask.workers[0].pid)
+    dask.scheduler.kill()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert [line for line in errors.splitlines() if not line.startswith("[")] == [
+        f"grader: the scheduler at {dask.address} has gone. Finished reports are whole; run the same command again."
+    ]
+    assert finished(tmp_path)
+    assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+def test_a_command_that_ends_leaves_no_judge_at_work(
+    running: tuple[DaskProcesses, subprocess.Popen[str]], tmp_path: Path, how: signal.Signals
+) -> None:
+    dask, process = running
+    started = time.monotonic()
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=30)
+    took_s = time.monotonic() - started
+    if how == signal.SIGINT:
+        assert (process.returncode, took_s < 3) == (130, True)
+        stopped = f"grader: stopped; {len(finished(tmp_path))} of 6 reports are in {tmp_path / 'out'}."
+        assert [line for line in errors.splitlines() if not line.startswith("[")] == [stopped]
+    end = time.monotonic() + LEAVE_S
+    while (
+        len(descendants(dask.workers[0].pid)) > 3 and time.monotonic() < end
+    ):  # with both of multiprocessing's servers
+        time.sleep(0.05)
+    assert len(descendants(dask.workers[0].pid)) == 3
