@@ -24,7 +24,8 @@ HERE = Path(__file__).parent
 DECIDING = ("diagnose", "hidden", "intake", "judge", "results", "sandbox")  # packages that leave a trace in reports
 DECIDING_FILES = ("assignment.py", "grading.py", "rubric.toml", "settings.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
-KERNEL = ("/sys/kernel/security/lsm", "/proc/sys/user/max_user_namespaces")  # on these depend Landlock and namespaces
+SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 GPUS = Path("/proc/driver/nvidia")
 
 Conditions = Mapping[str, str]
@@ -71,8 +72,8 @@ def _machine() -> Iterator[tuple[str, str]]:
     yield "gpus", " ".join(filter(None, known))
     yield "user", str(os.geteuid())
     yield "bubblewrap", shutil.which("bwrap") or ""
-    for place in KERNEL:
-        yield place, _text(Path(place))
+    yield "security modules", _text(SECURITY_MODULES)
+    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # how many depends on the memory
 
 
 def _text(path: Path) -> str:

@@ -20,6 +20,7 @@ from .results.standing import Standing, standings, summary
 from .settings import Settings
 
 REPORT = "report.json"
+SUMMARY = "summary.json"
 
 
 @contextlib.contextmanager
@@ -88,7 +89,11 @@ class Run:
         return (candidate.read() for candidate in self.waiting)
 
     def save(self, report: Report) -> Report:
-        """Write a report that a judge has given, with whose it is, and enter it in the ledger."""
+        """Write a report that a judge has given, with whose it is, and enter it in the ledger.
+
+        From the first one on, an earlier summary is no longer true; without one, nothing is exported.
+        """
+        (self._out / SUMMARY).unlink(missing_ok=True)
         report = with_origin(report, self._origins[report.submission.id])
         text = json_text(report)
         file = _write(self._out / report.submission.id / REPORT, text)
@@ -103,7 +108,7 @@ class Run:
         started = self._started.isoformat(timespec="seconds")
         whole = summary(self._connection, found, self._command, started, self.duration_s)
         self.isolation = whole.environment.isolation
-        write_json(self._out / "summary.json", whole)
+        write_json(self._out / SUMMARY, whole)
         return found
 
 

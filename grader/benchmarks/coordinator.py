@@ -39,6 +39,7 @@ class ClassCost:
         save_ms: For one report, from the pipe to its file and the ledger: the median of the whole class.
         last_ms: The same of the last forty.
         resume_s: For the command, start to end, when everything is graded.
+        resume_cpu_s: CPU of that.
         peak_mib: Of the coordinator while it saves.
         resume_mib: Of that command.
         ledger_kib: For a submission.
@@ -48,6 +49,7 @@ class ClassCost:
     save_ms: float
     last_ms: float
     resume_s: float
+    resume_cpu_s: float
     peak_mib: float
     resume_mib: float
     ledger_kib: float
@@ -85,6 +87,7 @@ def _class_cost(size: int, report: bytes, files: Mapping[str, str]) -> ClassCost
         command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), *OPTIONS]
         result = subprocess.run(command, cwd=REFERENCE.parent, capture_output=True, text=True, check=True)
         resume_s = time.perf_counter() - started
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         if f"{size} of {size} are graded already" not in result.stderr:
             raise RuntimeError(result.stderr)
         return ClassCost(
@@ -92,8 +95,9 @@ def _class_cost(size: int, report: bytes, files: Mapping[str, str]) -> ClassCost
             save_ms=1000 * statistics.median(spent),
             last_ms=1000 * statistics.median(spent[-40:]),
             resume_s=resume_s,
+            resume_cpu_s=usage.ru_utime + usage.ru_stime,
             peak_mib=peak,
-            resume_mib=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+            resume_mib=usage.ru_maxrss / 1024,
             ledger_kib=(out / LEDGER).stat().st_size / 1024 / size,
         )
 

@@ -18,7 +18,7 @@ WORDS: Final = {
     "points": {"en": "points", "zh": "得分"},
     "why": {"en": "why", "zh": "原因"},
     "nothing": {"en": "Nothing changed.", "zh": "没有变化。"},
-    "same": {"en": "{n} submissions are as they were.", "zh": "{n} 份提交没有变化。"},
+    "same": {"en": "As they were: {n}.", "zh": "没有变化的提交：{n} 份。"},
     "by_property": {"en": "By property", "zh": "按评分项"},
     "by_submission": {"en": "By submission", "zh": "按提交"},
     "lost": {"en": "lost by", "zh": "失分人数"},

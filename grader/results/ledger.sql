@@ -136,13 +136,14 @@ CREATE VIEW same_files AS
   SELECT sha256, count(*) AS count, group_concat(submission) AS submissions
   FROM latest WHERE status = 'graded' GROUP BY sha256 HAVING count > 1 ORDER BY count DESC, sha256;
 
--- A submission's result beside the one before it.
+-- What is not as it was: a submission's result beside the one before it, drops first.
 CREATE VIEW changes AS
   SELECT latest.submission, latest.students, latest.score + latest.bonus - before.score - before.bonus AS difference,
     before.score AS old_score, latest.score, before.bonus AS old_bonus, latest.bonus,
     before.status AS old_status, latest.status, latest.sha256 <> before.sha256 AS new_files
   FROM latest JOIN results AS before ON before.id =
     (SELECT max(id) FROM results WHERE submission = latest.submission AND id < latest.id)
+  WHERE difference <> 0 OR latest.status <> before.status OR new_files
   ORDER BY difference IS NOT NULL, difference, latest.submission;
 
 CREATE VIEW graded_how AS

@@ -207,13 +207,13 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
         tests,
         "Only now: 1",
         "  new: - → 11 (+11)",
-        "2 submissions are as they were.",
+        "As they were: 2.",
     ]
 
 
 def test_the_same_twice_is_nothing(sides: tuple[Path, Path]) -> None:
     result = run(sides[0], sides[0], "--lang", "zh")
-    assert result.stdout.splitlines() == ["没有变化。", "5 份提交没有变化。"]
+    assert result.stdout.splitlines() == ["没有变化。", "没有变化的提交：5 份。"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -159,7 +159,7 @@ def test_views_answer_what_assistants_ask(connection: sqlite3.Connection) -> Non
 
 def test_the_view_of_changes_puts_a_result_beside_the_one_before(connection: sqlite3.Connection) -> None:
     fill(connection, [report("ada"), report("bo"), report("cy")])
-    fill(connection, [report("ada", USUAL | {"mean": (PASSED, 4.0)}), unreadable("bo", files="1")])
+    fill(connection, [report("ada", USUAL | {"mean": (PASSED, 4.0)}), unreadable("bo", files="1"), report("cy")])
     assert view(connection, "changes", "submission, difference, old_score, score, new_files") == [
         ("bo", None, 6.0, None, 1),
         ("ada", 4.0, 6.0, 10.0, 0),

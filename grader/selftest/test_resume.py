@@ -191,6 +191,21 @@ def test_a_report_that_never_reached_the_ledger_is_graded_again(
     assert judged == ["ada", "ada", "bo", "cy"]
 
 
+def test_a_regrade_that_was_stopped_halfway_cannot_be_exported(
+    judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some reports are new then and some old; the summary comes back with the rest of them."""
+    run(place)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run(place, "--seed", "1", code=130)
+    result = CliRunner().invoke(cli.app, ["export", str(place / "out"), "--to", "csv"])
+    assert (result.exit_code, "summary.json: No such file or directory. Run grade first" in result.stderr) == (2, True)
+    run(place, "--seed", "1")
+    assert judged == ["ada", "bo", "cy", "ada", "ada", "bo", "cy"]
+    assert (place / "out" / "summary.json").exists()
+
+
 # ── Killed for real ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
