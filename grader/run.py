@@ -15,8 +15,8 @@ from .intake.candidate import Candidate
 from .intake.submission import Submission
 from .results.database import opened
 from .results.ledger import Entry, Ledger
-from .results.report import Practice, Report, json_text, with_origin, write_json, write_text
-from .results.standing import Standing, standings, summary
+from .results.report import Environment, Practice, Report, json_text, with_origin, write_json, write_text
+from .results.standing import Standing, environments, standings, summary
 from .settings import Settings
 
 REPORT = "report.json"
@@ -44,7 +44,7 @@ class Run:
         restored: Those of them whose report had been changed or deleted since; it has been put back.
         reasons: Conditions that are not those of earlier results, which therefore do not count.
         duration_s: Wall-clock seconds, once finished.
-        isolation: What held, once finished.
+        environments: Where the results come from, once finished.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class Run:
         self._ledger = Ledger(connection, found)
         self._ledger.expect(self._origins, fresh)
         self.restored: list[str] = []
-        self.duration_s, self.isolation = 0.0, ""
+        self.duration_s = 0.0
+        self.environments: list[Environment] = []
         self.reasons = sorted({name for other in self._ledger.other_conditions() for name in differing(found, other)})
         entries = self._ledger.entries()
         self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
@@ -107,7 +108,7 @@ class Run:
         self.duration_s = round(monotonic() - self._clock, 3)
         started = self._started.isoformat(timespec="seconds")
         whole = summary(self._connection, found, self._command, started, self.duration_s)
-        self.isolation = whole.environment.isolation
+        self.environments = environments(self._connection)
         write_json(self._out / SUMMARY, whole)
         return found
 

@@ -159,8 +159,11 @@ def _say_what_is_known(run: Run, total: int) -> None:
 def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
     print_class(standings, OUT)
-    if not {"landlock", "namespaces"} & set(run.isolation.split("+")):
-        ERR.print(f"isolation is only {run.isolation!r}: `grader doctor` says what is missing.", style="yellow")
+    for isolation in sorted({own.isolation for own in run.environments}):
+        if not {"landlock", "namespaces"} & set(isolation.split("+")):
+            ERR.print(f"isolation is only {isolation!r}: `grader doctor` says what is missing.", style="yellow")
+    if (places := len(run.environments)) > 1:
+        ERR.print(f"graded in {places} environments, as reports say; --fresh grades all in one.", style="yellow")
     graded = len(standings) - run.kept
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {run.kept} of them kept," if run.kept else ""

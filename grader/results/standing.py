@@ -82,6 +82,18 @@ def summary(
     )
 
 
+def environments(connection: sqlite3.Connection) -> list[Environment]:
+    """Where the submissions of the last run were graded; if in more than one place, results may not compare."""
+    found = connection.execute(
+        "SELECT DISTINCT python, torch, devices, isolation FROM latest "
+        "JOIN conditions ON conditions.id = latest.conditions ORDER BY 1, 2, 3, 4"
+    )
+    return [
+        Environment(python=python, torch=torch, devices=json.loads(devices), isolation=isolation)
+        for python, torch, devices, isolation in found
+    ]
+
+
 def _line(row: tuple[Any, ...], practice: Practice | None) -> SummaryLine:
     names = ("id", "status", "score", "bonus", "max_score", "max_bonus", "reason")
     *values, origin = row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from grader.results.outcome import Outcome
 from grader.results.report import Report, json_text
 from grader.results.standing import standing, standings, summary
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
+from grader.selftest.submissions import REPOSITORY
 
 HERE = {"seed": "0", "torch": "2.13.0"}
 VIEWS = {
@@ -250,3 +252,16 @@ def test_a_full_disk_is_the_disks_fault(tmp_path: Path) -> None:
 def test_a_mistake_of_ours_is_not_dressed_up(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="no such table"), opened(tmp_path) as connection:
         connection.execute("SELECT * FROM mistakes")
+
+
+# ── The page about it ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada")])
+    text = (REPOSITORY / "grader" / "docs" / "ledger.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == VIEWS
+    examples = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        connection.execute(example)

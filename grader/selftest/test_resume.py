@@ -160,6 +160,23 @@ def test_a_roster_that_comes_later_costs_no_grading(judged: list[str], place: Pa
     assert contents(place / "out") == late
 
 
+def test_results_from_several_environments_are_pointed_out(
+    judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as after a change of the kernel's settings, which no judge was asked about."""
+    first = run(place)
+    weak = reports.ENVIRONMENT.model_copy(update={"isolation": "seccomp"})
+    monkeypatch.setattr(reports, "ENVIRONMENT", weak)
+    write_folder(place / "class", {f"di/{FILE}": "a = 1\n"})
+    second = run(place)
+    assert judged == ["ada", "bo", "cy", "di"]
+    assert "isolation" not in first.stderr
+    assert second.stderr.splitlines()[-2:] == [
+        "isolation is only 'seccomp': `grader doctor` says what is missing.",
+        "graded in 2 environments, as reports say; --fresh grades all in one.",
+    ]
+
+
 # ── The ledger in the way ───────────────────────────────────────────────────────────────────────────────────────────
 
 
