@@ -40,11 +40,6 @@ def conditions(settings: Settings) -> Conditions:
     return chosen | {"code and rubric": _code_sha256()} | dict(_machine())
 
 
-def key(found: Conditions) -> str:
-    """A digest that is the same for the same conditions."""
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
 def differing(one: Conditions, other: Conditions) -> list[str]:
     """The names of conditions that are not the same."""
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
