@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar
 
-from distributed import Client, KilledWorker, Reschedule, Status, get_worker
+from distributed import Client, KilledWorker, Reschedule, SpecCluster, Status, get_worker
 
 from .. import __version__
 from ..assignment import load_rubric
@@ -35,11 +35,11 @@ class DaskExecutor(Executor):
 
     killers = (KilledWorker,)
 
-    def __init__(self, client: Client, close: Callable[[], object] = lambda: None) -> None:
-        """Use a connected client, which is closed in the end; ``close`` is called after that."""
+    def __init__(self, client: Client, cluster: SpecCluster | None = None) -> None:
+        """Use a connected client, which is closed in the end, and the cluster with it if that was made for it."""
         self._client = client
         self._executor = client.get_executor(pure=False)  # each task is one of its own, however alike
-        self._close = close
+        self._cluster = cluster
         self._threads = 0
         self._look_at = 0.0
         address = client.scheduler.address if client.scheduler else "an unknown address"
@@ -64,8 +64,12 @@ class DaskExecutor(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:  # noqa: ARG002 - never waits long
         """Abandon what is left, by going."""
         with contextlib.suppress(Exception):
+            if self._cluster:  # a worker that loses scheduler and job in the same moment may hang
+                self._client.retire_workers(list(self._client.nthreads()), close_workers=True)
+        with contextlib.suppress(Exception):
             self._client.close(PARTING_S)
-        self._close()
+        if self._cluster:
+            self._cluster.close()
 
 
 @functools.cache

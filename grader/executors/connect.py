@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 from urllib.parse import urlsplit
@@ -36,10 +37,7 @@ def connect(address: str) -> DaskExecutor:
         remedy = f"Start it with `dask scheduler`, or give the address that it shows. {TLS_HELP}"
         raise CannotGrade(f"--executor {address}: no scheduler answers within {CONNECT_S:g} s. {remedy}") from None
     executor = DaskExecutor(client)
-    if address.startswith("tcp:") and not _is_here(host):
-        executor.notice = (
-            f"{address}: over plain TCP, whoever reaches the scheduler or a worker runs code there. {TLS_HELP}"
-        )
+    executor.notice = warning(address, host)
     return executor
 
 
@@ -53,11 +51,14 @@ def _host(address: str) -> str:
     raise CannotGrade(f"--executor {address}: no host and port. Write it like tls://grading.example.org:8786.")
 
 
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def warning(address: str, host: str) -> str:
+    """What a person should know who does without TLS; nothing on loopback."""
+    with contextlib.suppress(ValueError):  # a name
+        if ipaddress.ip_address(host).is_loopback:
+            return ""
+    if address.startswith("tls:") or host == "localhost":
+        return ""
+    return f"{address}: over plain TCP, whoever reaches the scheduler or a worker runs code there. {TLS_HELP}"
 
 
 def has_certificates(security: Security, wanted: str) -> bool:

@@ -50,7 +50,7 @@ def submit_workers(jobs: int) -> DaskExecutor:
         cluster.close()
         raise
     cluster.scale(jobs=jobs)
-    return DaskExecutor(Client(cluster, set_as_default=False), cluster.close)
+    return DaskExecutor(Client(cluster, set_as_default=False), cluster)
 
 
 def _configured(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from grader.selftest import faulty
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
-from grader.settings import Settings
+from grader.settings import CannotGrade, Settings
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -91,6 +92,23 @@ def test_a_task_that_is_cancelled_ends_its_judge_and_frees_its_thread(dask: Dask
         judges = set(descendants(dask.workers[0].pid)) - before
     assert executor.submit(os.getpid).result(LEAVE_S) in before
     assert survivors(judges, LEAVE_S) == []
+
+
+def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executor) -> None:
+    """So the schedule counts on ``cancel()`` alone, which has to reach a task that runs."""
+    before = len(descendants(dask.workers[0].pid))
+    future = executor.submit(time.sleep, 0.5)
+    while not future.done():
+        assert not future.running()
+        time.sleep(0.02)
+    assert len(descendants(dask.workers[0].pid)) == before
+
+
+def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = importlib.import_module("grader.executors.cluster")
+    monkeypatch.setattr(cluster, "edition", lambda: "9.9.9, rubric 0")
+    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* has grader .* here it is 9\.9\.9, rubric 0\."):
+        list(grade_all([someone("ada")], SETTINGS, executor))
 
 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────

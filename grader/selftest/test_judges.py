@@ -1,0 +1,110 @@
+"""Warm judges: kept between tasks, one for each kind of settings, and not for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from grader import judges
+from grader.intake.submission import Submission
+from grader.judge_process import Failure
+from grader.judges import Judges, Patience, Task
+from grader.results.report import Report
+from grader.selftest.test_report import report
+from grader.settings import Settings
+
+
+class Puppet:
+    """A judge without a process. Its answers are those of the class."""
+
+    made: list[Puppet]
+    answers: list[Report | Failure]
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.ready, self.ended = settings, False, threading.Event()
+        self.made.append(self)
+
+    def ask(self, submission: Submission, failure: str | None) -> None:
+        """Nothing to do."""
+
+    def answer(self, within_s: float, abandoned: Callable[[], bool]) -> Report | Failure | None:
+        """Ready at first; then the next answer."""
+        assert within_s > 0
+        assert not abandoned()
+        if not self.ready:
+            self.ready = True
+            return None
+        return self.answers.pop(0) if self.answers else report()
+
+    def end(self) -> None:
+        """Once is enough."""
+        assert not self.ended.is_set()
+        self.ended.set()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
+    """All judges of the test, in the order in which they were started."""
+    Puppet.made, Puppet.answers = [], []
+    monkeypatch.setattr(judges, "JudgeProcess", Puppet)
+    return Puppet.made
+
+
+def grade(pool: Judges, settings: Settings | None = None) -> Report | Failure:
+    """One submission."""
+    return pool.grade(Task(Submission("someone"), settings or Settings(), Patience()), lambda: False)
+
+
+def test_a_judge_is_kept_for_the_next_task_with_the_same_settings(made: list[Puppet]) -> None:
+    pool = Judges()
+    for seed in (0, 0, 1, 0, 1):
+        grade(pool, Settings(seed=seed))
+    assert [judge.settings.seed for judge in made] == [0, 1]
+    pool.close()
+    assert all(judge.ended.is_set() for judge in made)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Failure("it died"), report(status="grader_error", score=None, bonus=None, reason="a mistake")],
+    ids=["failure", "grader error"],
+)
+def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | Failure) -> None:
+    pool = Judges()
+    Puppet.answers = [answer]
+    assert grade(pool) == answer
+    assert made[0].ended.is_set()
+    grade(pool)
+    assert len(made) == 2
+    assert not made[1].ended.is_set()
+
+
+def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges, "KEEP_S", 0.05)
+    pool = Judges()
+    grade(pool)
+    assert made[0].ended.wait(5)
+    grade(pool)
+    assert len(made) == 2
+
+
+def test_a_judge_at_work_does_not_end_because_it_was_idle_before(
+    made: list[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judges, "KEEP_S", 0.05)
+    pool = Judges()
+    grade(pool)
+    assert pool._idle_one(Settings()) in made  # as the next task does
+    time.sleep(0.2)
+    assert not made[0].ended.is_set()
+
+
+def test_none_is_kept_by_a_pool_that_has_ended(made: list[Puppet]) -> None:
+    """A task may finish just after that."""
+    pool = Judges()
+    pool.close()
+    grade(pool)
+    assert made[0].ended.is_set()
