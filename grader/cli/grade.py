@@ -87,7 +87,7 @@ def grade(
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
     resume: Annotated[
         bool,
-        typer.Option("--resume/--fresh", help="Keep what OUT already holds and nothing has changed, or grade all."),
+        typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
     ] = True,
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
