@@ -37,7 +37,8 @@ def connect(address: str) -> DaskExecutor:
         remedy = f"Start it with `dask scheduler`, or give the address that it shows. {TLS_HELP}"
         raise CannotGrade(f"--executor {address}: no scheduler answers within {CONNECT_S:g} s. {remedy}") from None
     executor = DaskExecutor(client)
-    executor.notice = warning(address, host)
+    waiting = "" if client.nthreads() else f"{address}: no worker yet; waiting for one."
+    executor.notice = " ".join(filter(None, (waiting, warning(address, host))))
     return executor
 
 

@@ -50,7 +50,9 @@ def submit_workers(jobs: int) -> DaskExecutor:
         cluster.close()
         raise
     cluster.scale(jobs=jobs)
-    return DaskExecutor(Client(cluster, set_as_default=False), cluster)
+    executor = DaskExecutor(Client(cluster, set_as_default=False), cluster)
+    executor.notice = f"submitted to Slurm: {jobs} jobs; waiting for it to start them."
+    return executor
 
 
 def _configured(name: str) -> Any:

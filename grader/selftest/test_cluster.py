@@ -134,6 +134,24 @@ def test_a_worker_that_goes_loses_nothing_and_leaves_nothing(
     assert of == {submission.id: expected(submission) for submission in submissions}
 
 
+def test_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
+    """After four, as dask has it; here after one."""
+    with (
+        DaskProcesses(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask,
+        open_executor(dask.address, 1) as executor,
+    ):
+        dask.start_worker()
+        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
+
+
+def test_a_command_that_comes_before_the_workers_says_that_it_waits(tmp_path: Path) -> None:
+    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
+        assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
+        future = executor.submit(os.getpid)
+        worker = dask.start_worker()
+        assert future.result(60) == worker.pid
+
+
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[tuple[DaskProcesses, subprocess.Popen[str]]]:
     """The command at work on six slow submissions by one worker, just after its first report."""

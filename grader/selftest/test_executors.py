@@ -120,6 +120,21 @@ def test_a_failure_is_tried_again_and_then_reported(
             list(judged_by(task, ids))
 
 
+def test_a_submission_that_takes_workers_along_is_charged_with_it(
+    judged_by: Callable[..., Iterator[Report]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if there is no other between its attempts."""
+    monkeypatch.setattr(LocalExecutor, "killers", (ConnectionError,))
+
+    def task(task: Task) -> Answer:
+        if task.failure is not None:
+            return given_up(task)
+        raise ConnectionError("four workers have died")
+
+    (only,) = judged_by(task, iter(["poison"]))
+    assert (only.status, only.reason) == ("grader_error", "ConnectionError: four workers have died")
+
+
 def test_a_submission_is_not_charged_with_what_it_had_no_part_in(judged_by: Callable[..., Iterator[Report]]) -> None:
     """Not even if that happens more often than it may fail, with others graded between."""
     tries: list[str] = []
