@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -15,8 +17,9 @@ from .results.repeats import repeats
 
 if TYPE_CHECKING:
     from .assignment import Rubric
-    from .results.report import PropertyReport, Report
-    from .results.statistics import ClassStatistics, Entry
+    from .results.report import PropertyReport, Report, SummaryLine
+    from .results.standing import Standing
+    from .results.statistics import ClassStatistics
 
 T = TypeVar("T")
 LINE_EVERY = 50
@@ -63,7 +66,7 @@ def follow(results: Iterable[T], title: str, total: int, console: Console) -> It
         yield from progress.track(results, total=total, description=title)
 
 
-def describe(report: Report) -> str:
+def describe(report: Report | SummaryLine) -> str:
     """The result in a few words."""
     if report.status == "unreadable":
         return f"unreadable: {report.reason}"
@@ -72,24 +75,28 @@ def describe(report: Report) -> str:
     return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
 
 
-def class_table(entries: Sequence[Entry]) -> Table:
-    """One row for each submission, one column for each task, and one for practice where there is any."""
-    tasks = {name: task.max_points for entry in entries for name, task in entry.tasks.items()}
-    practised = any(entry.line.practice for entry in entries)
-    table = Table(box=None, header_style="bold", padding=(0, 1))
-    table.add_column("submission")
-    for name, most in tasks.items():
-        table.add_column(f"{name} /{most:g}", justify="right")
-    table.add_column("score", justify="right", style="bold")
-    table.add_column("bonus", justify="right")
-    if practised:
-        table.add_column("practice", justify="right")
-    for entry in entries:
-        line = entry.line
-        cells = [f"{entry.tasks[name].points:g}" if name in entry.tasks else "" for name in tasks]
-        cells += [line.status, ""] if line.score is None else [f"{line.score:g}", f"{line.bonus:g}"]
-        table.add_row(Text(line.id), *cells, *([f"{line.practice.points:g}"] if line.practice else []))
-    return table
+def print_class(standings: Sequence[Standing], console: Console) -> None:
+    """One row for each submission, one column for each task, and one for practice where there is any.
+
+    Laid out here: rich's tables measure and wrap every cell, seconds for a large class.
+    """
+    tasks = next((own.tasks for own in standings if own.tasks), ())
+    practised = ["practice"] * any(own.line.practice for own in standings)
+    header = ["submission", *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus", *practised]
+    rows = [_cells(own, len(tasks)) for own in standings]
+    widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    for row in (header, *rows):
+        name, *numbers = row
+        cells = [set_cell_size(name, widths[0]), *map(str.rjust, numbers, widths[1:])]
+        console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+
+
+def _cells(own: Standing, tasks: int) -> list[str]:
+    line = own.line
+    practice = [f"{line.practice.points:g}"] if line.practice else []
+    if line.status != "graded":
+        return [line.id, *[""] * tasks, line.status, "", *practice]
+    return [line.id, *(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
 def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:

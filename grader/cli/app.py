@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from .diff import diff
 from .doctor import doctor
 from .export import export
 from .grade import grade
@@ -15,5 +16,5 @@ from .similar import similar
 from .verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
-for _command in (grade, show, report, export, similar, doctor, verify, release, gradescope):
+for _command in (grade, show, report, diff, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)

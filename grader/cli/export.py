@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..assignment import load_rubric
+from ..export.drops import Drop, drops, remember
 from ..export.formats import FORMATS
 from ..export.formats import export as export_as
 from ..export.rows import ExportError
+from ..results.database import LedgerError, opened
 from ..results.report import Report, Summary, write_text
 from .terminal import ERR, OUT, fail, read_written
 
@@ -25,22 +28,29 @@ def export(
         Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
     ] = None,
     assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
+    accept_drops: Annotated[
+        bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
+    ] = False,
 ) -> None:
-    """Write grades as a platform takes them, by the policy in the rubric. Who gets none is named."""
+    """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
     lines = read_written(
         out / "summary.json", Summary
     ).submissions  # of an earlier run, other reports may lie there too
     reports = [read_written(out / line.id / "report.json", Report) for line in lines]
+    rubric = load_rubric()
     try:
         content = template.read_bytes() if template else None
-        made = export_as(reports, to, load_rubric(), content, assignment_id)
-        for name, text in made.files.items():
-            path = (file or out) / name if file is None or to == "gradescope" else file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(path, text)
-    except ExportError as error:
+        made = export_as(reports, to, rubric, content, assignment_id)
+        with opened(out) as ledger:
+            _refuse_drops(drops(ledger, made.rows, to, rubric.policy), accept_drops)
+            for name, text in made.files.items():
+                path = (file or out) / name if file is None or to == "gradescope" else file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_text(path, text)
+            remember(ledger, made.rows, to)
+    except (ExportError, LedgerError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
@@ -48,3 +58,14 @@ def export(
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
     where = path if len(made.files) == 1 else f"{len(made.files)} files in {file or out}"
     OUT.print(f"{len(reports)} reports for {to}: {where}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _refuse_drops(found: Sequence[Drop], accepted: bool) -> None:
+    """Name everyone who would get less than before; whoever runs the command has to say that this is meant."""
+    for drop in found:
+        ERR.print(str(drop), markup=False, highlight=False, soft_wrap=True)
+    if found and not accepted:
+        fail(
+            f"grades that are lower than they were: {len(found)}; nothing was written. "
+            "`grader diff OLD NEW` says why two gradings differ, and --accept-drops exports them."
+        )

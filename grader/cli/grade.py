@@ -6,9 +6,8 @@ import contextlib
 import os
 import shlex
 import sys
-import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +15,13 @@ from typing import Annotated
 import typer
 
 from ..assignment import load_rubric
-from ..console import class_table, describe, track
+from ..console import describe, print_class, track
 from ..executors.choose import CHOICES, LOCAL, open_executor
+from ..results.database import LedgerError
 from ..results.practice import PracticeError, read_practice
-from ..results.report import Practice, Report, Summary, summary_line, with_origin, write_json
-from ..results.statistics import entry
+from ..results.report import Practice
+from ..results.standing import Standing
+from ..run import Run, begun
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..schedule import GradingFailed, grade_all
@@ -80,10 +81,13 @@ def grade(
     request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
     submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
+    ] = True,
 ) -> None:
-    """Grade submissions and write a report for each, and a summary."""
+    """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
     candidates = found(paths, source, roster)
-    origins = {candidate.id: candidate.origin for candidate in candidates}
     limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
     level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
     settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
@@ -92,30 +96,22 @@ def grade(
     except PracticeError as error:
         fail(f"--notebooks {error}")
     prepare(out)
-    started, clock = datetime.now(UTC), time.monotonic()
-    reports: list[Report] = []
+    run = None
     try:
-        submissions = (candidate.read() for candidate in candidates)  # each when its turn comes
-        with (
-            open_executor(executor, jobs) as pool,
-            contextlib.closing(grade_all(submissions, settings, pool)) as graded,
-        ):
-            if pool.notice:
-                ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
-            for report in track(graded, len(candidates), jobs, ERR):
-                report = with_origin(report, origins[report.submission.id])
-                _write_report(out, report)
-                reports.append(report)
+        with begun(out, candidates, settings, fresh=not resume) as run:
+            _say_what_is_known(run, len(candidates))
+            if run.waiting:
+                _grade(run, settings, executor, jobs)
+            standings = run.finish(practice)
     except KeyboardInterrupt:
-        fail(f"stopped; {len(reports)} of {len(candidates)} reports are in {out}.", 130)
-    except CannotGrade as error:
+        fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
+    except (CannotGrade, LedgerError) as error:
         fail(str(error))
     except GradingFailed as error:
         fail(str(error), EXIT_GRADER_ERROR)
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.", 3)
-    reports.sort(key=lambda report: report.submission.id)
-    _finish(out, reports, practice, started, time.monotonic() - clock)
+    _show(out, run, standings, practice)
 
 
 def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
@@ -126,40 +122,51 @@ def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> S
     return Settings(str(device), only, seed, language_of(lang), command=command)
 
 
-def _write_report(out: Path, report: Report) -> None:
-    folder = out / report.submission.id
-    folder.mkdir(exist_ok=True)
-    write_json(folder / "report.json", report)
+def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
+    """Grade what is left; each report is written, and entered in the ledger, as it comes."""
+    with (
+        open_executor(executor, jobs) as pool,
+        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
+    ):
+        if pool.notice:
+            ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
+        for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
+            pass
 
 
-def _finish(
-    out: Path, reports: list[Report], practice: dict[str, Practice], started: datetime, duration_s: float
-) -> None:
-    """Write the summary, show the table, and say what went wrong."""
-    first = reports[0]
-    times = {"started_at": started.isoformat(timespec="seconds"), "duration_s": round(duration_s, 3)}
-    summary = Summary(
-        assignment=first.assignment,
-        submissions=[summary_line(report, practice.get(report.submission.id)) for report in reports],
-        environment=first.environment,
-        provenance=first.provenance.model_copy(update=times),
-    )
-    write_json(out / "summary.json", summary)
-    OUT.print(class_table([entry(report, practice.get(report.submission.id)) for report in reports]))
-    if not {"landlock", "namespaces"} & set(first.environment.isolation.split("+")):
-        ERR.print(
-            f"isolation is only {first.environment.isolation!r}: `grader doctor` says what is missing.", style="yellow"
-        )
-    rate = len(reports) / duration_s
-    OUT.print(f"{len(reports)} submissions in {duration_s:.1f} s ({rate:.1f}/s). Reports: {out}", highlight=False)
-    for report in reports:
-        if (own := practice.pop(report.submission.id, None)) and own.unsettled:
-            OUT.print(f"{report.submission.id}: notebook checks never ran: {', '.join(own.unsettled)}", markup=False)
-        if report.status != "graded":
-            OUT.print(f"{report.submission.id}: {describe(report)}", markup=False, highlight=False, soft_wrap=True)
-    if practice:
-        OUT.print(f"notebooks only, no submission: {', '.join(sorted(practice))}", markup=False, highlight=False)
-    if any(report.status == "grader_error" for report in reports):
+def _say_what_is_known(run: Run, total: int) -> None:
+    if run.reasons and run.waiting:
+        reasons = ", ".join(run.reasons)
+        ERR.print(f"earlier results do not count here, for other conditions: {reasons}", markup=False, highlight=False)
+    if run.kept:
+        ERR.print(f"{run.kept} of {total} are graded already and kept; --fresh grades all again", highlight=False)
+    for identifier in run.restored:
+        ERR.print(f"{identifier}: its report was changed or deleted, and is put back", markup=False, highlight=False)
+
+
+def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
+    """Show the table, and say what went wrong."""
+    print_class(standings, OUT)
+    for isolation in sorted({own.isolation for own in run.environments}):
+        if not {"landlock", "namespaces"} & set(isolation.split("+")):
+            ERR.print(f"isolation is only {isolation!r}: `grader doctor` says what is missing.", style="yellow")
+    if (places := len(run.environments)) > 1:
+        ERR.print(f"graded in {places} environments, as reports say; --fresh grades all in one.", style="yellow")
+    graded = len(standings) - run.kept
+    rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
+    kept = f", {run.kept} of them kept," if run.kept else ""
+    number = len(standings)
+    OUT.print(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}", highlight=False)
+    lines = [own.line for own in standings]
+    for line in lines:
+        if line.practice and line.practice.unsettled:
+            unsettled = ", ".join(line.practice.unsettled)
+            OUT.print(f"{line.id}: notebook checks never ran: {unsettled}", markup=False)
+        if line.status != "graded":
+            OUT.print(f"{line.id}: {describe(line)}", markup=False, highlight=False, soft_wrap=True)
+    if absent := sorted(practice.keys() - {line.id for line in lines}):
+        OUT.print(f"notebooks only, no submission: {', '.join(absent)}", markup=False, highlight=False)
+    if any(line.status == "grader_error" for line in lines):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",
             EXIT_GRADER_ERROR,

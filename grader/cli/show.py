@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..assignment import load_rubric
-from ..console import class_table, print_report, print_statistics
+from ..console import print_class, print_report, print_statistics
 from ..results.language import in_language
 from ..results.report import Report
 from ..results.statistics import class_statistics, entry
@@ -28,5 +28,5 @@ def show(
         return
     lines = read_class(out)
     entries = [entry(read_written(out / line.id / "report.json", Report), line.practice) for line in lines]
-    OUT.print(class_table(entries))
+    print_class(entries, OUT)
     print_statistics(class_statistics(entries), rubric, language, OUT)

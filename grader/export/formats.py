@@ -31,4 +31,4 @@ def export(
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = rows(reports, rubric.policy)
     made = FORMATS[to](students, request)
-    return Export(made.files, [*blanks(students), *made.remarks])
+    return Export(made.files, [*blanks(students), *made.remarks], students)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..assignment import Policy
-from ..intake.origin import Student, clean
+from ..intake.origin import Origin, Student, clean
 from ..results.policy import Grade, grade
 from ..results.report import Report
 
@@ -62,10 +62,12 @@ class Export:
     Attributes:
         files: Contents by name.
         remarks: What a person must know before the upload, a line each.
+        rows: Whose grades are in it.
     """
 
     files: Mapping[str, str]
     remarks: Sequence[str] = field(default_factory=list)
+    rows: Sequence[Row] = ()
 
 
 Exporter = Callable[[Sequence[Row], Request], Export]
@@ -74,8 +76,8 @@ Exporter = Callable[[Sequence[Row], Request], Export]
 def rows(reports: Iterable[Report], policy: Policy) -> list[Row]:
     """A row for each student of each report; a student in two reports gets no grade until a person has chosen."""
     found = [row for report in reports for row in _rows(report, policy)]
-    count = Counter(_key(row) for row in found)
-    return [_undecided(row, found) if count[_key(row)] > 1 else row for row in found]
+    count = Counter(key(row.student) for row in found)
+    return [_undecided(row, found) if count[key(row.student)] > 1 else row for row in found]
 
 
 def _rows(report: Report, policy: Policy) -> Iterable[Row]:
@@ -85,17 +87,22 @@ def _rows(report: Report, policy: Policy) -> Iterable[Row]:
         own = grade(policy, report.score, report.bonus, submission.origin)
     else:
         blank = f"{report.status}: {clean(report.reason or '')}"
-    students = submission.origin.students if submission.origin else ()
-    for student in students or (Student(id=submission.id),):
+    for student in students(submission.id, submission.origin):
         yield Row(report, student, own, blank)
 
 
-def _key(row: Row) -> tuple[str, str]:
-    return (row.student.id, "") if row.student.id else (row.student.email, row.student.name)
+def students(submission: str, origin: Origin | None) -> tuple[Student, ...]:
+    """Whose a submission is; where nobody is known, it stands for its student itself."""
+    return (origin.students if origin else ()) or (Student(id=submission),)
+
+
+def key(student: Student) -> tuple[str, str]:
+    """The same for the same student, and for no other."""
+    return (student.id, "") if student.id else (student.email, student.name)
 
 
 def _undecided(row: Row, found: Iterable[Row]) -> Row:
-    ids = ", ".join(other.report.submission.id for other in found if _key(other) == _key(row))
+    ids = ", ".join(other.report.submission.id for other in found if key(other.student) == key(row.student))
     return Row(row.report, row.student, None, f"has several submissions ({ids}); grade the one that counts alone")
 
 

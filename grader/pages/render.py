@@ -78,7 +78,9 @@ class Pages:
         return self._class.render(
             entries=entries,
             statistics=class_statistics(entries),
-            tasks={name: task.max_points for entry in entries for name, task in entry.tasks.items()},
+            tasks={
+                task.id: task.max_score for entry in entries if entry.line.score is not None for task in entry.tasks
+            },
             named=any(entry.line.origin and entry.line.origin.students for entry in entries),
             practised=any(entry.line.practice for entry in entries),
             script=Markup(script),  # ours, not a student's

@@ -230,10 +230,16 @@ def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
     return header | model.model_json_schema(mode="serialization")
 
 
+def json_text(content: Record | dict[str, Any]) -> str:
+    """JSON for people and programs."""
+    if isinstance(content, Record):  # ten times as fast, and a record holds no NaN
+        return content.model_dump_json(indent=2) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, content: Record | dict[str, Any]) -> None:
     """Write JSON as :func:`write_text` does."""
-    data = content.model_dump(mode="json") if isinstance(content, Record) else content
-    write_text(path, json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    write_text(path, json_text(content))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -9,31 +9,29 @@ from statistics import StatisticsError, correlation
 
 from .distribution import Distribution, distribution
 from .outcome import Outcome
-from .report import Practice, Report, SummaryLine, summary_line
+from .report import Practice, Report
+from .standing import Standing, standing
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one property, or of one task, in one submission."""
+    """What became of one property in one submission."""
 
     points: float
     max_points: float
-    outcome: Outcome = Outcome.PASSED
-    misconception: str | None = None
+    outcome: Outcome
+    misconception: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+@dataclass(frozen=True)
+class Entry(Standing):
     """What a class page needs of one report: little enough to hold thousands.
 
     Attributes:
-        tasks: By id; empty unless graded.
         properties: By id; empty unless graded.
         environment: Devices and isolation.
     """
 
-    line: SummaryLine
-    tasks: Mapping[str, Result]
     properties: Mapping[str, Result]
     duration_s: float
     environment: tuple[str, str]
@@ -96,9 +94,10 @@ class ClassStatistics:
 def entry(report: Report, practice: Practice | None = None) -> Entry:
     """What is kept of a report."""
     tasks = report.tasks if report.status == "graded" else []
+    at_a_glance = standing(report, practice)
     return Entry(
-        line=summary_line(report, practice),
-        tasks={task.id: Result(task.score, task.max_score) for task in tasks},
+        at_a_glance.line,
+        at_a_glance.tasks,
         properties={
             prop.id: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
             for task in tasks

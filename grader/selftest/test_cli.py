@@ -12,6 +12,7 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+from grader import run as class_run
 from grader.cli import app as cli
 from grader.cli import grade
 from grader.executors.base import Executor
@@ -116,7 +117,7 @@ def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "report.json")
 
-    monkeypatch.setattr(grade, "write_json", full)
+    monkeypatch.setattr(class_run, "write_text", full)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "report.json: No space left on device. Finished reports are whole" in result.stderr.splitlines()[-1]

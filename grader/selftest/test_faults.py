@@ -20,6 +20,7 @@ from grader.benchmarks.measure import descendants
 from grader.cli import app as cli
 from grader.grading import Grader, reference_files
 from grader.intake.candidate import Candidate
+from grader.results.database import LEDGER
 from grader.results.report import Report
 from grader.sandbox.launch import Worker, Zygote
 from grader.schedule import ATTEMPTS
@@ -61,7 +62,8 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     assert line.endswith(
         "report.json: No space left on device. Finished reports are whole; free the place and run again."
     )
-    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == written  # no temporary file either
+    files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert files == {*written, tmp_path / "out" / LEDGER}  # no temporary file either
     assert Report.model_validate_json(written[0].read_bytes()).score == 42
 
 

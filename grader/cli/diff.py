@@ -1,0 +1,84 @@
+"""``grader diff``: what a change of tests, rubric or files did to the class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ..assignment import LANGUAGES, Rubric, load_rubric
+from ..results import diff_words as words
+from ..results.diff import Difference, Kind, difference, in_order
+from ..results.report import Report, Summary, write_text
+from .terminal import OUT, fail, read_written
+
+STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
+
+
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the earlier grading.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the later one.")],
+    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Write it as a page, too.")] = None,
+    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+) -> None:
+    """Compare two gradings: who changed, in which property, and why; drops first."""
+    if lang not in LANGUAGES:
+        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
+    sides = [*_pairs(old, new)]
+    differences = in_order(filter(None, sides))
+    rubric, same = load_rubric(), sides.count(None)
+    _print(differences, same, rubric, lang)
+    if out is None:
+        return
+    from ..results.diff_page import page  # templates are slow to import, and every command imports this
+
+    try:
+        write_text(out, page(differences, same, rubric, lang, (str(old), str(new))))
+    except OSError as error:
+        fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
+    OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)
+
+
+def _pairs(old: Path, new: Path) -> Iterator[Difference | None]:
+    """Each submission of the two summaries; two reports at a time are in memory."""
+    before, after = (
+        {line.id for line in read_written(out / "summary.json", Summary).submissions} for out in (old, new)
+    )
+    for identifier in sorted(before | after):
+        sides = (
+            read_written(out / identifier / "report.json", Report) if identifier in known else None
+            for out, known in ((old, before), (new, after))
+        )
+        yield difference(*sides)
+
+
+def _print(differences: list[Difference], same: int, rubric: Rubric, lang: str) -> None:
+    """Two levels: the submission with its points, and below it each property with its reasons."""
+    kind = None
+    for own in differences:
+        if own.kind is not kind:
+            kind = own.kind
+            number = sum(other.kind is kind for other in differences)
+            _line(f"{words.KINDS[kind][lang]}: {number}", "bold")
+        _line(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
+        for change in own.changes:
+            ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
+            _line(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
+            _reasons(words.reasons(change.reasons, lang))
+        if not own.changes:
+            _reasons(words.reasons(own.reasons, lang))
+    if not differences:
+        _line(words.word("nothing", lang))
+    _line(words.word("same", lang, n=same))
+
+
+def _reasons(sentences: list[str]) -> None:
+    for sentence in sentences:
+        _line(f"      {sentence}", "dim")
+
+
+def _line(text: str, style: str = "") -> None:
+    OUT.print(Text(text, style=style), soft_wrap=True)

@@ -1,0 +1,87 @@
+"""Nobody's grade goes down unnoticed: what was graded and exported before, beside what is to be exported now."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ..assignment import Policy
+from ..results.database import transaction
+from ..results.ledger_rows import origin_of
+from ..results.policy import grade
+from .rows import Row, key, students
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Before:
+    """The highest grade that a student had, and when."""
+
+    points: float
+    when: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A grade that is lower than it was, or blank."""
+
+    row: Row
+    before: Before
+
+    def __str__(self) -> str:
+        now = f"now {self.row.grade.points:g}" if self.row.grade else "now blank"
+        return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
+
+
+def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
+    """Whoever would get less than in the last export to that platform, or than by any grading since.
+
+    An export is what a person has looked at and accepted, so nothing before it counts. Gradings that were never
+    exported count, lest the first export hides what a regrade has cost. They are rated by the present policy.
+    """
+    export = ledger.execute(
+        "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)
+    ).fetchone()
+    identifier, newest, exported_at = export or (None, 0, "")
+    best: dict[Key, Before] = {}
+    told = ledger.execute("SELECT student, name, grade FROM exported WHERE export = ?", (identifier,))
+    _raise(best, (((student, name), points, f"exported {exported_at}") for student, name, points in told))
+    graded = ledger.execute(
+        "SELECT submission, score, bonus, origin, started_at FROM results "
+        "WHERE id > ? AND status = 'graded' AND id NOT IN (SELECT id FROM latest)",
+        (newest,),
+    )
+    for submission, score, bonus, text, started_at in graded:
+        origin = origin_of(text)
+        points = grade(policy, score, bonus, origin).points
+        _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
+    return [
+        Drop(row, before)
+        for row in rows
+        if (before := best.get(key(row.student))) and (row.grade is None or row.grade.points < before.points)
+    ]
+
+
+def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
+    """Note what a platform is told."""
+    with transaction(ledger):
+        export = ledger.execute(
+            "INSERT INTO exports (exported_at, format, newest_result) SELECT ?, ?, coalesce(max(id), 0) FROM results",
+            (datetime.now(UTC).isoformat(timespec="seconds"), to),
+        ).lastrowid
+        ledger.executemany(
+            "INSERT OR REPLACE INTO exported VALUES (?, ?, ?, ?, ?)",
+            (
+                (export, row.report.submission.id, *key(row.student), row.grade.points if row.grade else None)
+                for row in rows
+            ),
+        )
+
+
+def _raise(best: dict[Key, Before], found: Iterable[tuple[Key, float | None, str]]) -> None:
+    for own, points, when in found:
+        if points is not None and (own not in best or points > best[own].points):
+            best[own] = Before(points, when)

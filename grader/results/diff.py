@@ -1,0 +1,196 @@
+"""What became of a submission between two gradings: which properties changed, and why, as far as the reports tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .outcome import Outcome
+from .report import PropertyReport, Report
+
+
+class Kind(StrEnum):
+    """What became of a submission, in the order in which a person wants to know."""
+
+    DROP = "drop"  # fewer points, or none where there were some
+    GONE = "gone"  # only in the old grading
+    STATUS = "status"  # not graded before nor now, for another reason
+    RISE = "rise"  # more points, or some where there were none
+    MOVED = "moved"  # the same points from other properties
+    ADDED = "added"  # only in the new grading
+
+
+class Cause(StrEnum):
+    """What two reports say differently about how they came about."""
+
+    FILES = "files"
+    TESTS = "tests"
+    RUBRIC = "rubric"
+    SEED = "seed"
+    DEVICES = "devices"
+    ENVIRONMENT = "environment"
+    GRADER = "grader"
+    COMMAND = "command"
+    UNKNOWN = "unknown"  # nothing that the reports record: the same again gave something else
+
+
+RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
+SHORT = 8  # characters of a digest are enough to tell two apart
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A cause with the names or values that it rests on."""
+
+    cause: Cause
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class PropertyChange:
+    """A property that ended otherwise or is worth something else; None on a side that does not have it."""
+
+    id: str
+    old: PropertyReport | None
+    new: PropertyReport | None
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A submission that is not what it was.
+
+    Attributes:
+        old: Points before, score and bonus together; None where there were none.
+        new: Points now.
+        old_status: None where the submission is only in the new grading.
+        new_status: None where it is only in the old one.
+        reasons: Why, for the submission as a whole.
+    """
+
+    id: str
+    students: str
+    kind: Kind
+    old: float | None
+    new: float | None
+    old_status: str | None
+    new_status: str | None
+    reasons: tuple[Reason, ...] = ()
+    changes: tuple[PropertyChange, ...] = ()
+
+    @property
+    def change(self) -> float:
+        """Points gained, or lost if below zero; no points count as zero."""
+        return round((self.new or 0.0) - (self.old or 0.0), 6)
+
+
+def difference(old: Report | None, new: Report | None) -> Difference | None:
+    """What became of one submission; None if nothing. At least one of both is there."""
+    points = (_points(old), _points(new))
+    status = (old.status if old else None, new.status if new else None)
+    if old is None or new is None:
+        known = old or new
+        kind: Kind = Kind.ADDED if old is None else Kind.GONE
+        return Difference(known.submission.id if known else "", _students(known), kind, *points, *status)
+    changes = tuple(_changes(old, new))
+    if points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes:
+        return None
+    each = dict.fromkeys(reason for change in changes for reason in change.reasons)
+    reasons = tuple(each) or _told(old, new, _differing(old, new).values())
+    return Difference(
+        new.submission.id, _students(new), _kind(*points, bool(changes)), *points, *status, reasons, changes
+    )
+
+
+def in_order(differences: Iterable[Difference]) -> list[Difference]:
+    """Drops first, the largest before all; then by kind, by points and by id."""
+    kinds = [*Kind]
+    return sorted(differences, key=lambda own: (kinds.index(own.kind), -abs(own.change), own.id))
+
+
+def _kind(old: float | None, new: float | None, moved: bool) -> Kind:
+    if old is not None and (new is None or new < old):
+        return Kind.DROP
+    if new is not None and (old is None or new > old):
+        return Kind.RISE
+    return Kind.MOVED if old is not None and moved else Kind.STATUS
+
+
+def _points(report: Report | None) -> float | None:
+    if report is None or report.score is None or report.bonus is None:
+        return None
+    return round(report.score + report.bonus, 6)
+
+
+def _students(report: Report | None) -> str:
+    origin = report.submission.origin if report else None
+    return ", ".join(map(str, origin.students)) if origin else ""
+
+
+def _changes(old: Report, new: Report) -> Iterator[PropertyChange]:
+    """Properties in the order of the new report, then those that only the old one has."""
+    if (old.status, new.status) != ("graded", "graded"):  # the statuses say it all
+        return
+    before, after = _properties(old), _properties(new)
+    differing = _differing(old, new)
+    for identifier in (*after, *(own for own in before if own not in after)):
+        sides = before.get(identifier), after.get(identifier)
+        if _rated(sides[0]) != _rated(sides[1]):
+            yield PropertyChange(identifier, *sides, _why(*sides, differing, old, new))
+
+
+def _properties(report: Report) -> dict[str, PropertyReport]:
+    return {prop.id: prop for task in report.tasks for prop in task.properties}
+
+
+def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:
+    return (prop.outcome, prop.points, prop.max_points) if prop else None
+
+
+def _why(
+    before: PropertyReport | None,
+    after: PropertyReport | None,
+    differing: Mapping[Cause, Reason],
+    old: Report,
+    new: Report,
+) -> tuple[Reason, ...]:
+    """Points follow from the rubric alone; an outcome follows from everything else, and from the rubric last."""
+    by_rubric = before is None or after is None or before.outcome is after.outcome
+    found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
+    return _told(old, new, found or differing.values())
+
+
+def _told(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Reasons, of which the command line is one only where there is no other."""
+    if reasons := tuple(found):
+        return reasons
+    if old.provenance.command != new.provenance.command:
+        return (Reason(Cause.COMMAND, f"{old.provenance.command} → {new.provenance.command}"),)
+    return (Reason(Cause.UNKNOWN),)
+
+
+def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
+    """Every cause for which the two reports say something different, with what they say."""
+    details = {Cause.FILES: ", ".join(_changed_files(old, new))}
+    for cause, before, after in zip(RECORDED, _recorded(old), _recorded(new), strict=True):
+        details[cause] = f"{before} → {after}" if before != after else ""
+    return {cause: Reason(cause, detail) for cause, detail in details.items() if detail}
+
+
+def _recorded(report: Report) -> tuple[str, ...]:
+    """What a report says about each of ``RECORDED``."""
+    where, how = report.environment, report.provenance
+    return (
+        how.hidden_tests_sha256[:SHORT],
+        how.rubric_sha256[:SHORT],
+        str(how.seed),
+        "+".join(where.devices),
+        f"Python {where.python}, torch {where.torch}, {where.isolation}",
+        how.grader_version,
+    )
+
+
+def _changed_files(old: Report, new: Report) -> list[str]:
+    before, after = ({file.path: file.sha256 for file in own.submission.files} for own in (old, new))
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))

@@ -1,0 +1,99 @@
+"""What a comparison of two gradings says, in English and Chinese."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..assignment import Rubric
+from .diff import Cause, Difference, Kind, PropertyChange, Reason
+
+WORDS: Final = {
+    "title": {"en": "What changed between two gradings", "zh": "两次评分之间的变化"},
+    "old": {"en": "before", "zh": "之前"},
+    "new": {"en": "now", "zh": "现在"},
+    "change": {"en": "change", "zh": "变化"},
+    "submission": {"en": "submission", "zh": "提交"},
+    "property": {"en": "property", "zh": "评分项"},
+    "outcome": {"en": "outcome", "zh": "结果"},
+    "points": {"en": "points", "zh": "得分"},
+    "why": {"en": "why", "zh": "原因"},
+    "nothing": {"en": "Nothing changed.", "zh": "没有变化。"},
+    "same": {"en": "As they were: {n}.", "zh": "没有变化的提交：{n} 份。"},
+    "by_property": {"en": "By property", "zh": "按评分项"},
+    "by_submission": {"en": "By submission", "zh": "按提交"},
+    "lost": {"en": "lost by", "zh": "失分人数"},
+    "gained": {"en": "gained by", "zh": "得分人数"},
+    "totals": {"en": "Points are score and bonus together.", "zh": "分数为得分与附加分之和。"},
+}
+KINDS: Final = {
+    Kind.DROP: {"en": "Fewer points", "zh": "分数下降"},
+    Kind.GONE: {"en": "Only before", "zh": "仅在之前"},
+    Kind.STATUS: {"en": "Not graded, for another reason", "zh": "未评分，原因不同"},
+    Kind.RISE: {"en": "More points", "zh": "分数上升"},
+    Kind.MOVED: {"en": "The same points, but not the same properties", "zh": "总分不变，评分项有变化"},
+    Kind.ADDED: {"en": "Only now", "zh": "仅在现在"},
+}
+CAUSES: Final = {
+    Cause.FILES: {"en": "other files were handed in: {detail}", "zh": "提交的文件不同：{detail}"},
+    Cause.TESTS: {
+        "en": "the hidden tests or the reference changed: {detail}",
+        "zh": "隐藏测试或参考实现有改动：{detail}",
+    },
+    Cause.RUBRIC: {"en": "the rubric changed: {detail}", "zh": "评分标准有改动：{detail}"},
+    Cause.SEED: {"en": "another seed: {detail}", "zh": "随机种子不同：{detail}"},
+    Cause.DEVICES: {"en": "other devices: {detail}", "zh": "设备不同：{detail}"},
+    Cause.ENVIRONMENT: {"en": "another environment: {detail}", "zh": "运行环境不同：{detail}"},
+    Cause.GRADER: {"en": "another version of the grader: {detail}", "zh": "评分程序版本不同：{detail}"},
+    Cause.COMMAND: {"en": "another command: {detail}", "zh": "命令不同：{detail}"},
+    Cause.UNKNOWN: {
+        "en": "nothing that reports record: grade both again with --fresh, and look at timings first",
+        "zh": "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
+    },
+}
+
+
+NONE: Final = "-"
+
+
+def word(name: str, language: str, **values: object) -> str:
+    """A word or a sentence."""
+    return WORDS[name][language].format(**values)
+
+
+def reasons(found: tuple[Reason, ...], language: str) -> list[str]:
+    """Why, a sentence each."""
+    return [CAUSES[reason.cause][language].format(detail=reason.detail) for reason in found]
+
+
+def points(own: Difference) -> tuple[str, str]:
+    """What a submission had and has: points, or the status where there are none."""
+    sides = (own.old, own.old_status), (own.new, own.new_status)
+    before, after = (f"{value:g}" if value is not None else status or NONE for value, status in sides)
+    return before, after
+
+
+def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
+    """What the property is called; by its report, where the rubric no longer has it."""
+    known = rubric.properties.get(change.id)
+    told = change.new or change.old
+    return known.title[language] if known else told.title if told else change.id
+
+
+def outcomes(change: PropertyChange) -> tuple[str, str]:
+    """How it ended, before and now."""
+    before, after = (str(side.outcome) if side else NONE for side in (change.old, change.new))
+    return before, after
+
+
+def worth(change: PropertyChange) -> tuple[str, str]:
+    """What it earned, before and now; with the most that it could, where that changed."""
+    sides = (change.old, change.new)
+    changed = len({side.max_points for side in sides if side}) > 1
+    before, after = (NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
+    return before, after
+
+
+def arrow(sides: tuple[str, str]) -> str:
+    """From the one to the other; once, if they are the same."""
+    before, after = sides
+    return before if before == after else f"{before} → {after}"

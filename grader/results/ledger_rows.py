@@ -1,0 +1,91 @@
+"""A report as rows of the ledger's tables: names of columns to values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from ..intake.origin import Origin
+from .outcome import Outcome
+from .report import PropertyReport, Report
+
+MAX_MESSAGE = 500  # characters of a case's message; its report has all
+Row = Mapping[str, object]
+
+
+def conditions_row(report: Report) -> Row:
+    """Where and how it was graded."""
+    where, how = report.environment, report.provenance
+    return {
+        "assignment": report.assignment,
+        "grader_version": how.grader_version,
+        "rubric_sha256": how.rubric_sha256,
+        "hidden_tests_sha256": how.hidden_tests_sha256,
+        "seed": how.seed,
+        "python": where.python,
+        "torch": where.torch,
+        "devices": json.dumps(where.devices),
+        "isolation": where.isolation,
+        "command": how.command,
+    }
+
+
+def result_row(report: Report) -> Row:
+    """What came of it; a fault of ours is nothing to use again."""
+    own = report.submission
+    return {
+        "submission": own.id,
+        "reusable": report.status != "grader_error",
+        "sha256": own.sha256,
+        "status": report.status,
+        "reason": report.reason,
+        "score": report.score,
+        "max_score": report.max_score,
+        "bonus": report.bonus,
+        "max_bonus": report.max_bonus,
+        "notices": json.dumps(own.notices, ensure_ascii=False),
+        "started_at": report.provenance.started_at,
+        "duration_s": report.provenance.duration_s,
+        **origin_row(own.origin),
+    }
+
+
+def origin_row(origin: Origin | None) -> Row:
+    """Whose it is: names to read, the platform's flag, and all of it as JSON."""
+    return {
+        "students": ", ".join(map(str, origin.students)) if origin else "",
+        "late": origin.late if origin else None,
+        "origin": origin.model_dump_json() if origin else None,
+    }
+
+
+def origin_of(text: str | None) -> Origin | None:
+    """The way back."""
+    return Origin.model_validate_json(text) if text else None
+
+
+def task_rows(report: Report) -> Iterator[Row]:
+    """A row for each task."""
+    for position, task in enumerate(report.tasks):
+        yield {"position": position, "task": task.id, "score": task.score, "max_score": task.max_score}
+
+
+def property_rows(report: Report) -> Iterator[Row]:
+    """A row for each property, with what its simplest case says where points were lost."""
+    lines = ((task, prop) for task in report.tasks for prop in task.properties)
+    for position, (task, prop) in enumerate(lines):
+        yield {
+            "position": position,
+            "task": task.id,
+            "property": prop.id,
+            "points": prop.points,
+            "max_points": prop.max_points,
+            "outcome": prop.outcome.value,
+            "misconception": prop.misconception,
+            "message": _message(prop),
+        }
+
+
+def _message(prop: PropertyReport) -> str | None:
+    case = prop.simplest_case
+    return case.message[:MAX_MESSAGE] if case and prop.outcome is not Outcome.PASSED else None

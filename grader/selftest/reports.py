@@ -1,0 +1,122 @@
+"""Reports made by hand, for tests of what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from grader.intake.origin import Origin, Student
+from grader.results.database import opened
+from grader.results.ledger import Ledger
+from grader.results.outcome import Outcome
+from grader.results.report import (
+    CaseReport,
+    Environment,
+    PropertyReport,
+    Provenance,
+    Report,
+    SourceFile,
+    SubmissionInfo,
+    Summary,
+    TaskReport,
+    summary_line,
+    write_json,
+)
+
+ENVIRONMENT = Environment(python="3.12.1", torch="2.13.0+cpu", devices=["cpu"], isolation="landlock+seccomp")
+PROVENANCE = Provenance(
+    grader_version="1.0.0",
+    rubric_sha256="a" * 64,
+    hidden_tests_sha256="b" * 64,
+    seed=0,
+    started_at="2026-10-02T12:00:00+00:00",
+    duration_s=0.5,
+    command="grader grade class",
+)
+Ended = dict[str, tuple[Outcome, float]]  # of each property, and what it is worth
+BONUS = "bonus"
+PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
+USUAL: Ended = {"eps": (PASSED, 6.0), "mean": (FAILED, 4.0), BONUS: (PASSED, 5.0)}
+
+
+def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:
+    """A graded submission of two tasks.
+
+    Args:
+        identifier: Names it.
+        ended: Its properties; the one called ``bonus`` is a task of its own, beside the score.
+        files: Stands for the digest of the one file.
+        name: Of its student.
+        fields: Of the report, or of its environment or provenance, to replace.
+    """
+    return _made(identifier, ended, files, name, **fields)
+
+
+def write_class(folder: Path, *own: Report) -> Path:
+    """A folder as ``grade`` leaves it after a run over these submissions; gives it back."""
+    folder.mkdir(exist_ok=True)
+    with opened(folder) as connection:
+        ledger = Ledger(connection, {"made": "by hand"})
+        ledger.expect([each.submission.id for each in own], fresh=False)
+        for each in own:
+            path = folder / each.submission.id / "report.json"
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, each)
+            ledger.record(each, path.read_text(encoding="utf-8"), path.stat())
+    lines = [summary_line(each) for each in own]
+    whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
+    write_json(folder / "summary.json", whole)
+    return folder
+
+
+def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:
+    tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
+    tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
+    origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
+    info = SubmissionInfo(
+        id=identifier, sha256=files * 64, files=[SourceFile(path="src/a.py", sha256=files * 64)], origin=origin
+    )
+    environment = {own: fields.pop(own) for own in Environment.model_fields if own in fields}
+    provenance = {own: fields.pop(own) for own in Provenance.model_fields if own in fields}
+    whole: dict[str, Any] = {
+        "assignment": "a2",
+        "submission": info,
+        "status": "graded",
+        "score": tasks[0].score,
+        "max_score": tasks[0].max_score,
+        "bonus": tasks[1].score,
+        "max_bonus": tasks[1].max_score,
+        "tasks": tasks,
+        "environment": ENVIRONMENT.model_copy(update=environment),
+        "provenance": PROVENANCE.model_copy(update=provenance),
+    }
+    return Report(**(whole | fields))
+
+
+def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:
+    """A submission of which nothing can be graded."""
+    none: dict[str, Any] = {"status": "unreadable", "reason": reason, "score": None, "bonus": None, "tasks": []}
+    return _made(identifier, **(none | fields))
+
+
+def _task(identifier: str, ended: Ended) -> TaskReport:
+    properties = [
+        PropertyReport(
+            id=own,
+            title=f"{own} is right",
+            points=most if outcome is PASSED else 0.0,
+            max_points=most,
+            outcome=outcome,
+            misconception="eps_outside" if outcome is FAILED else None,
+            cases=[CaseReport(id="float32-cpu", outcome=outcome, message="" if outcome is PASSED else "wrong at [0]")],
+        )
+        for own, (outcome, most) in ended.items()
+    ]
+    score = sum(prop.points for prop in properties)
+    return TaskReport(
+        id=identifier,
+        title=identifier,
+        score=score,
+        max_score=sum(prop.max_points for prop in properties),
+        properties=properties,
+    )

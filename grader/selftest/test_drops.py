@@ -1,0 +1,155 @@
+"""Nobody's grade goes down unnoticed: an export that lowers one is refused until a person accepts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from grader.assignment import LatePenalty, Policy, load_rubric
+from grader.cli import app as cli
+from grader.cli import export as command
+from grader.export.drops import drops, remember
+from grader.export.rows import rows
+from grader.results.database import opened
+from grader.results.outcome import Outcome
+from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, report, unreadable, write_class
+
+LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
+BETTER = USUAL | {"mean": (PASSED, 4.0)}
+
+
+def export(out: Path, *options: str, to: str = "csv") -> Result:
+    """``grader export``."""
+    return CliRunner().invoke(cli.app, ["export", str(out), "--to", to, *options])
+
+
+def accepted(result: Result) -> bool:
+    """Whether it was written, rather than refused with its last line."""
+    assert result.exit_code in (0, 2), result.output
+    if result.exit_code:
+        assert result.stderr.splitlines()[-1].startswith("grader: grades that are lower than they were: ")
+        assert result.stdout == ""
+    return result.exit_code == 0
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Graded once and exported: 11 points for two students."""
+    folder = write_class(tmp_path / "out", report("ada", name="Ada"), report("bo", name="Bo"))
+    assert accepted(export(folder))
+    return folder
+
+
+def test_a_regrade_that_costs_somebody_points_is_refused_by_name(out: Path) -> None:
+    before = (out / "grades.csv").read_text()
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", BETTER, name="Bo"))
+    result = export(out)
+    assert not accepted(result)
+    (line, last) = result.stderr.splitlines()
+    assert line.startswith("Ada (ada): 11 exported 20")
+    assert line.endswith(", now 5")
+    assert last.startswith("grader: grades that are lower than they were: 1; nothing was written.")
+    assert (out / "grades.csv").read_text() == before
+    assert not accepted(export(out))  # asking twice is no acceptance
+
+
+def test_what_was_accepted_is_not_asked_again(out: Path) -> None:
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", name="Bo"))
+    result = export(out, "--accept-drops")
+    assert accepted(result)
+    assert result.stderr.startswith("Ada (ada): 11 exported 20")
+    assert "Ada" in (out / "grades.csv").read_text()
+    assert export(out).stderr == ""
+
+
+def test_every_platform_is_told_for_itself(out: Path) -> None:
+    """One that has been told 11 is not lowered because another has been."""
+    assert accepted(export(out, to="nbgrader"))
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", name="Bo"))
+    assert accepted(export(out, "--accept-drops"))
+    assert not accepted(export(out, to="nbgrader"))
+
+
+def test_rises_and_those_who_stay_pass(out: Path) -> None:
+    write_class(out, report("ada", BETTER, name="Ada"), report("bo", name="Bo"))
+    assert accepted(export(out))
+
+
+def test_a_grade_that_becomes_blank_is_lower(out: Path) -> None:
+    write_class(out, unreadable("ada", submission=report("ada", name="Ada").submission), report("bo", name="Bo"))
+    result = export(out)
+    assert not accepted(result)
+    assert result.stderr.splitlines()[0].endswith(", now blank")
+
+
+def test_a_grading_that_was_never_exported_counts_as_well(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_class(out, report("ada"))
+    write_class(out, report("ada", LOST))
+    result = export(out)
+    assert not accepted(result)
+    assert result.stderr.startswith("ada (ada): 11 graded 2026-10-02T12:00:00+00:00, now 5\n")
+
+
+def test_a_mistake_that_was_mended_before_anyone_exported_it_lowers_nobody(out: Path) -> None:
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", name="Bo"))
+    write_class(out, report("ada", name="Ada"), report("bo", name="Bo"))
+    assert accepted(export(out))
+
+
+def test_a_student_is_followed_into_another_submission(out: Path) -> None:
+    """Platforms number submissions anew when somebody hands in again."""
+    origin = report("ada", name="Ada").submission.origin
+    again = report("ada2", LOST)
+    again = again.model_copy(update={"submission": again.submission.model_copy(update={"origin": origin})})
+    write_class(out, again, report("bo", name="Bo"))
+    result = export(out)
+    assert not accepted(result)
+    assert result.stderr.startswith("Ada (ada2): 11 exported")
+
+
+def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any grading: the deadline was forgotten, say."""
+    rubric = load_rubric()
+    strict = Policy(bonus_cap=2, late_penalty=LatePenalty(per_day=0.1))
+    monkeypatch.setattr(command, "load_rubric", lambda: rubric.model_copy(update={"policy": strict}))
+    result = export(out)
+    assert not accepted(result)
+    assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]
+
+
+def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.results.database.WAIT_S", 0)
+    with opened(out):
+        result = export(out)
+    assert result.exit_code == 2
+    assert "another grader or program is at work with it" in result.stderr
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=8))
+def test_an_export_is_refused_exactly_when_it_is_below_what_was_seen_since_the_last(
+    steps: list[tuple[int, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Gradings in any order, exported or not, all accepted: compared with a list kept by hand."""
+    out, seen, policy = tmp_path_factory.mktemp("out"), [0.0], Policy()
+    for points, exported in steps:
+        own = report("ada", grade_of(points))
+        write_class(out, own)
+        students = rows([own], policy)
+        with opened(out) as ledger:
+            assert bool(drops(ledger, students, "csv", policy)) == (points < max(seen))
+            seen.append(points)
+            if exported:
+                remember(ledger, students, "csv")
+                seen = [points]
+
+
+def grade_of(points: int) -> Ended:
+    """Outcomes that are worth so much."""
+    right = [PASSED] * points + [Outcome.CRASHED] * (3 - points)
+    return {name: (outcome, 1.0) for name, outcome in zip(("eps", "mean", BONUS), right, strict=True)}

@@ -1,0 +1,268 @@
+"""The ledger: what it keeps, what its views answer, and which files it refuses to be."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.results import database
+from grader.results.database import LEDGER, LedgerError, opened, transaction
+from grader.results.ledger import Ledger
+from grader.results.outcome import Outcome
+from grader.results.report import Report, json_text
+from grader.results.standing import standing, standings, summary
+from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
+from grader.selftest.submissions import REPOSITORY
+
+HERE = {"seed": "0", "torch": "2.13.0"}
+VIEWS = {
+    *("latest", "scores", "lost_points", "pass_rates", "outcomes", "misconceptions", "not_graded", "distribution"),
+    *("slowest", "same_files", "changes", "graded_how"),
+}
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """An empty ledger, opened."""
+    with opened(tmp_path) as ledger:
+        yield ledger
+
+
+def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[str, str] = HERE) -> Ledger:
+    """Enter a run of those reports."""
+    ledger, known = Ledger(connection, here), list(reports)
+    ledger.expect([own.submission.id for own in known], fresh=False)
+    for own in known:
+        ledger.record(own, json_text(own), os.stat(__file__))
+    return ledger
+
+
+def view(connection: sqlite3.Connection, name: str, columns: str = "*") -> list[tuple[object, ...]]:
+    """All rows of a view."""
+    return connection.execute(f"SELECT {columns} FROM {name}").fetchall()
+
+
+def limited(connection: sqlite3.Connection, pages: int) -> sqlite3.Connection:
+    """The same ledger on a disk on which it cannot grow."""
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    return connection
+
+
+# ── What it keeps ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -> None:
+    own = report("ada", name="Ada Lovelace")
+    ledger = fill(connection, [own])
+    entry = ledger.entries()["ada"]
+    assert ledger.copy(entry.result) == json_text(own)
+    assert (entry.sha256, entry.notices, entry.reason, entry.origin) == ("0" * 64, (), None, own.submission.origin)
+
+
+def test_the_summary_and_the_table_are_those_of_whole_reports(connection: sqlite3.Connection) -> None:
+    reports = [unreadable("bo"), report("ada", name="Ada")]
+    fill(connection, reports)
+    found = standings(connection, {})
+    assert found == [standing(own) for own in (reports[1], reports[0])]
+    whole = summary(connection, found, "grader grade class", "2026-10-02T12:00:00+00:00", 0.5)
+    assert (whole.environment, whole.provenance) == (reports[0].environment, reports[0].provenance)
+    assert [line.id for line in whole.submissions] == ["ada", "bo"]
+
+
+@pytest.mark.parametrize("other", [HERE | {"seed": "1"}, {"seed": "0"}], ids=["changed", "unknown"])
+def test_other_conditions_are_another_matter(connection: sqlite3.Connection, other: dict[str, str]) -> None:
+    fill(connection, [report("ada")])
+    ledger = Ledger(connection, other)
+    assert ledger.entries() == {}
+    assert ledger.other_conditions() == [HERE]
+    assert Ledger(connection, HERE).entries().keys() == {"ada"}
+    assert Ledger(connection, HERE).other_conditions() == []
+
+
+def test_a_fault_of_ours_is_never_used_again(connection: sqlite3.Connection) -> None:
+    ours = unreadable("ada", "the judge process died", status="grader_error")
+    assert fill(connection, [ours, unreadable("bo")]).entries().keys() == {"bo"}
+
+
+def test_fresh_forgets_at_once_and_for_good(connection: sqlite3.Connection) -> None:
+    """A fresh run that is killed goes on as a fresh one, and leaves others alone."""
+    ledger = fill(connection, [report("ada"), report("bo")])
+    ledger.expect(["ada"], fresh=True)
+    assert ledger.entries() == {}
+    ledger.record(report("ada"), "", os.stat(__file__))
+    assert ledger.entries().keys() == {"ada"}
+    ledger.expect(["ada", "bo"], fresh=False)
+    assert ledger.entries().keys() == {"ada", "bo"}
+
+
+def test_earlier_results_stay_without_their_copies(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada")])
+    fill(connection, [report("ada", USUAL | {"eps": (FAILED, 6.0)})])
+    assert view(connection, "results", "submission, current, score") == [("ada", 0, 6.0), ("ada", 1, 0.0)]
+    assert len(view(connection, "copies")) == 1
+
+
+def test_a_transaction_that_fails_leaves_nothing(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), transaction(connection):
+        connection.executemany("INSERT INTO class VALUES (?)", [("ada",), ("ada",)])
+    assert view(connection, "class") == []
+
+
+# ── What it answers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_view_is_tried_here(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada")])
+    (names,) = zip(*view(connection, "sqlite_master WHERE type = 'view'", "name"), strict=True)
+    assert {*names} == VIEWS
+    for name in names:
+        view(connection, name)
+
+
+def test_views_answer_what_assistants_ask(connection: sqlite3.Connection) -> None:
+    crashed = USUAL | {"eps": (Outcome.CRASHED, 6.0)}
+    waiting = ["cy"]
+    ledger = fill(connection, [report("ada", name="Ada"), report("bo", crashed, duration_s=9.0), unreadable("di")])
+    ledger.expect(["ada", "bo", "di", *waiting], fresh=False)
+    assert view(connection, "scores", "submission, students, status, score, bonus") == [
+        ("ada", "Ada", "graded", 6.0, 5.0),
+        ("bo", "", "graded", 0.0, 5.0),
+        ("di", "", "unreadable", None, None),
+    ]
+    assert view(connection, "lost_points", "submission, property, lost, outcome, misconception, message") == [
+        ("ada", "mean", 4.0, "failed", "eps_outside", "wrong at [0]"),
+        ("bo", "eps", 6.0, "crashed", None, "wrong at [0]"),
+        ("bo", "mean", 4.0, "failed", "eps_outside", "wrong at [0]"),
+    ]
+    assert view(connection, "pass_rates", "property, passed, graded, rate") == [
+        ("eps", 1, 2, 0.5),
+        ("mean", 0, 2, 0.0),
+        ("bonus", 2, 2, 1.0),
+    ]
+    assert view(connection, "outcomes", "property, outcome, submissions")[:2] == [
+        ("eps", "crashed", 1),
+        ("eps", "passed", 1),
+    ]
+    assert view(connection, "misconceptions") == [("eps_outside", 2, "ada,bo", 8.0)]
+    assert view(connection, "not_graded") == [
+        ("cy", None, "waiting", None),
+        ("di", "", "unreadable", "The zip cannot be read."),
+    ]
+    assert view(connection, "distribution") == [(0, 1), (60, 1)]
+    assert view(connection, "slowest", "submission, duration_s")[0] == ("bo", 9.0)
+    assert view(connection, "same_files", "count, submissions") == [(2, "ada,bo")]
+    assert view(connection, "graded_how", "submissions, seed, isolation") == [(3, 0, "landlock+seccomp")]
+
+
+def test_the_view_of_changes_puts_a_result_beside_the_one_before(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada"), report("bo"), report("cy")])
+    fill(connection, [report("ada", USUAL | {"mean": (PASSED, 4.0)}), unreadable("bo", files="1"), report("cy")])
+    assert view(connection, "changes", "submission, difference, old_score, score, new_files") == [
+        ("bo", None, 6.0, None, 1),
+        ("ada", 4.0, 6.0, 10.0, 0),
+    ]
+
+
+def test_whoever_is_not_in_the_last_run_is_in_no_view(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada"), report("bo")])
+    Ledger(connection, HERE).expect(["bo"], fresh=False)
+    assert view(connection, "scores", "submission") == [("bo",)]
+
+
+# ── The file ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_closed_it_is_one_plain_file_that_anybody_can_read(tmp_path: Path) -> None:
+    with opened(tmp_path) as connection:
+        fill(connection, [report("ada")])
+    assert [path.name for path in tmp_path.iterdir()] == [LEDGER]
+    reader = sqlite3.connect(f"file:{tmp_path / LEDGER}?mode=ro&immutable=1", uri=True)
+    assert view(reader, "scores", "submission") == [("ada",)]
+    reader.close()
+
+
+def test_a_ledger_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "WAIT_S", 0)
+    with (
+        opened(tmp_path),
+        pytest.raises(LedgerError, match="another grader or program is at work with it"),
+        opened(tmp_path),
+    ):
+        pass
+    with opened(tmp_path):  # and not for longer than that
+        pass
+
+
+def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / LEDGER).write_text("notes of mine " * 100)
+    with pytest.raises(LedgerError, match=r"is no ledger\. Move it away and run again"), opened(tmp_path):
+        pass
+    assert (tmp_path / LEDGER).read_text() == "notes of mine " * 100
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / LEDGER)
+    other.execute("CREATE TABLE results (mine)")
+    other.close()
+    before = (tmp_path / LEDGER).read_bytes()
+    with pytest.raises(LedgerError, match="is a database of another program"), opened(tmp_path):
+        pass
+    assert (tmp_path / LEDGER).read_bytes() == before
+
+
+def test_a_ledger_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path):
+        pass
+    monkeypatch.setattr(database, "VERSION", 2)
+    with pytest.raises(LedgerError, match="has version 1, and this grader knows version 2"), opened(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("place", [slice(200, 9000), slice(-4096, -4000)], ids=["schema", "last_page"])
+def test_a_damaged_ledger_is_refused(tmp_path: Path, place: slice) -> None:
+    with opened(tmp_path) as connection:
+        fill(connection, [report(f"s{number}") for number in range(40)])
+    data = bytearray((tmp_path / LEDGER).read_bytes())
+    data[place] = b"\xa5" * len(data[place])
+    (tmp_path / LEDGER).write_bytes(data)
+    with pytest.raises(LedgerError, match=r"is damaged\. Move it away and run again"), opened(tmp_path):
+        pass
+    assert (tmp_path / LEDGER).read_bytes() == data
+
+
+def test_a_place_without_a_ledger_that_cannot_have_one_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="Choose a folder that you can write to"), opened(tmp_path / "gone"):
+        pass
+
+
+def test_a_full_disk_is_the_disks_fault(tmp_path: Path) -> None:
+    """As the report beside it would say it."""
+    reports = [report(f"s{number}") for number in range(40)]
+    with opened(tmp_path) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    with pytest.raises(OSError, match="No space left on device") as caught, opened(tmp_path) as connection:
+        fill(limited(connection, pages), reports)
+    assert caught.value.filename == str(tmp_path / LEDGER)
+
+
+def test_a_mistake_of_ours_is_not_dressed_up(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="no such table"), opened(tmp_path) as connection:
+        connection.execute("SELECT * FROM mistakes")
+
+
+# ── The page about it ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Connection) -> None:
+    fill(connection, [report("ada")])
+    text = (REPOSITORY / "grader" / "docs" / "ledger.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == VIEWS
+    examples = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        connection.execute(example)
