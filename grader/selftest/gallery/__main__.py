@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterator
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
-from rich.progress import track
+from rich.console import Console
 
 from grader.assignment import load_rubric
+from grader.console import follow
 from grader.grading import reference_files
 from grader.intake.candidate import Candidate
-from grader.intake.submission import Submission
+from grader.results.advice import ADVICE
 from grader.results.chinese import in_chinese
 from grader.results.outcome import Outcome
 from grader.results.report import PropertyReport, Report
 from grader.schedule import grade_all
+from grader.selftest.submissions import write_folder
 from grader.selftest.variants import Variant, all_variants
 from grader.settings import Settings
-
-JOBS = 2
-
-
-@dataclass(frozen=True)
-class Exhibit(Candidate):
-    """A wrong variant, graded like anyone's work."""
-
-    variant: Variant
-
-    def read(self) -> Submission:
-        """Its files."""
-        return Submission(self.id, dict(self.variant.files))
 
 
 @dataclass(frozen=True)
@@ -48,21 +40,37 @@ class Feedback:
     messages: tuple[str, str]
 
 
-def main() -> None:
-    """Write the page."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page; ends with 1 if something could not be graded."""
     parser = argparse.ArgumentParser(prog="python -m grader.selftest.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
-    out: Path = parser.parse_args().out
-    variants = {variant.name: variant for variant in all_variants() if not variant.valid}
-    exhibits = [Exhibit(name, Path(name), variant) for name, variant in variants.items()]
-    settings = Settings(device="cpu", language="en")
-    graded = track(grade_all(exhibits, settings, JOBS), "grading the wrong variants", total=len(exhibits))
-    reports = {report.submission.id: report for report in graded}
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges at a time")
+    parser.add_argument("names", nargs="*", help="variants to show, or the beginning of their names; otherwise all")
+    chosen = parser.parse_args(arguments)
+    wanted = tuple(chosen.names) or ("",)
+    variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    reports = graded(variants, chosen.jobs)
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
-    print(f"{len(shown)} wrong variants: {out}")
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
+    print(f"{len(shown)} wrong variants: {chosen.out}")
+    lost = [
+        f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"
+    ]
+    print("\n".join(lost), end="\n" * bool(lost))
+    return bool(lost)
+
+
+def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
+    """The report of each variant, by its name; each is handed in as a folder, like anyone's work."""
+    with tempfile.TemporaryDirectory() as folder:
+        candidates = [
+            Candidate(name, write_folder(Path(folder, name), variant.files)) for name, variant in variants.items()
+        ]
+        results = grade_all(candidates, Settings(device="cpu", language="en"), jobs)
+        followed = follow(results, "wrong variants", len(candidates), Console(stderr=True))
+        return {report.submission.id: report for report in followed}
 
 
 def feedback(report: Report) -> Iterator[Feedback]:
@@ -70,7 +78,7 @@ def feedback(report: Report) -> Iterator[Feedback]:
     rubric = load_rubric()
     for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
         known = rubric.misconception(prop.misconception) if prop.misconception else rubric.properties[prop.id]
-        hints = (prop.hint, known.hint["zh"] if prop.outcome is Outcome.FAILED else "")
+        hints = (prop.hint, (known.hint if prop.outcome is Outcome.FAILED else ADVICE[prop.outcome])["zh"])
         message = _message(prop)
         yield Feedback(
             prop.title,
@@ -98,4 +106,4 @@ def code(variant: Variant) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
