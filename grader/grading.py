@@ -16,7 +16,7 @@ from .diagnose import diagnose
 from .intake.submission import Submission
 from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
 from .judge.student import Student
-from .results.advice import ADVICE
+from .results.advice import ADVICE, CONSEQUENCE
 from .results.chinese import in_chinese
 from .results.outcome import CaseResult, Outcome
 from .results.report import (
@@ -131,17 +131,26 @@ class Grader:
             title=task.task.title,
             score=task.points,
             max_score=task.task.points,
-            properties=[self._property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
+            properties=[
+                self._property_report(prop, diagnoses.get(prop.property.id), first_failure(task, prop, diagnoses))
+                for prop in task.properties
+            ],
         )
 
-    def _property_report(self, prop: PropertyScore, misconception: str | None) -> PropertyReport:
+    def _property_report(
+        self, prop: PropertyScore, misconception: str | None, first: PropertyScore | None
+    ) -> PropertyReport:
         language = self._settings.language
         if prop.outcome is Outcome.PASSED:
             hint = ""
         elif prop.outcome is not Outcome.FAILED:
             hint = ADVICE[prop.outcome][language]
+        elif misconception:
+            hint = self._whole.misconception(misconception).hint[language]
         else:
-            hint = (self._whole.misconception(misconception) if misconception else prop.property).hint[language]
+            hint = prop.property.hint[language]
+            if first:
+                hint = CONSEQUENCE[language].format(first=first.property.title[language], hint=hint)
         return PropertyReport(
             id=prop.property.id,
             title=prop.property.title[language],
@@ -179,6 +188,13 @@ class Grader:
             duration_s=round(duration_s, 3),
             command=self._settings.command,
         )
+
+
+def first_failure(task: TaskScore, prop: PropertyScore, diagnoses: Mapping[str, str | None]) -> PropertyScore | None:
+    """What a failed property may follow from: an earlier basic one, better with a known mistake than without."""
+    before = task.properties[: task.properties.index(prop)]
+    failed = [other for other in before if other.property.basic and other.outcome in (Outcome.FAILED, Outcome.CRASHED)]
+    return max(failed, key=lambda other: bool(diagnoses.get(other.property.id)), default=None)
 
 
 def reference_files() -> dict[str, str]:

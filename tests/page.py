@@ -152,7 +152,7 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        command = f'{_python()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
+        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
         lines.append(pad(f"    {self._say('rerun')}", indent) + command)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 
@@ -202,7 +202,7 @@ class Page:
         return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
 
 
-def _python() -> str:
+def interpreter() -> str:
     """The interpreter as one would type it: that of an environment in this folder, which is rarely switched on."""
     path = Path(sys.executable)
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"

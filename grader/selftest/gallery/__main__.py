@@ -21,7 +21,7 @@ from grader.intake.candidate import Candidate
 from grader.results.advice import ADVICE
 from grader.results.chinese import in_chinese
 from grader.results.outcome import Outcome
-from grader.results.report import PropertyReport, Report
+from grader.results.report import Report
 from grader.schedule import grade_all
 from grader.selftest.submissions import write_folder
 from grader.selftest.variants import Variant, all_variants
@@ -79,20 +79,17 @@ def feedback(report: Report) -> Iterator[Feedback]:
     for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
         known = rubric.misconception(prop.misconception) if prop.misconception else rubric.properties[prop.id]
         hints = (prop.hint, (known.hint if prop.outcome is Outcome.FAILED else ADVICE[prop.outcome])["zh"])
-        message = _message(prop)
+        case = prop.simplest_case
+        english = case.message if case else ""
+        messages = (english, translated) if (translated := in_chinese(english)) != english else (english, "")
         yield Feedback(
             prop.title,
             str(prop.outcome),
             f"{prop.points:g} / {prop.max_points:g}",
             prop.misconception or "",
             hints,
-            (message, in_chinese(message)),
+            messages,
         )
-
-
-def _message(prop: PropertyReport) -> str:
-    case = prop.simplest_case
-    return f"{case.message} ({case.id})" if case and case.message else ""
 
 
 def code(variant: Variant) -> str:
