@@ -134,7 +134,7 @@ def test_every_law_is_told_in_chinese_too() -> None:
 
 
 def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", str(page.ROOT / ".venv" / "bin" / "python"))
+    monkeypatch.setattr(sys, "executable", str(REPOSITORY / ".venv" / "bin" / "python"))
     assert page.interpreter() == ".venv/bin/python"
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     assert page.interpreter() == "python"
