@@ -43,6 +43,6 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
 
 # Before the hint of a property that no known mistake explains, when an earlier one of its task has failed already.
 CONSEQUENCE: Mapping[str, str] = {
-    "en": "This may follow from “{first}”: correct that first. If this stays: {hint}",
+    "en": "This may follow from “{first}”: correct that first. If it is still wrong then: {hint}",
     "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
 }

@@ -96,7 +96,7 @@ PHRASES: Final = {
     ),
     "no gradient reaches {where}": "梯度没有传到：{where}",
     "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
-    "{name} returned {kind}, not one tensor": "{name} 返回的是 {kind}，应为一个张量",
+    "{name} returned {kind}, not one tensor": "{name} 返回的不是一个张量，而是：{kind}",
     "several values": "多个值",
     "{name} is not defined in {path}": "{path} 中没有定义 {name}",
     "{path} is not in the submission": "提交中没有 {path}",

@@ -22,6 +22,7 @@ def test_a_mistake_is_shown_with_what_its_student_reads(tmp_path: Path, capsys: 
     for said in ("Divide the sum by the group size.", "要再除以组的大小。", "by the same factor", "它们都偏小"):
         assert said in text
     assert "This may follow from “each group is divided by its own root mean square”" in text
+    assert "这可能是“每一组除以该组自己的均方根”引起的" in text
     assert text.count("<article") == 1
 
 

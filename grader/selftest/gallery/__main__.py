@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from grader.assignment import load_rubric
 from grader.console import follow
 from grader.grading import reference_files
 from grader.intake.candidate import Candidate
-from grader.results.advice import ADVICE
+from grader.results.advice import ADVICE, CONSEQUENCE
 from grader.results.chinese import in_chinese
 from grader.results.outcome import Outcome
 from grader.results.report import Report
@@ -76,9 +77,13 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
 def feedback(report: Report) -> Iterator[Feedback]:
     """What the report says about each property that lost its points."""
     rubric = load_rubric()
+    titles = {prop.title["en"]: prop.title["zh"] for prop in rubric.properties.values()}
     for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
         known = rubric.misconception(prop.misconception) if prop.misconception else rubric.properties[prop.id]
-        hints = (prop.hint, (known.hint if prop.outcome is Outcome.FAILED else ADVICE[prop.outcome])["zh"])
+        chinese = (known.hint if prop.outcome is Outcome.FAILED else ADVICE[prop.outcome])["zh"]
+        if first := re.match(CONSEQUENCE["en"].format(first="(.+?)", hint=""), prop.hint):
+            chinese = CONSEQUENCE["zh"].format(first=titles[first[1]], hint=chinese)
+        hints = (prop.hint, chinese)
         case = prop.simplest_case
         english = case.message if case else ""
         messages = (english, translated) if (translated := in_chinese(english)) != english else (english, "")
