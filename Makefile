@@ -21,7 +21,7 @@ help: ## this list
 $(VENV)/.student: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is older than Python 3.11. Name another one: make PYTHON=python3.12"; exit 2; }
-	@test -x $(PY) || { echo "creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "installing torch and pytest (once; torch is large) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check $(torch_index) "torch==2.13.0"
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock pytest

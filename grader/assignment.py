@@ -32,12 +32,17 @@ class Text(Record):
 
 
 class Property(Record):
-    """One line of the rubric: it earns its points when all of its cases pass."""
+    """One line of the rubric: it earns its points when all of its cases pass.
+
+    Attributes:
+        basic: Whether later properties of the task can fail just because this one does.
+    """
 
     id: str
     points: float = Field(gt=0)
     title: Text
     hint: Text
+    basic: bool = False
 
 
 class Task(Record):

@@ -16,8 +16,7 @@ from .diagnose import diagnose
 from .intake.submission import Submission
 from .judge.hidden_tests import HiddenTests, hidden_tests_sha256
 from .judge.student import Student
-from .results.chinese import in_chinese
-from .results.language import hint
+from .results.language import task_in_language
 from .results.outcome import CaseResult, Outcome
 from .results.report import (
     CaseReport,
@@ -133,26 +132,14 @@ class Grader:
         )
 
     def _task_report(self, task: TaskScore, diagnoses: Mapping[str, str | None]) -> TaskReport:
-        return TaskReport(
+        report = TaskReport(
             id=task.task.id,
             title=task.task.title,
             score=task.points,
             max_score=task.task.points,
-            properties=[self._property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
+            properties=[_property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
         )
-
-    def _property_report(self, prop: PropertyScore, misconception: str | None) -> PropertyReport:
-        language = self._settings.language
-        return PropertyReport(
-            id=prop.property.id,
-            title=prop.property.title[language],
-            points=prop.points,
-            max_points=prop.property.points,
-            outcome=prop.outcome,
-            hint=hint(self._whole, prop.property.id, prop.outcome, misconception, language),
-            misconception=misconception,
-            cases=[_case_report(case, language) for case in prop.cases],
-        )
+        return task_in_language(report, self._whole, self._settings.language)
 
     @property
     def isolation(self) -> Isolation:
@@ -197,7 +184,20 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
     return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
 
 
-def _case_report(case: CaseResult, language: str) -> CaseReport:
+def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
+    """A property before there are words for it."""
+    return PropertyReport(
+        id=prop.property.id,
+        title="",
+        points=prop.points,
+        max_points=prop.property.points,
+        outcome=prop.outcome,
+        misconception=misconception,
+        cases=list(map(_case_report, prop.cases)),
+    )
+
+
+def _case_report(case: CaseResult) -> CaseReport:
     finite = case.error_ulp is not None and case.error_ulp < float("inf")
     return CaseReport(
         id=case.id,
@@ -205,7 +205,7 @@ def _case_report(case: CaseResult, language: str) -> CaseReport:
         error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
         limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
         elements=case.elements,
-        message=in_chinese(case.message) if language == "zh" else case.message,
+        message=case.message,
     )
 
 

@@ -104,6 +104,8 @@ def assert_rejects(build: Callable[..., object], *, names: tuple[str, str], **si
 def _same_shape(received: object, shape: Iterable[int]) -> Tensor:
     """Return ``received`` if it is a tensor of that shape."""
     __tracebackhide__ = True
+    if received is None:
+        raise MismatchError(("nothing_returned", {}))
     if not isinstance(received, Tensor):
         raise MismatchError(("not_a_tensor", {"received": type(received).__name__}))
     if list(received.shape) != list(shape):
@@ -115,10 +117,10 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     """Describe where ``actual`` is ``wrong`` for the first time, and a few values from there on."""
     index = [int(i) for i in wrong.nonzero()[0]]
     row, first = tuple(index[:-1]), index[-1] if index else 0
+    tensor_is = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}
     count = {"wrong": int(wrong.sum()), "all": wrong.numel()}
-    kind = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     values = actual[row].reshape(-1)[first : first + SHOWN_VALUES]
-    return [("values", {"kind": kind, "index": index, **count}), ("received", {"values": _numbers(values)})]
+    return [("values", {"index": index, **tensor_is, **count}), ("received", {"values": _numbers(values)})]
 
 
 def _numbers(values: Tensor) -> str:

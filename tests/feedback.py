@@ -2,15 +2,15 @@
 
 import inspect
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 import pytest
 
-from . import student
+from . import laws, student
 from .compare import MismatchError
 from .messages import Language, say
 from .rubric import TESTS, Property, Rubric, Task
@@ -19,6 +19,7 @@ from .timer import time_limit
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 TIME_LIMIT_S = 10.0  # for one test; all of them together take a second, but a GPU may take a few to wake up
 LIMIT_AFTER_TIMEOUT_S = 1.0  # the loop that never ended is likely to meet the next tests, too
+MOST_TIMEOUTS = 3  # in one task; then its other tests are left out, so that nobody waits for a minute
 LONGEST_MESSAGE = 600  # characters
 
 
@@ -42,6 +43,7 @@ class Trouble:
     message: str
     place: student.Place | None
     todo: bool
+    explains_itself: bool
     printed: str
     frames: str
 
@@ -69,6 +71,8 @@ class Feedback:
         self.interrupted_at: str | None = None
         self._property_of: dict[str, str | None] = {}
         self._limit_s = TIME_LIMIT_S
+        self.untried: set[str | None] = set()  # properties of which a test was left out
+        self._timeouts: Counter[str | None] = Counter()  # by task
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -91,11 +95,16 @@ class Feedback:
         """End a test that never would, so that the others have their turn."""
         if item.config.option.usepdb:
             return (yield)
+        task = self._task_id(item)
+        if self._timeouts[task] >= MOST_TIMEOUTS:
+            self.untried.add(property_of(item))
+            pytest.skip()
         try:
             with time_limit(self._limit_s, say(self.language, "too_long", seconds=self._limit_s)):
                 return (yield)
         except TimeoutError:
             self._limit_s = LIMIT_AFTER_TIMEOUT_S
+            self._timeouts[task] += 1
             raise
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -129,8 +138,12 @@ class Feedback:
         todos = [trouble.todo for trouble in self.troubles if trouble.property_id == prop.id]
         if todos:
             return State.TODO if all(todos) else State.FAILED
-        lost = any(prop.id in broken.property_ids for broken in self.broken)
+        lost = prop.id in self.untried or any(prop.id in broken.property_ids for broken in self.broken)
         return State.PASSED if self.passed.get(prop.id) and not lost else State.NOT_RUN
+
+    def _task_id(self, item: pytest.Item) -> str | None:
+        task = self.rubric.task_of.get(property_of(item) or "")
+        return task and task.id
 
     def _belongs(self, property_id: str | None) -> bool:
         return property_id is not None and self.rubric.task_of.get(property_id) == self.task
@@ -140,13 +153,18 @@ class Feedback:
             nodeid=item.nodeid,
             property_id=self._property_of[item.nodeid],
             sentence=_sentence(item.nodeid),
-            law=inspect.getdoc(item.function) or "",
+            law=self._law(item.function),
             message=_describe(error, self.language),
             place=student.place_of(error),
             todo=student.is_todo(error),
+            explains_itself=_explains_itself(error),
             printed=report.capstdout,
             frames=student.own_frames(error),
         )
+
+    def _law(self, test: Callable[..., object]) -> str:
+        english = inspect.getdoc(test) or ""
+        return laws.CHINESE.get(test.__name__, english) if self.language == "zh" else english
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)
@@ -165,6 +183,8 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
         message = say(language, "exits")
     elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
         place, message = error.name.replace(".", "/") + ".py", say(language, "missing_file")
+    elif isinstance(error, ModuleNotFoundError) and any(student.SOURCE.rglob(f"{error.name}.py")):
+        message = say(language, "own_module", error=message, name=error.name)
     elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
         place = Path(error.path).relative_to(student.ROOT).as_posix()
         message = message.removesuffix(f" ({error.path})")
@@ -201,6 +221,13 @@ def _sentence(nodeid: str) -> str:
     name, _, case = nodeid.rpartition("::")[2].partition("[")
     words = name.removeprefix("test_").replace("_", " ")
     return f"{words} ({case.removesuffix(']')})" if case else words
+
+
+def _explains_itself(error: BaseException) -> bool:
+    """Whether there was no result to think about, and the message asks the one question that helps."""
+    if isinstance(error, MismatchError):
+        return error.parts[0][0] in ("nothing_returned", "not_a_tensor")
+    return isinstance(error, TimeoutError)
 
 
 def _describe(error: BaseException, language: Language) -> str:

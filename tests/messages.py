@@ -26,8 +26,12 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
     "wrong": ("To correct", "需要修正"),
     "missing_file": ("this file is missing", "缺少这个文件"),
+    "own_module": (
+        "{error}. A file of src/ is imported relatively, as in: from .{name} import …",
+        "{error}。src/ 中的文件要用相对导入，例如：from .{name} import …",
+    ),
     "exits": ("this file ends the program when it is imported", "这个文件一导入就结束了程序"),
-    "costs": ("no test of {tasks} could run", "{tasks}的测试都无法运行"),
+    "costs": (" (no test of {tasks} could run)", "（{tasks}的测试都无法运行）"),
     "task_name": ("task {number}", "任务 {number} "),
     "tested": ("tested", "测试"),
     "law": ("law", "依据"),
@@ -38,19 +42,33 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "printed": ("you print", "你的输出"),
     "rerun": ("debug", "调试"),
     "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
+    "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain them all: make test ALL=1", "逐条解释全部问题：make test ALL=1"),
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
     "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
+    "same_error": ("the same error", "同样的错误"),
+    "raised": (
+        "This error comes before any result, so correct it first. {page} says what torch's messages usually mean.",
+        "还没有得到结果就报错了，请先解决这个错误。{page} 说明了 torch 常见报错的原因。",
+    ),
     "too_long": (
-        "no answer after {seconds} s: is there a loop that never ends?",
-        "{seconds} 秒后仍无结果：是否有不会结束的循环？",
+        "no answer after {seconds:g} s: is there a loop that never ends?",
+        "{seconds:g} 秒后仍无结果：是否有不会结束的循环？",
+    ),
+    "untried": (
+        "- not tried: when {most} tests of a task gave no answer in time, its other tests are left out",
+        "- 没有测试：一个任务有 {most} 个测试没有按时给出结果之后，其余测试不再运行",
     ),
     # Handing in
     "lines": ("{count} lines", "{count} 行"),
     "todo_lines": ("still to write, line {lines}", "尚待完成：第 {lines} 行"),
     "not_defined": ("{names} is not defined in it", "其中没有定义 {names}"),
     "too_large": ("larger than {most} MiB", "超过 {most} MiB"),
+    "other_packages": (
+        "Your code imports {names}. Only Python and torch are sure to be there when it is graded.",
+        "你的代码导入了 {names}。评分时只保证有 Python 和 torch。",
+    ),
     "not_packed": (
         "Nothing was packed. Correct this and run it again, or hand in as it is: make submit ANYWAY=1",
         "没有打包。请修正后再运行；若要照现状提交：make submit ANYWAY=1",
@@ -60,7 +78,14 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{zip} 已写好，含 src/ 中的 {files} 个文件（除以上文件外另有 {others} 个）。请直接提交它。",
     ),
     # Comparisons
-    "not_a_tensor": ("received a {received}, expected one tensor", "得到的是 {received}，应为一个张量"),
+    "nothing_returned": (
+        "received None, expected one tensor: is a return missing?",
+        "得到的是 None，应为一个张量：是否漏了 return？",
+    ),
+    "not_a_tensor": (
+        "received an object of type {received}, expected one tensor",
+        "得到的是 {received} 类型的对象，应为一个张量",
+    ),
     "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),
     "dtype": ("received {received}, expected {expected}", "得到的 dtype 是 {received}，应为 {expected}"),
     "device": (
@@ -68,11 +93,11 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "得到的张量在 {received} 上，应在 {expected} 上",
     ),
     "values": (
-        "{wrong} of {all} values are wrong in the {kind}; from the first, at {index}, on:",
-        "{kind} 中有 {wrong}/{all} 个值不对；从第一个（位于 {index}）起：",
+        "{wrong} of {all} values of the {dtype} tensor {shape} are wrong. From the first one, at {index}:",
+        "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
-    "changed": ("the call changed {name}", "调用改变了{name}"),
+    "changed": ("the call changed {name}", "调用改变了 {name}"),
     "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
     "unnamed_number": (
         "the error does not name {number}: {error}",
@@ -82,16 +107,30 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "registered parameters: {found}; expected {expected}",
         "注册的参数：{found}；应为 {expected}",
     ),
+    "no_parameter_of": (
+        "no parameter has {elements} elements; registered: {found}",
+        "没有含 {elements} 个元素的参数；注册的是：{found}",
+    ),
+    "no_buffer_of": (
+        "no buffer of {dtype} has {rows} rows; registered: {found}",
+        "没有 {rows} 行的 {dtype} buffer；注册的是：{found}",
+    ),
     "buffers": ("registered buffers: {found}; expected {expected}", "注册的 buffer：{found}；应为 {expected}"),
+    "stayed_behind": ("these buffers stayed behind: {names}", "这些 buffer 没有跟着移动：{names}"),
     "state_dict": ("state_dict() lists {found}, expected nothing", "state_dict() 里有 {found}，应为空"),
     "only_zeros": ("every value is zero, also for this rank's own ids", "所有值都是零，连本 rank 自己的 id 也是零"),
     "frozen": ("the parameter does not require gradients", "参数的 requires_grad 不是 True"),
-    "no_gradient": ("no gradient arrived at {name}", "{name}没有收到梯度"),
+    "no_gradient": ("no gradient reached {name}", "{name} 没有收到梯度"),
 }
+
+
+_WORDS = {"input": "输入", "the table": "表", "the shard": "分片", "none": "无"}  # what may stand in a field
 
 
 def say(language: Language, key: str, **fields: object) -> str:
     """Return the sentence ``key`` in ``language``, with its ``fields`` filled in."""
+    if language == "zh":
+        fields = {name: _WORDS.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
     return _SENTENCES[key][("en", "zh").index(language)].format(**fields)
 
 

@@ -1,9 +1,11 @@
 """What a student reads after ``make test``: a table, what is still to write, and why something is wrong."""
 
 import shutil
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
-from .feedback import Broken, Feedback, State, Trouble
+from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
 from .messages import say
 from .rubric import Property, Task
 from .student import ROOT
@@ -104,7 +106,7 @@ class Page:
     def _broken_row(self, broken: Broken) -> str:
         lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
         names = ", ".join(self._say("task_name", number=task.number) for task in lost)
-        return f"  {broken.place}  {broken.message}" + (f" ({self._say('costs', tasks=names)})" if lost else "")
+        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=names) if lost else "")
 
     # ── What is wrong ──
 
@@ -117,10 +119,12 @@ class Page:
                 if number == 0 or self.explain_all:
                     lines += ["", *self._explain(prop)]
                 else:
-                    lines += [self._one_line(prop)]
+                    lines += [self._one_line(prop, self._troubles(failed[0])[0])]
                     shortened = True
         if not lines:
             return []
+        if self.feedback.untried:
+            lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
         ending = ["", self.paint(self._say("show_all"), "dim")] if shortened else []
         return [self.paint(self._say("wrong"), "red"), *lines, *ending]
 
@@ -140,7 +144,7 @@ class Page:
             "law": trouble.law,
             "got": trouble.message,
             "place": str(trouble.place or ""),
-            "hint": prop.hint[self.feedback.language],
+            "hint": self._hint(prop, trouble),
             "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -148,19 +152,33 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        command = f'python -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
+        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
         lines.append(pad(f"    {self._say('rerun')}", indent) + command)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 
     def _handout(self, prop: Property) -> str:
         """Where the handout explains the requirement; empty where there is no handout."""
-        task = self.feedback.rubric.task_of[prop.id]
-        page = f"handout/{self.feedback.language}/{task.id}"
-        places = {f"{page}.html": f"{page}.html#{prop.id}", f"{page}.md": f"{page}.md"}
-        return next((place for file, place in places.items() if (ROOT / file).is_file()), "")
+        page = self._page(self.feedback.rubric.task_of[prop.id].id)
+        return f"{page}#{prop.id}" if page.endswith(".html") else page
 
-    def _one_line(self, prop: Property) -> str:
-        return f"{self._heading(prop)}: {self._troubles(prop)[0].sentence}"
+    def _page(self, name: str) -> str:
+        """A page of the handout in the student's language, rendered or not; empty where there is none."""
+        files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
+        return next((file for file in files if (ROOT / file).is_file()), "")
+
+    def _hint(self, prop: Property, trouble: Trouble) -> str:
+        """What to think about. Without a result there is nothing to say about the idea behind it."""
+        if trouble.explains_itself:
+            return ""
+        if trouble.place:
+            return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
+        return prop.hint[self.feedback.language]
+
+    def _one_line(self, prop: Property, explained: Trouble) -> str:
+        trouble = self._troubles(prop)[0]
+        same = trouble.place and (trouble.place, trouble.message) == (explained.place, explained.message)
+        rest = self._say("same_error") if same else trouble.message if trouble.explains_itself else trouble.sentence
+        return self._say("heading", title=self._heading(prop), rest=rest)
 
     def _heading(self, prop: Property) -> str:
         return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"
@@ -182,6 +200,12 @@ class Page:
         if self.feedback.troubles or self.feedback.broken:
             return []
         return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
+
+
+def interpreter() -> str:
+    """The interpreter as one would type it: that of an environment in this folder, which is rarely switched on."""
+    path = Path(sys.executable)
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
 
 
 def _score(earned: int, most: int) -> str:

@@ -87,9 +87,7 @@ def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
     for parameter in module.parameters():
         if parameter.numel() == elements:
             return parameter
-    raise MismatchError(
-        ("parameters", {"found": listing(module.named_parameters()), "expected": f"{elements} elements"})
-    )
+    raise MismatchError(("no_parameter_of", {"elements": elements, "found": listing(module.named_parameters())}))
 
 
 def only_parameter(module: nn.Module) -> nn.Parameter:

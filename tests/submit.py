@@ -58,6 +58,8 @@ def main() -> int:
         print(say(language, "not_packed"))
         return 1
     files = source_files()
+    if names := other_packages(files):
+        print(say(language, "other_packages", names=", ".join(names)))
     try:
         pack(files, arguments.out)
     except OSError as error:
@@ -80,6 +82,19 @@ def _parser() -> argparse.ArgumentParser:
 def source_files() -> list[Path]:
     """Every Python file below ``src/``, helper modules included."""
     return sorted(path for path in SOURCE.rglob("*.py") if "__pycache__" not in path.parts and path.is_file())
+
+
+def other_packages(files: list[Path]) -> list[str]:
+    """What is imported beside Python's own modules, torch and ``src/`` itself; it may be missing elsewhere."""
+    found: set[str] = set()
+    for path in files:
+        try:
+            nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        except (SyntaxError, ValueError):
+            continue  # that file's own line says so
+        found |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
 
 
 def pack(files: list[Path], out: Path) -> None:

@@ -88,7 +88,7 @@ def test_every_token_is_rotated_as_if_it_were_alone(device):
 @pytest.mark.rubric("rotary_dtype")
 @pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
 def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
-    """The contract, for every pair of input and table dtypes."""
+    """Whatever dtype the tables have, the output has that of the input."""
     cos, sin = (table.to(device, getattr(torch, table_dtype)) for table in plain_tables())
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos, sin=sin)

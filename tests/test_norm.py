@@ -101,7 +101,7 @@ def test_feature_j_is_scaled_by_gamma_j(dtype, device):
 @pytest.mark.rubric("norm_dtype_and_shape")
 @pytest.mark.parametrize("gamma_dtype", ["float32", "float16", "bfloat16"], ids="gamma-{}".format)
 def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, device):
-    """The contract, for every pair of input and gamma dtypes."""
+    """Whatever dtype gamma has, the output has the shape, dtype and device of the input."""
     norm = build(hidden_size=24, group_size=4, dtype=getattr(torch, gamma_dtype), device=device)
     output = norm(torch.ones(2, 3, 24, dtype=dtype, device=device))
     assert_kind(output, shape=(2, 3, 24), dtype=dtype, device=device)
@@ -110,7 +110,7 @@ def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, 
 @pytest.mark.rubric("norm_dtype_and_shape")
 @pytest.mark.parametrize("layout", ["transposed", "expanded", "sliced"])
 def test_the_layout_in_memory_does_not_matter(layout, device):
-    """The same numbers, contiguous and not, have the same norm."""
+    """The same numbers give the same output, whether or not they lie side by side in memory."""
     norm = build(hidden_size=24, group_size=4, device=device)
     numbers = torch.arange(1.0, 289.0, device=device).remainder(13)
     x = {

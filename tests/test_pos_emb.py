@@ -74,7 +74,7 @@ def test_scores_depend_on_the_distance_only(device):
 
 @pytest.mark.rubric("rope_base")
 def test_forward_returns_only_the_embedded_input(device):
-    """The contract: one tensor, with shape, dtype and device of the input; no tables beside it."""
+    """One tensor, with the shape, dtype and device of the input, and no tables beside it."""
     x = torch.ones(2, 3, 5, DIM, device=device)
     assert_kind(build(device=device)(x), shape=(2, 3, 5, DIM), dtype=torch.float32, device=device)
 
@@ -120,7 +120,7 @@ def test_a_long_sequence_leaves_nothing_behind(seq, device):
 @pytest.mark.rubric("rope_dynamic")
 @pytest.mark.parametrize("seq", [3, 9, 17])
 def test_shorter_sequences_use_the_tables_of_the_longest(seq, device):
-    """With dynamic=True, the tables of 20 positions stay: a shorter sequence is a prefix of the long one."""
+    """With dynamic=True, the tables of 20 positions stay: a shorter sequence uses their first rows."""
     rope = build(dynamic=True, device=device)
     grown = tables_of(rope, 20, device)
     assert_same_tables(tables_of(rope, seq, device), grown[:seq])
@@ -143,8 +143,8 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
     tables_of(rope, seq, device)
     buffers = [buffer for buffer in rope.buffers() if rows in buffer.shape and buffer.dtype == dtype]
     if not buffers:
-        wanted = f"{rows} rows, {dtype}"
-        raise MismatchError(("buffers", {"found": listing(rope.named_buffers()), "expected": wanted}))
+        fields = {"rows": rows, "dtype": dtype, "found": listing(rope.named_buffers())}
+        raise MismatchError(("no_buffer_of", fields))
     if rope.state_dict():
         raise MismatchError(("state_dict", {"found": listing(rope.state_dict().items())}))
     if list(rope.parameters()):
@@ -157,4 +157,5 @@ def test_a_moved_module_answers_where_it_was_moved_to(device):
     rope = build(dynamic=True, device="cpu").to(device)
     x = torch.ones(1, 20, 1, DIM, device=device)
     assert_kind(rope(x), shape=(1, 20, 1, DIM), dtype=torch.float32, device=device)
-    assert {buffer.device.type for buffer in rope.buffers()} == {device.type}, "a buffer stayed behind"
+    if behind := [name for name, buffer in rope.named_buffers() if buffer.device.type != device.type]:
+        raise MismatchError(("stayed_behind", {"names": ", ".join(behind)}))

@@ -84,6 +84,12 @@ class _Writer:
     def heading(self, node: SyntaxTreeNode) -> str:
         return f"#heading(level: {node.tag[1]})[{self.inside(node)}]\n"
 
+    def paragraph(self, node: SyntaxTreeNode) -> str:
+        """A paragraph; one that announces what follows stays on its page."""
+        inside, follows = self.inside(node), node.next_sibling
+        announces = follows and follows.type != "paragraph" and inside.rstrip('"').endswith((":", "\uff1a"))
+        return f"\n#announcement[{inside}]\n\n" if announces else f"\n{inside}\n\n"
+
     def text(self, node: SyntaxTreeNode) -> str:
         return f"#{_string(node.content)}" if node.content else ""
 
@@ -123,7 +129,6 @@ class _Writer:
 
     WRAPPERS = {  # noqa: RUF012  (never changed)
         "inline": "{}",
-        "paragraph": "\n{}\n\n",
         "strong": "#strong[{}]",
         "em": "#emph[{}]",
         "softbreak": " ",
@@ -132,6 +137,7 @@ class _Writer:
     }
     WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
         "heading": heading,
+        "paragraph": paragraph,
         "text": text,
         "code_inline": code,
         "fence": fence,

@@ -21,6 +21,8 @@ from .pages import Page, parser
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
+LONGEST_WHOLE = 28  # characters of code that stay on one line
+CLOSING = re.compile(r"[,.;:!?)\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f]*")
 LIGHT, DARK = "friendly", "github-dark"
 
 
@@ -49,6 +51,12 @@ def body(page: Page) -> str:
     return str(_Renderer(page).render(page.tokens, parser().options, {}))
 
 
+def _closing(tokens: Sequence[Token], idx: int) -> str:
+    """Punctuation that a text begins with: no line may break before it, as browsers would behind a formula."""
+    text = tokens[idx].content if idx < len(tokens) and tokens[idx].type == "text" else ""
+    return CLOSING.match(text)[0]  # type: ignore[index]  # it also matches nothing
+
+
 class _Renderer(RendererHTML):
     """markdown-it's own renderer, with formulas, pictures and code put in place; methods are named after tokens."""
 
@@ -57,10 +65,22 @@ class _Renderer(RendererHTML):
         self.page = page
 
     def math_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        return mathml(tokens[idx].content)
+        closing = _closing(tokens, idx + 1)
+        formula = mathml(tokens[idx].content)
+        return f'<span class="whole">{formula}{closing}</span>' if closing else formula
+
+    def text(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        done = len(_closing(tokens, idx)) if idx and tokens[idx - 1].type == "math_inline" else 0
+        return html.escape(tokens[idx].content[done:], quote=False)
 
     def math_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        return mathml(tokens[idx].content, block=True) + "\n"
+        beside = re.split(r"\\qquad\b", tokens[idx].content)  # below each other where the screen is narrow
+        return f'<div class="formulas">{"".join(mathml(formula, block=True) for formula in beside)}</div>\n'
+
+    def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        content = tokens[idx].content
+        kind = ' class="whole"' if len(content) <= LONGEST_WHOLE else ""
+        return f"<code{kind}>{html.escape(content, quote=False)}</code>"
 
     def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         lexer = get_lexer_by_name(tokens[idx].info or "text", stripnl=False)
@@ -69,7 +89,8 @@ class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         picture = (self.page.folder / str(tokens[idx].attrs["src"])).read_text(encoding="utf-8")
         label = html.escape(tokens[idx].content)
-        return re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
+        labelled = re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
+        return f'<span class="figure">{labelled}</span>'
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         tokens[idx].attrSet("href", re.sub(r"^(\w+)\.md", r"\1.html", str(tokens[idx].attrs["href"])))

@@ -83,7 +83,8 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
         constructor(**sizes).parameters()  # the first value that is asked for
     except Crashed as crash:
         if not {"AssertionError", "ValueError"} & set(crash.types):
-            raise
+            kind = crash.types[0] if crash.types else "an exception"
+            raise WrongAnswer(f"{stated} raises {kind}; a ValueError or an AssertionError is asked for") from None
         for key, value in sizes.items():
             require(str(value) in crash.raw_message, f"the error raised for {stated} does not name {key}={value}")
     else:

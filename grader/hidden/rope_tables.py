@@ -61,7 +61,7 @@ def check_tables(
         expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
         candidates.append((table_errors(read, expected, both, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
-    what = f"cosines and sines for {length} positions{when}, [position, feature]"
+    what = f"cosines and sines for s = {length}{when}, [position, feature]"
     check_errors(errors, TABLE_LIMIT, what, read, expected, 1.0)
 
 

@@ -92,7 +92,7 @@ def test_shards_add_up_to_the_whole_embedding(
     for output in outputs:
         check_shape(output, [3, 16, EMB])
     total = torch.stack([output.double() for output in outputs]).sum(0)
-    check_equal(total, table[ids], f"sum of {world} shards' outputs")
+    check_equal(total, table[ids], f"sum of all outputs for world_size={world}")
 
 
 @pytest.mark.rubric("shard_seed")

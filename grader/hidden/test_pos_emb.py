@@ -86,14 +86,14 @@ def test_a_dynamic_module_keeps_what_it_grew_to(student: Student, ratio: int, de
     check_tables(student, module, SHORT, ratio, device)
     for longest, grown in ((MIDDLE, 4), (LONG, 8)):
         for length in (longest, SHORT, grown * MS, grown * MS - 1):
-            check_tables(student, module, length, grown, device, when=f" after a call with {longest}")
+            check_tables(student, module, length, grown, device, when=f" after a call with s = {longest}")
 
 
 @pytest.mark.rubric("rope_dynamic")
 def test_a_middle_length_after_a_long_one_uses_the_grown_tables(student: Student, device: str) -> None:
     module = construct(student, device, dynamic=True)
     for length in (LONG, MIDDLE, SHORT):
-        check_tables(student, module, length, 8, device, when=f" after a call with {LONG}")
+        check_tables(student, module, length, 8, device, when=f" after a call with s = {LONG}")
 
 
 def check_registration(module: StudentModule, positions: int) -> None:

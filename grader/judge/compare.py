@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .faults import WrongAnswer
-from .wording import own_look, places, relation
+from .wording import in_steps, own_look, places, relation
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -132,7 +132,7 @@ def check_errors(
     wrong = errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
     seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
-    seen = seen or f"off by {worst:.3g} ulp at most, where {limit:.3g} are allowed"
+    seen = seen or in_steps(worst, limit)
     raise WrongAnswer(f"{what}: {places(wrong)}; {seen}", worst, limit, wrong.numel())
 
 

@@ -105,7 +105,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types) if isinstance(types, list) else ()
-    text = f"{mask_values(names[0]) if names else 'an exception'}: {message}{place}"
+    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message))) + place
     return Crashed(text, names, str(fields.get("message")))
 
 
@@ -123,7 +123,8 @@ def safe_text(value: Any) -> str:
     """Text from a student that may be shown: one line, bounded, without control characters."""
     text = value if isinstance(value, str) else ""
     printable = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
-    return re.sub(r"\s+", " ", printable).strip()[:MAX_MESSAGE]
+    squeezed = re.sub(r"\s+", " ", printable).strip()
+    return squeezed if len(squeezed) <= MAX_MESSAGE else f"{squeezed[: MAX_MESSAGE - 2].rstrip()} …"
 
 
 def mask_values(message: str) -> str:

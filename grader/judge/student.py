@@ -189,7 +189,8 @@ class StudentFunction:
             case {"output": Tensor() as output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return output, after
             case {"output": output}:
-                raise InvalidReply(f"{self.name} returned {type(output).__name__}, not a tensor")
+                kind = {list: "several values", type(None): "None"}.get(type(output), type(output).__name__)
+                raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
         raise InvalidReply("a malformed reply")
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:

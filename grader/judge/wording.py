@@ -7,6 +7,7 @@ from torch import Tensor
 
 SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers spread that far when the factor is the same
 ENOUGH = 4  # elements that must agree before a factor is more than chance
+FAR = 1000  # times its size: beyond that, a number says no more than that it is far off
 VISIBLE = 0.01  # of its size: below that, a share says less than a count of rounding steps
 
 
@@ -46,4 +47,25 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> str:
             if abs(float(first) - 1) > VISIBLE:
                 return f"all of these are too {'large' if abs(float(first)) > 1 else 'small'} by the same factor"
     share = float(((values - expected).abs() / scale.abs()).max())
-    return f"off by up to {float(f'{share:.1g}'):g} times their size" if VISIBLE <= share < torch.inf else ""
+    return _share(share) if VISIBLE <= share < torch.inf else ""
+
+
+def in_steps(worst: float, limit: float) -> str:
+    """How wrong the worst element is where that is little of its size."""
+    return f"off by up to {round_to(worst, 3):.0f} rounding steps, where {limit:g} are allowed"
+
+
+def _share(share: float) -> str:
+    if share > FAR:
+        return f"off by more than {FAR} times their size"
+    rounded = round_to(share, 1)
+    return (
+        f"off by up to {100 * rounded:g}% of their size"
+        if rounded < 2
+        else f"off by up to {rounded:g} times their size"
+    )
+
+
+def round_to(value: float, digits: int) -> float:
+    """With so many digits; more would say more than anybody can use."""
+    return float(f"{value:.{digits}g}")

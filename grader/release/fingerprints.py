@@ -8,12 +8,16 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html.parser import HTMLParser
 
 LEAST_CHARACTERS = 24  # of a line that says enough to be known by
 LEAST_NODES = 16  # of a statement that does
 _COMMENT = re.compile(r"\s+#.*$")
-_DECORATION = re.compile(r"^(?:[#>|*+-]|\.\.\.|\d+[.:])\s*")  # comments, quotes, prompts, lists, line numbers
+_DECORATION = re.compile(
+    r"^(?:[#>|*+@-]|\.\.\.|\d+[.:])\s*"
+)  # comments, quotes, decorators, prompts, lists, line numbers
 _TAG = re.compile(r"<[^<>]*>")
+_PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -59,6 +63,8 @@ def _shape(statement: ast.stmt) -> str | None:
         parts.append(type(node).__name__)
         if isinstance(node, ast.Name):
             parts.append(f"name {numbers.setdefault(node.id, len(numbers))}")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            parts.append(f"own {numbers.setdefault(f'self.{node.attr}', len(numbers))}")  # a name of one's own choice
         elif isinstance(node, ast.Attribute):
             parts.append(node.attr)
         elif isinstance(node, ast.Constant):
@@ -89,12 +95,37 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The texts in a file, each with what to call its place: cells and outputs of a notebook, else the whole."""
+    """The texts in a file, each with what to call its place: cells and outputs of a notebook, else the whole.
+
+    What a page does not show, and yet holds, comes by itself: attributes, comments, and what stands for a picture.
+    """
     if path.endswith(".ipynb"):
-        for number, cell in enumerate(json.loads(text)["cells"], start=1):
+        book = json.loads(text)
+        for number, cell in enumerate(book.pop("cells"), start=1):
             yield from ((f"{path}, cell {number}", piece) for piece in strings(cell))
-    else:
-        yield path, text
+        yield from ((f"{path}, metadata", piece) for piece in strings(book))
+        return
+    yield path, text
+    if path.endswith((".html", ".svg")):
+        unseen = _Unseen()
+        unseen.feed(text)
+        yield from ((f"{path}, unseen", piece) for piece in unseen.pieces)
+    elif path.endswith(".md"):
+        yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
+
+
+class _Unseen(HTMLParser):
+    """Collects what markup holds beside its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+
+    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.pieces += [value for _, value in attrs if value]
+
+    def handle_comment(self, data: str) -> None:
+        self.pieces.append(data)
 
 
 def strings(value: object) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Looks for what no student may have: the reference, the grader, hidden tests, and solutions of notebooks.
 
 Every file of a bundle is compared by text and by syntax tree with every file that stays here. Docstrings, signatures
-and imports do not count: stubs share them with the reference. One line of a solution is a leak; of the grader, whose
-lines are often everybody's, it takes a statement or a passage. What notebooks show on purpose is no secret, unless it
-solves a task.
+and imports do not count: stubs share them with the reference. One line of a solution or of a hidden test is a leak;
+of the rest of the grader, whose lines are often everybody's, it takes a statement or a passage. What notebooks show on
+purpose is no secret, unless it solves a task.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from .fingerprints import code_in, of_code, of_text, text_in
 
 REPOSITORY = Path(__file__).parents[2]
 SECRET_FOLDERS = ("ref", "grader")
-PASSAGE = 3  # lines of one of the grader's files
+PASSAGE = 3  # lines of one of the grader's files, hidden tests apart
+TELLING_NUMBERS = 4  # of the cases of a hidden test; fewer are everybody's
 SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
 TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
-BINARY = (".pdf", ".png", ".svg", ".woff2")
+CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
+BINARY = (".pdf", ".png", ".woff2")
 
 
 def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]:
@@ -32,7 +34,13 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
             yield f"{path}: is no file for students"
         if path.endswith(BINARY):
             continue
-        text = data.decode("utf-8", errors="replace")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = ""
+        if CLOSED.search(path) or (data and not text):
+            yield f"{path}: cannot be looked into"
+            continue
         yield from _in_text(path, text, lines)
         for place, code in code_in(path, text):
             for found in of_code(code):
@@ -50,7 +58,7 @@ def _in_text(path: str, text: str, secret: Mapping[str, str]) -> Iterator[str]:
                     f"{place}:{found.line}: the same line as {origin}"
                 )
     for file, found_lines in hits.items():
-        if len(found_lines) >= PASSAGE or not file.startswith("grader/"):
+        if len(found_lines) >= PASSAGE or not file.startswith("grader/") or file.startswith("grader/hidden/"):
             yield from found_lines
 
 
@@ -72,7 +80,8 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
     for folder in SECRET_FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
-            yield from ((path.relative_to(root).as_posix(), *body) for body in _bodies(text))
+            pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))
+            yield from ((path.relative_to(root).as_posix(), *piece) for piece in pieces)
     for path in sorted((root / "notebooks").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for part in SECRET_PART.finditer(text):
@@ -95,6 +104,17 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
             if body:
                 first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
                 yield _dedented("\n".join(source[first - 1 : last])), first
+
+
+def _cases(text: str) -> Iterator[tuple[str, int]]:
+    """The numbers that hidden tests are tried on: in parametrisations, and in the values that a file begins with."""
+    tree = ast.parse(text)
+    functions = (item for item in tree.body if isinstance(item, ast.FunctionDef))
+    decorators: list[ast.expr | ast.stmt] = [node for function in functions for node in function.decorator_list]
+    for node in (*decorators, *(item for item in tree.body if isinstance(item, ast.Assign))):
+        piece = ast.get_source_segment(text, node) or ""
+        if len(re.findall(r"\b\d", piece)) >= TELLING_NUMBERS:
+            yield piece, node.lineno
 
 
 def _dedented(code: str) -> str:

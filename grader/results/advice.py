@@ -8,8 +8,8 @@ from .outcome import Outcome
 
 ADVICE: Mapping[Outcome, Mapping[str, str]] = {
     Outcome.CRASHED: {
-        "en": "Your code raised an exception. The first case below names it and the line; try that call on its own.",
-        "zh": "你的代码抛出了异常。下面第一个用例给出了异常和所在行；请单独试一试这个调用。",
+        "en": "Your code stopped with an error. The first case below names it and its line: correct that first.",
+        "zh": "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
     },
     Outcome.TIMED_OUT: {
         "en": "Your code gave no answer in time. Look for a loop that never ends.",
@@ -28,8 +28,8 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
         "zh": "找不到文件或名称。请保留原来的文件位置和名称。",
     },
     Outcome.INVALID_REPLY: {
-        "en": "Your code returned something that is no ordinary dense tensor.",
-        "zh": "你的代码返回的不是普通的稠密张量。",
+        "en": "Your code returned something else than one ordinary, dense tensor. Look at its return.",
+        "zh": "你的代码返回的不是一个普通的稠密张量。检查 return。",
     },
     Outcome.NOT_ASSESSED: {
         "en": "This could not be judged on this machine.",
@@ -39,4 +39,10 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
         "en": "The grader failed here; it is not your fault, and it costs you nothing. Your assistant has been told.",
         "zh": "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
     },
+}
+
+# Before the hint of a property that no known mistake explains, when an earlier one of its task has failed already.
+CONSEQUENCE: Mapping[str, str] = {
+    "en": "This may follow from “{first}”: correct that first. If it is still wrong then: {hint}",
+    "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
 }

@@ -18,8 +18,10 @@ PHRASES: Final = {
     "all of these have the opposite sign": "它们的符号全都相反",
     "all of these are too large by the same factor": "它们都偏大，且倍数相同",
     "all of these are too small by the same factor": "它们都偏小，且倍数相同",
+    "off by up to {share} of their size": "最大偏差是应有大小的 {share}",
     "off by up to {share} times their size": "最大偏差是应有大小的 {share} 倍",
-    "off by {worst} ulp at most, where {limit} are allowed": "最大偏差 {worst} ulp，允许 {limit} ulp",
+    "off by more than {share} times their size": "偏差超过应有大小的 {share} 倍",
+    "off by up to {worst} rounding steps, where {limit} are allowed": "最大偏差 {worst} 个舍入单位，允许 {limit} 个",
     "{what}: {n} of {all} elements carry more than one rounding to 16 bits": (
         "{what}：{all} 个元素中有 {n} 个不止一次舍入到 16 位"
     ),
@@ -50,16 +52,16 @@ PHRASES: Final = {
     "{dtype} embedding": "{dtype} 嵌入",
     "embedding of {shape} ids": "形状为 {shape} 的 id 的嵌入",
     "embedding of very long and short rows": "很长和很短的行的嵌入",
-    "sum of {world} shards' outputs": "{world} 个分片输出之和",
+    "sum of all outputs for world_size={world}": "world_size={world} 时全部输出之和",
     "rank {rank} of {world}: output for foreign ids": "{world} 个 rank 中的 rank {rank}：其他 rank 的 id 的输出",
     "rank {rank} of {world}: an id in the middle of its own range gives zero, like all others": (
         "{world} 个 rank 中的 rank {rank}：自己范围中间的 id 也和其他 id 一样得到零"
     ),
-    "cosines and sines for {length} positions{when}, [position, feature]": (
-        "{length} 个位置的余弦和正弦（[位置, 特征]{when}）"
+    "cosines and sines for s = {length}{when}, [position, feature]": (
+        "s = {length} 时的余弦和正弦（[位置, 特征]{when}）"
     ),
     " after longer and shorter calls": "，在更长和更短的调用之后",
-    " after a call with {length}": "，在长度为 {length} 的调用之后",
+    " after a call with s = {length}": "，在 s = {length} 的调用之后",
     "{what} after the call": "调用之后的{what}",
     "the input": "输入",
     "the table": "表",
@@ -68,8 +70,8 @@ PHRASES: Final = {
     "{n} parameters are registered, not {wanted}": "注册了 {n} 个参数，应为 {wanted} 个",
     "the parameter has {n} elements; {wanted} are asked for": "参数有 {n} 个元素，应为 {wanted} 个",
     "the parameter has {n} elements": "参数有 {n} 个元素",
-    "a parameter of {n} elements was expected; registered: {shapes}": "应有一个含 {n} 个元素的参数；注册的是 {shapes}",
-    "a parameter of any number of elements was expected; registered: {shapes}": "应有一个参数；注册的是 {shapes}",
+    "a parameter of {n} elements was expected; registered: {shapes}": "应有含 {n} 个元素的参数；已注册的形状：{shapes}",
+    "one parameter was expected; registered: {shapes}": "应有一个参数；已注册的形状：{shapes}",
     "none": "没有",
     "the parameter does not require gradients": "参数不需要梯度（requires_grad 为 False）",
     "the parameter is on {actual}, not on {wanted}": "参数在 {actual} 上，应在 {wanted} 上",
@@ -89,9 +91,13 @@ PHRASES: Final = {
     ),
     "the error raised for {sizes} does not name {size}": "{sizes} 时的报错信息没有写出 {size}",
     "{sizes} is accepted; it must raise an error": "{sizes} 被接受了；应当报错",
-    "no gradient reaches {where}": "没有梯度传到{where}",
+    "{sizes} raises {kind}; a ValueError or an AssertionError is asked for": (
+        "{sizes} 时抛出的是 {kind}；应为 ValueError 或 AssertionError"
+    ),
+    "no gradient reaches {where}": "梯度没有传到：{where}",
     "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
-    "{name} returned {kind}, not a tensor": "{name} 返回了 {kind}，不是张量",
+    "{name} returned {kind}, not one tensor": "{name} 返回的不是一个张量，而是：{kind}",
+    "several values": "多个值",
     "{name} is not defined in {path}": "{path} 中没有定义 {name}",
     "{path} is not in the submission": "提交中没有 {path}",
     "more memory was used than the {n} MiB that a submission may add": "使用的内存超过了一份提交可增加的 {n} MiB",

@@ -123,7 +123,8 @@ class Operations:
         fitting = [parameter for parameter in parameters if size in (None, parameter.numel())]
         if not fitting:
             shapes = ", ".join(str(list(parameter.shape)) for parameter in parameters) or "none"
-            raise _Unfit(f"a parameter of {size or 'any number of'} elements was expected; registered: {shapes}")
+            wanted = f"a parameter of {size} elements" if size else "one parameter"
+            raise _Unfit(f"{wanted} was expected; registered: {shapes}")
         with torch.no_grad():
             if isinstance(value, Tensor):
                 fitting[0].copy_(value.reshape(fitting[0].shape))

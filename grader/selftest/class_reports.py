@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.assignment import Property, Rubric, Task, load_rubric
 from grader.intake.origin import Origin, Student
-from grader.results.language import hint
+from grader.results.language import task_in_language
 from grader.results.outcome import Outcome
 from grader.results.report import (
     CaseReport,
@@ -83,23 +83,20 @@ def _task(
     task: Task, outcomes: Mapping[str, Outcome], misconceptions: Mapping[str, str], rubric: Rubric, language: str
 ) -> TaskReport:
     properties = [
-        _property(prop, outcomes.get(prop.id, Outcome.PASSED), misconceptions.get(prop.id), rubric, language)
-        for prop in task.properties
+        _property(prop, outcomes.get(prop.id, Outcome.PASSED), misconceptions.get(prop.id)) for prop in task.properties
     ]
     score = sum(prop.points for prop in properties)
-    return TaskReport(id=task.id, title=task.title, score=score, max_score=task.points, properties=properties)
+    report = TaskReport(id=task.id, title=task.title, score=score, max_score=task.points, properties=properties)
+    return task_in_language(report, rubric, language)
 
 
-def _property(
-    prop: Property, outcome: Outcome, misconception: str | None, rubric: Rubric, language: str
-) -> PropertyReport:
+def _property(prop: Property, outcome: Outcome, misconception: str | None) -> PropertyReport:
     return PropertyReport(
         id=prop.id,
-        title=prop.title[language],
+        title="",
         points=prop.points if outcome is Outcome.PASSED else 0,
         max_points=prop.points,
         outcome=outcome,
-        hint=hint(rubric, prop.id, outcome, misconception, language),
         misconception=misconception,
         cases=[CaseReport(id="some_case-cpu-float32", outcome=outcome, message=MESSAGES.get(outcome, ""))],
     )

@@ -80,7 +80,7 @@ def test_the_coarser_dtype_has_fewer_bits() -> None:
 
 def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
     check_close(double(1 + 16 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
-    with pytest.raises(WrongAnswer, match="off by 17 ulp at most, where 16 are allowed") as caught:
+    with pytest.raises(WrongAnswer, match="off by up to 17 rounding steps, where 16 are allowed") as caught:
         check_close(double(1 + 17 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
     assert (caught.value.error_ulp, caught.value.limit_ulp) == (17, 16)
 
@@ -89,7 +89,7 @@ def test_the_first_wrong_place_is_named() -> None:
     errors = torch.zeros(2, 3)
     errors[1, 0] = errors[1, 2] = 5
     with pytest.raises(
-        WrongAnswer, match=r"shape \[2, 3\], 2 of 6 elements are wrong, the first at \[1, 0\]; off by 5 ulp"
+        WrongAnswer, match=r"shape \[2, 3\], 2 of 6 elements are wrong, the first at \[1, 0\]; off by up to 5 rounding"
     ):
         check_errors(errors, 4, "output", errors * 1e-9 + 1, torch.ones(2, 3).double(), 1.0)
 
@@ -151,8 +151,10 @@ def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
     assert seen(3 * expected, expected) == "all of these are too large by the same factor"
     assert seen(-expected / 2, expected) == "all of these are too small by the same factor"
     assert seen(expected.flip(0), expected) == "off by up to 8 times their size"
+    assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their size"
+    assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their size"
     assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "2 are not finite"
-    assert seen(expected * (1 + 2.0**-16), expected) == "off by 224 ulp at most, where 16 are allowed"
+    assert seen(expected * (1 + 2.0**-16), expected) == "off by up to 224 rounding steps, where 16 are allowed"
 
 
 def test_a_few_elements_share_nothing_worth_telling() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from grader.grading import reference_files
-from grader.selftest.submissions import handed_out, run, write_folder
+from grader.selftest.submissions import REPOSITORY, handed_out, run, write_folder
+from tests import laws
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +70,73 @@ def test_plain_pytest_works_too(solved: Path, untouched: Path) -> None:
     failed = run(untouched, "pytest", "-q", "tests", "-x")
     assert failed.returncode == 1
     assert "NotImplementedError: Task" in failed.stdout
+
+
+# ── What a mistake is told ──
+
+
+def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
+    """The solution with one edit in task 1."""
+    shutil.copytree(solved, folder)
+    norm = folder / "src" / "modeling" / "norm.py"
+    text = norm.read_text(encoding="utf-8")
+    assert old in text
+    norm.write_text(text.replace(old, new), encoding="utf-8")
+    return folder
+
+
+def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_path: Path) -> None:
+    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square + self.epsilon")
+    write_folder(folder, {"handout/en/debugging.html": ""})
+    told = run(folder, "tests", "--task", "1").stdout
+    assert "has no attribute 'epsilon'" in told
+    assert "handout/en/debugging.html says what torch's messages usually mean" in " ".join(told.split())
+    assert "Reshape [b, s, h]" not in told
+    assert told.count("the same error") == 6
+
+
+def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path) -> None:
+    folder = mistaken(solved, tmp_path / "a", "        mean_square = ", "        return None\n        mean_square = ")
+    told = run(folder, "tests", "--task", "1", "--lang", "zh").stdout
+    assert "得到的是 None" in told
+    assert "提示" not in told
+
+
+def test_an_endless_loop_costs_three_tests_of_waiting(solved: Path, tmp_path: Path) -> None:
+    loop = "        while True:\n            pass\n        mean_square = "
+    folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
+    feedback = folder / "tests" / "feedback.py"
+    patient = feedback.read_text(encoding="utf-8")
+    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.2", patient), encoding="utf-8")
+    told = run(folder, "tests").stdout
+    assert "no answer after 0.2 s: is there a loop that never ends?" in told
+    assert "other tests of this property that fail: 2" in told
+    assert "  -     eps is added inside the square root" in told
+    assert "22 / 22" in told  # other tasks have their turn
+
+
+def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path) -> None:
+    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import torch\nfrom functional import nothing\n")
+    told = run(folder, "tests").stdout
+    assert "A file of src/ is imported relatively, as in: from .functional import …" in told
+
+
+def test_every_law_is_told_in_chinese_too() -> None:
+    functions = [
+        node
+        for path in (REPOSITORY / "tests").glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    assert {function.name for function in functions} == set(laws.CHINESE)
+    for function in functions:
+        english, chinese = ast.get_docstring(function) or "", laws.CHINESE[function.name]
+        assert set(re.findall(r"\d+", chinese)) <= set(re.findall(r"\d+", english)) | {"16", "32"}, function.name
+
+
+def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = import_module("tests.page")  # untyped, as students are to read it
+    monkeypatch.setattr(sys, "executable", str(REPOSITORY / ".venv" / "bin" / "python"))
+    assert page.interpreter() == ".venv/bin/python"
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert page.interpreter() == "python"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import zipfile
@@ -20,6 +21,7 @@ from grader.selftest.submissions import REPOSITORY
 
 ROTATE = (REPOSITORY / "ref/functional.py").read_text()
 HIDDEN = (REPOSITORY / "grader/hidden/test_functional.py").read_text()
+EPS = (REPOSITORY / "grader/hidden/test_norm.py").read_text()
 STUB = (REPOSITORY / "src/functional.py").read_text()
 RENAMED = """
 def turn(x, c, s):
@@ -61,6 +63,20 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     assert files["src/functional.py"].decode() == STUB
 
 
+LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
+CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "1e-6" in line)
+OWN_NAMES = """
+class Norm:
+    def forward(self, x):
+        return (out.flatten(-2) * self.weight.to(x.device)).to(x.dtype)
+"""
+
+
+def beside_cells(**parts: object) -> str:
+    """A notebook whose one cell says nothing in its source."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": ["1 + 1"], **parts}]})
+
+
 PLANTS = {
     "a solved stub": ("src/functional.py", ROTATE),
     "one line of it": ("src/functional.py", STUB + "\n    return (input * cos + rotated_half * sin).to(input.dtype)\n"),
@@ -71,6 +87,16 @@ PLANTS = {
     "in a cell": ("notebooks/n.ipynb", notebook("1 + 1", RENAMED)),
     "in a text cell": ("notebooks/n.ipynb", notebook(f"```python\n{RENAMED}```\n", kind="markdown")),
     "a hidden test": ("tests/test_more.py", HIDDEN),
+    "a hidden test's cases": ("handout/en/task4.html", f"<pre><code>{html.escape(CASES)}</code></pre>"),
+    "other names and attributes": ("src/helper.py", OWN_NAMES),
+    "in an output": ("notebooks/n.ipynb", beside_cells(outputs=[{"output_type": "stream", "text": [LINE]}])),
+    "in a cell's metadata": ("notebooks/n.ipynb", beside_cells(metadata={"answer": LINE})),
+    "in a notebook's metadata": ("notebooks/n.ipynb", json.dumps({"cells": [], "metadata": {"answer": LINE}})),
+    "in a label": ("handout/en/task4.html", f'<svg aria-label="{html.escape(LINE)}"></svg>'),
+    "in a comment of a page": ("handout/en/task4.html", f"<!-- {LINE} -->"),
+    "in a picture": ("handout/en/task4.svg", f"<svg><desc>{html.escape(LINE)}</desc></svg>"),
+    "in a picture's text": ("handout/en/task4.md", f"![{LINE}](task4.svg)"),
+    "in an archive": ("handout/more.zip", "PK"),
     "the grader": ("grader/rubric.toml", ""),
     "the reference's folder": ("notebooks/ref/norm.py", ""),
     "git's history": ("src/.git/config", ""),
@@ -84,6 +110,11 @@ def test_a_planted_leak_is_found_with_its_place(path: str, text: str) -> None:
     found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}))
     assert found
     assert all(line.startswith(path) for line in found), found
+
+
+def test_what_cannot_be_read_is_not_let_through() -> None:
+    (line,) = leaks({"src/norm.py": LINE.encode("utf-16")})
+    assert line == "src/norm.py: cannot be looked into"
 
 
 def test_solutions_of_notebooks_are_secret_too(tmp_path: Path) -> None:

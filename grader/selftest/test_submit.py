@@ -93,3 +93,10 @@ def test_a_place_that_cannot_be_written_to_is_named(solved: Path) -> None:
     result = run(solved, "tests.submit", "--out", "nowhere/submission.zip")
     assert result.returncode == 2
     assert result.stdout.splitlines()[-1] == "nowhere/submission.zip: No such file or directory"
+
+
+def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path) -> None:
+    write_folder(solved, {"src/helper.py": "import os.path\nimport pytest\nfrom torch import nn\nfrom .a import b\n"})
+    result = run(solved, "tests.submit")
+    assert result.returncode == 0
+    assert "Your code imports pytest. Only Python and torch are sure to be there when it is graded." in result.stdout

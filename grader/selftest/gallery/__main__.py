@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
-from rich.progress import track
+from rich.console import Console
 
 from grader.assignment import load_rubric
+from grader.console import follow
 from grader.executors.local import LocalExecutor
 from grader.grading import reference_files
 from grader.intake.submission import Submission
-from grader.results.chinese import in_chinese
+from grader.results.language import in_language
 from grader.results.outcome import Outcome
-from grader.results.report import PropertyReport, Report
+from grader.results.report import Report
 from grader.schedule import grade_all
 from grader.selftest.variants import Variant, all_variants
 from grader.settings import Settings
-
-JOBS = 2
 
 
 @dataclass(frozen=True)
@@ -37,44 +38,52 @@ class Feedback:
     messages: tuple[str, str]
 
 
-def main() -> None:
-    """Write the page."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page; ends with 1 if something could not be graded."""
     parser = argparse.ArgumentParser(prog="python -m grader.selftest.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
-    out: Path = parser.parse_args().out
-    variants = {variant.name: variant for variant in all_variants() if not variant.valid}
-    exhibits = (Submission(name, dict(variant.files)) for name, variant in variants.items())
-    with LocalExecutor(JOBS) as executor:
-        graded = grade_all(exhibits, Settings(device="cpu", language="en"), executor)
-        tracked = track(graded, "grading the wrong variants", total=len(variants))
-        reports = {report.submission.id: report for report in tracked}
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges at a time")
+    parser.add_argument("names", nargs="*", help="variants to show, or the beginning of their names; otherwise all")
+    chosen = parser.parse_args(arguments)
+    wanted = tuple(chosen.names) or ("",)
+    variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    reports = graded(variants, chosen.jobs)
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
-    print(f"{len(shown)} wrong variants: {out}")
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
+    print(f"{len(shown)} wrong variants: {chosen.out}")
+    lost = [
+        f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"
+    ]
+    print("\n".join(lost), end="\n" * bool(lost))
+    return bool(lost)
+
+
+def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
+    """The report of each variant, by its name."""
+    submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
+    with LocalExecutor(jobs) as executor:
+        results = grade_all(submissions, Settings(device="cpu", language="en"), executor)
+        followed = follow(results, "wrong variants", len(variants), Console(stderr=True))
+        return {report.submission.id: report for report in followed}
 
 
 def feedback(report: Report) -> Iterator[Feedback]:
     """What the report says about each property that lost its points."""
-    rubric = load_rubric()
+    chinese = {prop.id: prop for task in in_language(report, load_rubric(), "zh").tasks for prop in task.properties}
     for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
-        known = rubric.misconception(prop.misconception) if prop.misconception else rubric.properties[prop.id]
-        hints = (prop.hint, known.hint["zh"] if prop.outcome is Outcome.FAILED else "")
-        message = _message(prop)
+        english, translated = (
+            own.simplest_case.message if own.simplest_case else "" for own in (prop, chinese[prop.id])
+        )
         yield Feedback(
             prop.title,
             str(prop.outcome),
             f"{prop.points:g} / {prop.max_points:g}",
             prop.misconception or "",
-            hints,
-            (message, in_chinese(message)),
+            (prop.hint, chinese[prop.id].hint),
+            (english, translated if translated != english else ""),
         )
-
-
-def _message(prop: PropertyReport) -> str:
-    case = prop.simplest_case
-    return f"{case.message} ({case.id})" if case and case.message else ""
 
 
 def code(variant: Variant) -> str:
@@ -88,4 +97,4 @@ def code(variant: Variant) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
