@@ -34,7 +34,7 @@ $(VENV)/.everything: $(VENV)/.student requirements.lock
 
 $(VENV)/.notebooks: $(VENV)/.everything
 	@echo "installing nbgrader and Jupyter (once; some hundreds of MB) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,dev,notebooks]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,handout,similar,dev,notebooks]"
 	@touch $@
 
 setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
@@ -98,10 +98,12 @@ mutants: $(VENV)/.everything ## mutmut on the reference, hidden tests as judge (
 bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
 	@$(PY) -m grader.benchmarks
 
+EXTRAS := grader cluster handout similar notebooks dev
+
 lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
 	@$(PY) -m pip install --quiet pip-tools
-	@$(PY) -m piptools compile --quiet --strip-extras --extra grader --extra cluster --extra handout --extra notebooks --extra dev --no-emit-index-url --no-emit-find-links \
-	  --no-header --no-annotate --unsafe-package torch --output-file requirements.lock pyproject.toml
+	@$(PY) -m piptools compile --quiet --strip-extras $(foreach extra,$(EXTRAS),--extra $(extra)) --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv
 	@rm -rf build out .coverage* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
