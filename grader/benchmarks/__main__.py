@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 from grader.assignment import REFERENCE, load_rubric
+from grader.benchmarks import coordinator, workers
 from grader.benchmarks.measure import cost
 from grader.benchmarks.page import Figures, write_page
 from grader.benchmarks.throughput import run_class
@@ -116,13 +117,18 @@ def measure(sizes: Sequence[int]) -> Figures:
         for size in sizes:
             say(f"growth: {size} submissions")
             growth.append(run_class(solved, size, 2))
+    say("the coordinator alone")
+    alone = coordinator.costs([40, 400, 4000])
+    say("dask workers")
+    shares = workers.run_workers()
     zygote = Zygote(limits)
     isolation = str(zygote.isolation)
     zygote.close()
     medians = {name: tuple(statistics.median(v) for v in zip(*values, strict=True)) for name, values in rows.items()}
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, isolation {isolation}"
-    return Figures(machine, versions, {k: (v[0], v[1]) for k, v in medians.items()}, runs, layers, growth)
+    baselines = {name: (wall_s, cpu_s) for name, (wall_s, cpu_s) in medians.items()}
+    return Figures(machine, versions, baselines, runs, layers, growth, alone, shares)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.benchmarks.coordinator import ClassCost
 from grader.benchmarks.throughput import ClassRun
+from grader.benchmarks.workers import WorkersRun
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Figures:
     runs: Sequence[ClassRun]
     layers: Mapping[str, ClassRun]
     growth: Sequence[ClassRun]
+    coordinator: Sequence[ClassCost]
+    workers: Sequence[WorkersRun]
 
 
 def write_page(figures: Figures, folder: Path) -> None:
@@ -40,6 +44,8 @@ def _page(figures: Figures) -> str:
     cpu_each = figures.growth[-1].cpu_each_s
     forty = next((run for run in figures.growth if run.submissions >= 40), figures.growth[-1])
     parent_growth = figures.growth[-1].parent_mib - forty.parent_mib
+    few, many = figures.coordinator[0], figures.coordinator[-1]
+    slower = (many.last_ms - few.save_ms) / 1000 / two
     aims = [
         ("throughput with two jobs, times (a)", wall["(a) plain pytest"] / two, ">= 25"),
         ("CPU per submission, times (b)", cpu_each / cpu["(b) warm, unsafe"], "<= 1.5"),
@@ -50,6 +56,12 @@ def _page(figures: Figures) -> str:
         (f"MiB that the coordinator grows from {forty.submissions} to {figures.growth[-1].submissions}", parent_growth,
          "< 20"),
         ("`make test`, times `import torch`", wall["make test"] / wall["import torch"], "<= 2"),
+        (f"how much longer one more takes after {many.submissions} than after {few.submissions}, as a share", slower,
+         "<= 0.05"),
+        (f"MiB of the coordinator with {many.submissions} submissions", many.peak_mib, "< 300"),
+        (f"seconds to resume a finished run of {many.submissions}", many.resume_s, "< 5"),
+        ("KiB of the ledger for a submission", max(row.ledger_kib for row in figures.coordinator), "< 20"),
+        ("dask workers on tasks of 1 s, share of linear", min(run.share for run in figures.workers), ">= 0.9"),
     ]  # fmt: skip
     lines = [
         "# Performance",
@@ -83,6 +95,20 @@ def _page(figures: Figures) -> str:
             for run in figures.growth
             if run.submissions > run.jobs  # with fewer, all of it is start-up
         ),
+        "",
+        "The coordinator alone, with judges that answer at once:",
+        "",
+        "| submissions | ms to save one | the last 40 | s to resume | peak MiB | KiB of ledger each |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {row.submissions} | {row.save_ms:.2f} | {row.last_ms:.2f} | {row.resume_s:.2f} "
+            f"| {max(row.peak_mib, row.resume_mib):.0f} | {row.ledger_kib:.1f} |"
+            for row in figures.coordinator
+        ),
+        "",
+        "| dask workers on this machine | tasks of 1 s | wall s | of linear |",
+        "|---|---|---|---|",
+        *(f"| {run.workers} | {run.tasks} | {run.wall_s:.2f} | {run.share:.3f} |" for run in figures.workers),
         "",
         "![seconds per submission](performance.svg)",
         "",

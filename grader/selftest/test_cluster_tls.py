@@ -48,7 +48,7 @@ def command(place: Path, executor: str, **environment: str) -> subprocess.Comple
     write_folder(place / "class" / "ada", edited())
     options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--jobs", "1"]
     arguments = [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(place / "class"), *options]
-    arguments += ["--executor", executor]
+    arguments += ["--executor", executor, "--fresh"]
     everything = os.environ | environment
     return subprocess.run(arguments, cwd=REPOSITORY, env=everything, capture_output=True, text=True, timeout=120)
 

@@ -70,7 +70,8 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
 ) -> None:
     for name in ("cluster", "connect", "slurm"):
         monkeypatch.delitem(sys.modules, f"grader.executors.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, module, None)
+    for name in (module, f"{module}.{choice}"):  # an earlier test may have imported it
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CannotGrade, match=rf'{module} is not installed\. .* pip install -e "\.\[grader,cluster\]"'):
         open_executor(choice, 1)
 
