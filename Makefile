@@ -53,6 +53,7 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
 	@$(PY) -m grader.samples build/class
 	@$(PY) -m grader grade build/class --out build/reports
+	@$(PY) -m grader report build/reports
 
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.handout

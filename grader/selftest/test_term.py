@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -75,6 +76,15 @@ def named(result: Result) -> int:
     return sum(": left blank; " in line for line in result.stderr.splitlines())
 
 
+def check_pages(out: Path) -> None:
+    """The command for pages writes one for everyone in the summary, and lists them all."""
+    run("report", out)
+    ids = [line.id for line in Summary.model_validate_json((out / "summary.json").read_bytes()).submissions]
+    assert sorted(path.stem for path in (out / "html" / "students").glob("*.html")) == sorted(ids)
+    index = (out / "html" / "index.html").read_text(encoding="utf-8")
+    assert [own for own in ids if f'"students/{quote(own)}.html"' not in index] == []
+
+
 @pytest.fixture
 def people() -> list[Someone]:
     """The class."""
@@ -102,6 +112,7 @@ def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someon
     assert [(line.status, line.score) for line in absent] == [("unreadable", None)]
     assert (absent[0].reason or "").startswith("Nothing was handed in: Absent, Anton is in the roster")
     assert not [path for path in tmp_path.rglob("*escaped*") if not path.is_relative_to(tmp_path / "given")]
+    check_pages(tmp_path / "out")
 
 
 def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someone]) -> None:
@@ -113,6 +124,7 @@ def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someon
     grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
     assert grades == {person.user: expected(person) for person in people}
     assert named(result) == list(grades.values()).count("")
+    check_pages(tmp_path / "out")
 
 
 def test_from_gradescope_to_gradescope_with_a_late_penalty(
@@ -141,6 +153,7 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
         assert {user: by_student[user] for user in by_student if by_student[user] == "135"}.keys() == {
             person.user for person in people if person.kind == "late"
         }
+    check_pages(tmp_path / "out")
 
 
 def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
