@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ..assignment import LANGUAGES, Rubric, load_rubric
-from ..results import diff_words as words
+from ..assignment import Rubric, load_rubric
+from ..pages import diff_words as words
 from ..results.diff import Difference, Kind, difference, in_order
 from ..results.report import Report, Summary, write_text
-from .terminal import OUT, fail, read_written
+from .terminal import OUT, fail, language_of, read_written
 
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 
@@ -25,18 +25,17 @@ def diff(
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
-    if lang not in LANGUAGES:
-        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
+    language = language_of(lang)
     sides = [*_pairs(old, new)]
     differences = in_order(filter(None, sides))
     rubric, same = load_rubric(), sides.count(None)
-    _print(differences, same, rubric, lang)
+    _print(differences, same, rubric, language)
     if out is None:
         return
-    from ..results.diff_page import page  # templates are slow to import, and every command imports this
+    from ..pages.diff import page  # templates are slow to import, and every command imports this
 
     try:
-        write_text(out, page(differences, same, rubric, lang, (str(old), str(new))))
+        write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
     except OSError as error:
         fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
     OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)

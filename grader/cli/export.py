@@ -35,9 +35,8 @@ def export(
     """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    lines = read_written(
-        out / "summary.json", Summary
-    ).submissions  # of an earlier run, other reports may lie there too
+    # Of an earlier run, other reports may lie there too.
+    lines = read_written(out / "summary.json", Summary).submissions
     reports = [read_written(out / line.id / "report.json", Report) for line in lines]
     rubric = load_rubric()
     try:

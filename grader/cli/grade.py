@@ -26,7 +26,7 @@ from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..schedule import GradingFailed, grade_all
 from ..settings import CannotGrade, Settings
-from .intake import SOURCES, found
+from .intake import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
 
 
@@ -66,12 +66,8 @@ def grade(
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
-    source: Annotated[
-        str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")
-    ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
-    ] = None,
+    source: Source = None,
+    roster: Roster = None,
     notebooks: Annotated[
         Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
     ] = None,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..intake.candidate import Candidate
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError, discover
@@ -11,6 +14,12 @@ from ..intake.roster import RosterError, read_roster
 from .terminal import fail
 
 SOURCES = (*PLATFORMS, FOLDERS)
+
+# Two options of such a command; the third thing that they take, the paths, each explains in its own words.
+Source = Annotated[str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")]
+Roster = Annotated[
+    Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
+]
 
 
 def found(paths: Sequence[Path], source: str | None, roster: Path | None) -> list[Candidate]:

@@ -26,7 +26,7 @@ def report(
     ] = "",
 ) -> None:
     """Write static HTML: a page of the class, and one for each student that explains every lost point."""
-    from ..pages.render import Pages  # imports jinja2, which no other command needs
+    from ..pages.render import Pages  # templates are slow to import, and every command imports this
 
     out, language, lines = out or written / "html", language_of(lang), read_class(written)
     if handout and not handout.startswith(("https://", "http://")):

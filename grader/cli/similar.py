@@ -15,7 +15,7 @@ from ..export.table import inert, written
 from ..intake.origin import clean
 from ..results.report import write_text
 from ..similarity.wording import FILES
-from .intake import SOURCES, found
+from .intake import Roster, Source, found
 from .terminal import ERR, OUT, fail, language_of, prepare
 
 if TYPE_CHECKING:
@@ -31,12 +31,8 @@ def similar(
         list[Path] | None, typer.Option(help="Published answers, a folder or a file; may be given again.")
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many pairs the page shows.")] = 50,
-    source: Annotated[
-        str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")
-    ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, as for grade.")
-    ] = None,
+    source: Source = None,
+    roster: Roster = None,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Rank pairs of submissions by what they share beyond stubs, reference and published answers.

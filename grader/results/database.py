@@ -55,9 +55,8 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
         try:
             yield connection
         finally:
-            with contextlib.suppress(
-                sqlite3.Error
-            ):  # on a full disk the log stays, and the next to open it folds it in
+            # On a full disk the log stays, and the next to open it folds it in.
+            with contextlib.suppress(sqlite3.Error):
                 connection.execute("PRAGMA journal_mode = DELETE")
 
 

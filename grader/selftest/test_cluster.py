@@ -96,12 +96,12 @@ def test_a_task_that_is_cancelled_ends_its_judge_and_frees_its_thread(dask: Dask
 
 def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executor) -> None:
     """So the schedule counts on ``cancel()`` alone, which has to reach a task that runs."""
-    before = len(descendants(dask.workers[0].pid))
+    before = set(descendants(dask.workers[0].pid))
     future = executor.submit(time.sleep, 0.5)
     while not future.done():
         assert not future.running()
         time.sleep(0.02)
-    assert len(descendants(dask.workers[0].pid)) == before
+    assert set(descendants(dask.workers[0].pid)) <= before  # those of the test before may still be leaving
 
 
 def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from typer.testing import CliRunner, Result
 
 from grader.assignment import LANGUAGES, load_rubric
 from grader.cli import app as cli
-from grader.results import diff_words
+from grader.pages import diff_words
+from grader.pages.diff import page, tallies
 from grader.results.diff import Cause, Difference, Kind, Reason, difference, in_order
-from grader.results.diff_page import page, tallies
 from grader.results.outcome import Outcome
 from grader.results.report import Report
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class

@@ -9,8 +9,8 @@ from pathlib import Path
 import jinja2
 
 from ..assignment import Rubric
+from ..results.diff import Difference, Kind, PropertyChange, Reason
 from . import diff_words as words
-from .diff import Difference, Kind, PropertyChange, Reason
 
 TEMPLATE = Path(__file__).with_name("diff.html.j2")
 LANGUAGE_TAGS = {"en": "en", "zh": "zh-CN"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..assignment import Rubric
-from .diff import Cause, Difference, Kind, PropertyChange, Reason
+from ..results.diff import Cause, Difference, Kind, PropertyChange, Reason
 
 WORDS: Final = {
     "title": {"en": "What changed between two gradings", "zh": "两次评分之间的变化"},
@@ -50,8 +50,6 @@ CAUSES: Final = {
         "zh": "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
     },
 }
-
-
 NONE: Final = "-"
 
 
