@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 import torch
@@ -33,6 +33,7 @@ UNUSED_PLUGINS = (
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
     "anyio",  # comes with a development dependency
 )
+PLAIN_MARKS = ("rubric", "parametrize")
 
 
 class HiddenTestsError(Exception):
@@ -57,7 +58,8 @@ class HiddenTests:
         self._plugin = _Plugin(devices, seed, frozenset(properties))
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
-        with contextlib.redirect_stdout(self._output):  # pytest's reporter takes whatever stdout is at its start
+        with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
+            # pytest takes whatever they are at its start: for its report, and for errors of usage.
             self._thread.start()
             collected = self._plugin.collected.get()
         if not collected:
@@ -112,8 +114,6 @@ class _Plugin:
     @pytest.fixture
     def student(self) -> Student | None:
         """The submission that is being graded."""
-        if self._student is not None:
-            self._student.start_case()
         return self._student
 
     @pytest.fixture
@@ -133,6 +133,23 @@ class _Plugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the rubric's properties."""
         items[:] = [item for item in items if _property_of(item) in self._properties]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Call a test that asks for nothing but what is known here, without pytest's set-up and tear-down.
+
+        Those take longer than most tests, and do nothing for them. Any other test is left to pytest.
+        """
+        if self._student is not None:
+            self._student.start_case()
+        if not _is_plain(item):
+            return None
+        arguments = {"student": self._student, "seed": self._seed} | _parameters(item)
+        wanted = {name: arguments[name] for name in item.fixturenames}
+        call = pytest.CallInfo.from_call(lambda: item.obj(**wanted), "call")
+        report = item.config.hook.pytest_runtest_makereport(item=item, call=call)
+        item.config.hook.pytest_runtest_logreport(report=report)
+        return True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -181,6 +198,18 @@ def _property_of(item: pytest.Item) -> str:
     if marker is None:
         raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: name the property that it belongs to.")
     return str(marker.args[0])
+
+
+def _parameters(item: pytest.Function) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether a test is a function of a student, a seed and parameters, without a mark that changes how it runs."""
+    if not isinstance(item, pytest.Function):
+        return False
+    known = {"student", "seed", *_parameters(item)}
+    return known.issuperset(item.fixturenames) and all(mark.name in PLAIN_MARKS for mark in item.iter_markers())
 
 
 def _case_id(item: pytest.Item) -> str:

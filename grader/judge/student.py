@@ -180,18 +180,22 @@ class StudentFunction:
         Raises:
             InvalidReply: If that is no tensor.
         """
-        return self.observe(*arguments)[0]
+        output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
+        return self._one_tensor(output)
 
     def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Call it; gives the output and the arguments as they are after the call."""
-        reply = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
+        reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
         match reply:
-            case {"output": Tensor() as output, "arguments_after": list(after)} if _as_sent(after, arguments):
-                return output, after
-            case {"output": output}:
-                kind = {list: "several values", type(None): "None"}.get(type(output), type(output).__name__)
-                raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
+            case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
+                return self._one_tensor(output), after
         raise InvalidReply("a malformed reply")
+
+    def _one_tensor(self, output: Any) -> Tensor:
+        if isinstance(output, Tensor):
+            return output
+        kind = {list: "several values", type(None): "None"}.get(type(output), type(output).__name__)
+        raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
         """Call it and send ``upstream`` back through it."""

@@ -34,7 +34,7 @@ def container(command: Sequence[str]) -> tuple[list[str], str]:
 def _arguments() -> list[str]:
     """Everything unshared; of files, the system's libraries, Python, and the sandbox's own code, to be read only."""
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives"):
+    for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/sys/kernel/mm/transparent_hugepage"):
         arguments += ["--ro-bind-try", path, path]
     for path in ("/bin", "/lib", "/lib32", "/lib64", "/sbin"):
         if os.path.islink(path):

@@ -24,7 +24,8 @@ from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
 START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "import os, sys; sys.path.insert(0, sys.argv[1]); "
+    "os.register_at_fork = lambda **hooks: None; "  # what the standard library does after a fork is for threads
     "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # torch takes its time
     "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
 )

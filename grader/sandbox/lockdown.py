@@ -14,14 +14,16 @@ import select
 import signal
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from .limits import Limits
 from .syscalls import ALLOWED, FCNTL_COMMANDS, IOCTL_COMMANDS, OPEN_FLAGS_ARGUMENT, WRITING
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+SECCOMP_MODE_FILTER = 2
+BYTES_OF_AN_INSTRUCTION = 8
 UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
 UID_RANGE = 4000
 DRIVER_MIB, DRIVER_FILES = 4096, 960  # what a GPU's driver may take in each worker
@@ -47,8 +49,7 @@ class Lockdown:
             OSError, ImportError: If a layer is not to be had here.
         """
         self._layers = frozenset(layers)
-        self._limits = limits
-        self._gpus = gpus
+        self._limits = list(_resource_limits(limits, gpus))
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
         self._filter = _seccomp_filter(may_open) if "seccomp" in self._layers else None
@@ -64,7 +65,7 @@ class Lockdown:
         """
         os.setsid()
         _prctl(PR_SET_DUMPABLE, 0)
-        _limit_resources(self._limits, self._gpus)
+        _limit_resources(self._limits)
         if "user" in self._layers:
             _drop_user()
         die_with_parent(parent)  # after the change of user, which would clear it
@@ -73,7 +74,7 @@ class Lockdown:
             self._ruleset.restrict()
             self._ruleset.close()
         if self._filter is not None:
-            self._filter.load()
+            _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self._filter))
 
 
 def readable_paths() -> list[str]:
@@ -105,15 +106,17 @@ def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> N
             os._exit(0)
 
 
-def _prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, value, 0, 0, 0):
+def _prctl(option: int, value: int, argument: Any = 0) -> None:
+    if _libc.prctl(option, value, argument, 0, 0):
         number = ctypes.get_errno()
         raise OSError(number, f"prctl({option}): {os.strerror(number)}")
 
 
-def _limit_resources(limits: Limits, gpus: bool) -> None:
-    """Set the limits of the kernel, those that every system has and those that some refuse."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing to a file is then an error that can be caught
+def _resource_limits(limits: Limits, gpus: bool) -> Iterator[tuple[int, int, bool]]:
+    """The kernel's limits as kind, value, and whether a system that refuses it will do: not every system has all.
+
+    A worker's size when it starts is this process's now.
+    """
     with open("/proc/self/statm") as file:
         space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
     added = limits.memory_mib << 20
@@ -127,11 +130,15 @@ def _limit_resources(limits: Limits, gpus: bool) -> None:
     for name, value in (needed | optional).items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        yield kind, value if hard == resource.RLIM_INFINITY else min(value, hard), name in optional
+
+
+def _limit_resources(limits: Iterable[tuple[int, int, bool]]) -> None:
+    for kind, value, optional in limits:
         try:
             resource.setrlimit(kind, (value, value))
         except (ValueError, OSError):
-            if name in needed:
+            if not optional:
                 raise
 
 
@@ -156,7 +163,13 @@ def _landlock_ruleset(readable: Iterable[str]) -> Any:
     return ruleset
 
 
-def _seccomp_filter(may_open: bool) -> Any:
+class _Program(ctypes.Structure):
+    """A seccomp filter as the kernel takes it: ``struct sock_fprog``."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def _seccomp_filter(may_open: bool) -> _Program:
     """A filter that allows the listed calls and answers every other with EPERM."""
     import pyseccomp
     from pyseccomp import ALLOW, EQ, MASKED_EQ, Arg
@@ -171,4 +184,8 @@ def _seccomp_filter(may_open: bool) -> Any:
         for command in commands:
             rules.add_rule(ALLOW, name, Arg(1, EQ, command))
     rules.add_rule(ALLOW, "prlimit64", Arg(2, EQ, 0))  # to read a limit, not to set one
-    return rules
+    with open(os.memfd_create("filter"), "w+b") as file:  # compiled once, not in every worker
+        rules.export_bpf(file)
+        file.seek(0)
+        program = file.read()
+    return _Program(len(program) // BYTES_OF_AN_INSTRUCTION, program)

@@ -73,8 +73,12 @@ class Operations:
     def _target(self, target: int | str) -> Any:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
-    def _call(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
-        """Call an object or a function; the arguments come back as they are afterwards."""
+    def _call(self, target: int | str, arguments: list[Any]) -> Any:
+        """Call an object or a function; gives what it returns."""
+        return self._target(target)(*arguments)
+
+    def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
+        """The same; the arguments come back too, as they are afterwards."""
         output = self._target(target)(*arguments)
         return {"output": output, "arguments_after": arguments}
 

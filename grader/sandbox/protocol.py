@@ -34,6 +34,7 @@ DTYPES: dict[str, torch.dtype] = {
         *("int64", "int32", "int16", "int8", "uint8", "bool"),
     )
 }
+_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -201,7 +202,7 @@ class Channel:
         entries, payloads = zip(*map(_payload, tensors), strict=True) if tensors else ((), ())
         if len(tensors) > MAX_TENSORS or sum(map(len, payloads)) > MAX_TENSOR_BYTES:
             raise ProtocolError("a message that is too large")
-        header = json.dumps([tree, entries], separators=(",", ":"), allow_nan=False).encode()
+        header = _JSON.encode([tree, entries]).encode()
         if len(header) > MAX_HEADER_BYTES:
             raise ProtocolError("a message that is too large")
         self._write(b"".join((struct.pack("<I", len(header)), header, *payloads)), deadline)

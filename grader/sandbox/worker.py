@@ -16,9 +16,7 @@ from .operations import Operations
 from .protocol import Channel, PeerClosed, ProtocolError
 
 REQUESTS_FD = 60  # above all that the zygote has open, below the limit on descriptors
-MAX_DESCRIPTORS = 4096  # the zygote opens a handful
-# Looked up here, before any fork: a worker would spend a millisecond on it.
-HANDLED_SIGNALS = [n for n in signal.valid_signals() if signal.getsignal(n) not in (signal.SIG_DFL, None)]
+MAX_DESCRIPTORS = 256  # the zygote opens a handful
 
 
 def serve(fd: int) -> None:
@@ -48,23 +46,29 @@ def serve(fd: int) -> None:
                 channel.send({"error": {"kind": "memory_exceeded"}})
 
 
-def become_worker(rpc_fd: int) -> int:
-    """Forget all that the fork inherited, except the request socket; gives that descriptor's new number.
-
-    What student code prints goes to the null device: no flood can fill anything, block, or slow the judge.
-    """
-    for number in HANDLED_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(rpc_fd, REQUESTS_FD)
-    for wanted in (0, 1, 2):
-        os.dup2(null, wanted)
+def prepare() -> None:
+    """Do in the fork server what every worker would have to do: to touch anything after a fork is to copy its page."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN, None):
+            signal.signal(number, signal.SIG_IGN)
     kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
+    torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
+
+
+def become_worker(rpc_fd: int) -> int:
+    """Put the request socket and the null device where they stay; gives the socket's new descriptor.
+
+    What student code prints goes to the null device: no flood can fill anything, block, or slow the judge.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(rpc_fd, REQUESTS_FD)
+    for wanted in (0, 1, 2):
+        os.dup2(null, wanted)
     return REQUESTS_FD
 
 

@@ -42,14 +42,16 @@ def main(control_fd: int, configuration: str) -> None:
         configuration: JSON with ``limits``, the ``layers`` that are wanted, whether ``files_are_hidden`` already, and
             whether workers may use ``gpus``.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
     wanted = json.loads(configuration)
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
     _forget_the_repository()
+    worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
-    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
     _warm_up(gpus)
+    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    gc.collect()
+    gc.freeze()
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
         control.send(json.dumps({"problems": problems}).encode())
@@ -124,11 +126,8 @@ def _warm_up(gpus: bool) -> None:
     Not where workers may use GPUs: the first backward counts the devices, and neither the driver that it wakes for that
     nor the number that it remembers survives a fork.
     """
-    torch.set_num_threads(1)
     if not gpus:
         _compute_once()
-    gc.collect()
-    gc.freeze()
 
 
 def _compute_once() -> None:

@@ -36,7 +36,7 @@ NORM = "src/modeling/norm.py"
 SLOW = (NORM, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
 WRONG = (NORM, "mean_square + self.eps", "mean_square")
 SETTINGS = Settings(device="cpu", only="task1", limits=Limits(submission_s=60))
-LEAVE_S = 5.0
+LEAVE_S = 15.0
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_a_slurm_job_grades_and_is_cancelled_in_the_end(tmp_path: Path, certific
     asked, submitted, cancelled = (tmp_path / "log").read_text().splitlines()
     assert asked.startswith("sbatch --test-only ")
     assert submitted.startswith("sbatch ")
-    left = survivors(members(int(cancelled.split()[-1])), 10)
+    left = survivors(members(int(cancelled.split()[-1])), 30)
     assert [Path(f"/proc/{pid}/stat").read_text() for pid in left] == []
     assert [path.name for path in tmp_path.glob(".dask-jobqueue*")] == []  # keys of workers
 

@@ -178,6 +178,7 @@ class Liar:
 LIES: Mapping[str, object] = {
     "nothing": None,
     "no_entries": [],
+    "a_tensor": torch.zeros(2, 4, 5),
     "a_parameter_of_no_use": [{"name": "p", "value": torch.zeros(1)}],
     "arguments_gone": {"output": torch.zeros(2, 4, 5), "arguments_after": []},
     "arguments_that_are_no_tensors": {"output": torch.zeros(1, 6, 5), "arguments_after": ["text"]},

@@ -10,8 +10,7 @@ def send_raw(tree, entries=(), body=b""):
     _os.write(60, _struct.pack("<I", len(header)) + header + body)
 
 def answer(output, *entry, body=b""):
-    value = {"dict": [["output", output], ["arguments_after", {"list": []}]]}
-    send_raw({"dict": [["value", value]]}, entry, body)
+    send_raw({"dict": [["value", output]]}, entry, body)
 """
 TENSOR = '{"tensor": 0}'
 

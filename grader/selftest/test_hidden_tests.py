@@ -1,0 +1,102 @@
+"""How hidden tests are run: most by a short way, and those that need more of pytest by pytest's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from grader.judge import hidden_tests
+from grader.judge.hidden_tests import HiddenTests, HiddenTestsError
+from grader.judge.student import Student
+
+TESTS = """
+import pytest
+from grader.judge.faults import WrongAnswer
+
+pytestmark = pytest.mark.rubric("a")
+EVENTS = []
+
+@pytest.fixture
+def resource():
+    EVENTS.append("made")
+    yield "resource"
+    EVENTS.append("gone")
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_parameters_and_seed_arrive(student, seed, number, device):
+    if (student.name, seed, device) != ("ada", 7, "cpu") or number == 2:
+        raise WrongAnswer("two")
+
+def test_asks_for_nothing():
+    assert EVENTS == []
+
+def test_a_fixture_is_made(resource):
+    assert (resource, EVENTS) == ("resource", ["made"])
+
+def test_and_gone_afterwards(monkeypatch):
+    assert EVENTS == ["made", "gone"]
+
+@pytest.mark.skipif(True, reason="not here")
+def test_a_mark_counts(seed):
+    raise AssertionError
+
+def test_may_leave_itself_out(seed):
+    pytest.skip("no such device")
+
+def test_may_be_wrong_itself(seed):
+    raise KeyError("ours")
+
+class TestOfAClass:
+    def test_knows_itself(self, seed):
+        assert isinstance(self, TestOfAClass)
+"""
+OUTCOMES = {
+    "parameters_and_seed_arrive-cpu-1": ("passed", ""),
+    "parameters_and_seed_arrive-cpu-2": ("failed", "two"),
+    "asks_for_nothing": ("passed", ""),
+    "a_fixture_is_made": ("passed", ""),
+    "and_gone_afterwards": ("passed", ""),
+    "a_mark_counts": ("not_assessed", "not here"),
+    "may_leave_itself_out": ("not_assessed", "no such device"),
+    "may_be_wrong_itself": ("grader_error", "the grader failed here, not you"),
+    "knows_itself": ("passed", ""),
+}
+
+
+class Ada:
+    """What hidden tests meet here in place of a submission."""
+
+    name = "ada"
+
+    def __init__(self) -> None:
+        """Count what the run does between tests."""
+        self.cases = 0
+
+    def start_case(self) -> None:
+        """Before every test."""
+        self.cases += 1
+
+    def start_afresh(self) -> None:
+        """Between properties."""
+
+
+def collected(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> HiddenTests:
+    """The tests of one file."""
+    (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name
+    monkeypatch.setattr(hidden_tests, "HIDDEN", folder)
+    return HiddenTests(("cpu",), 7, ["a"])
+
+
+def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tests, ada = collected(tmp_path, TESTS, monkeypatch), Ada()
+    results = tests.run(cast(Student, ada))
+    assert {result.id: (str(result.outcome), result.message) for result in results} == OUTCOMES
+    assert ada.cases == len(OUTCOMES)
+    assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")
+
+
+def test_tests_that_cannot_be_collected_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HiddenTestsError, match=r"(?s)test_\d+\.py.*has no @pytest\.mark\.rubric"):
+        collected(tmp_path, "def test_unmarked():\n    pass\n", monkeypatch)
