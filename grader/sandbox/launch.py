@@ -136,7 +136,8 @@ class Zygote:
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         root = os.geteuid() == 0
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, theirs = socket.socketpair()
+        self._answers = self._control.makefile("rb")
         with theirs:
             command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
             command, no_container = container(command) if "namespaces" in wanted else (command, "left out")
@@ -174,7 +175,7 @@ class Zygote:
         _ = self.isolation  # once it is known, the fork server is ready
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [json.dumps({"start": True}).encode()], [theirs.fileno()])
+            socket.send_fds(self._control, [b'{"start": true}\n'], [theirs.fileno()])
         pid = int(self._answer()["pid"])
         channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will notice
@@ -185,18 +186,19 @@ class Zygote:
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have one command carried out."""
-        self._control.send(json.dumps(command).encode())
+        self._control.sendall(json.dumps(command).encode() + b"\n")
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
-        data = self._control.recv(1 << 16)
-        if not data:
+        line = self._answers.readline()
+        if not line:
             raise RuntimeError("the fork server has died")
-        answer: dict[str, Any] = json.loads(data)
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     def close(self) -> None:
         """Let the process end, and wait for it."""
+        self._answers.close()
         self._control.close()
         self._process.wait()
 
@@ -211,4 +213,5 @@ def _environment(cuda: bool) -> dict[str, str]:
     heap = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
     own = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap}
+    macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else its runtime ends a process that forks and goes on
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}

@@ -29,6 +29,7 @@ UID_RANGE = 4000
 DRIVER_MIB, DRIVER_FILES = 4096, 960  # what a GPU's driver may take in each worker
 HIDDEN_PACKAGES = ("grader", "ref", "__editable__", "a2_rmsnorm")  # where the project is installed as a package
 
+LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -64,12 +65,14 @@ class Lockdown:
             OSError: If a step fails; the process must not go on then.
         """
         os.setsid()
-        _prctl(PR_SET_DUMPABLE, 0)
+        if LINUX:
+            _prctl(PR_SET_DUMPABLE, 0)
         _limit_resources(self._limits)
         if "user" in self._layers:
             _drop_user()
         die_with_parent(parent)  # after the change of user, which would clear it
-        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        if LINUX:
+            _prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self._ruleset is not None:
             self._ruleset.restrict()
             self._ruleset.close()
@@ -94,7 +97,7 @@ def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> N
         parent: Its number, to see whether it has died before this took effect.
         lifeline: A socket of which the other end is held by whoever this process is to serve, for the same purpose.
     """
-    if sys.platform != "linux":
+    if not LINUX:
         return
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:
@@ -117,20 +120,27 @@ def _resource_limits(limits: Limits, gpus: bool) -> Iterator[tuple[int, int, boo
 
     A worker's size when it starts is this process's now.
     """
-    with open("/proc/self/statm") as file:
-        space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
-    added = limits.memory_mib << 20
-    needed = {"FSIZE": 0}
+    needed = {"FSIZE": 0, "NOFILE": limits.open_files + (DRIVER_FILES if gpus else 0)}
     optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0}
-    if gpus:  # the driver reserves address space by the gigabyte, locks memory and starts threads
-        needed |= {"DATA": data + added + (DRIVER_MIB << 20), "NOFILE": limits.open_files + DRIVER_FILES}
-    else:
-        needed |= {"AS": space + added, "NOFILE": limits.open_files}
+    if LINUX:  # others limit no memory, whatever they are told
+        space, data = _size()
+        added = limits.memory_mib << 20
+        # A GPU's driver reserves address space by the gigabyte.
+        needed |= {"DATA": data + added + (DRIVER_MIB << 20)} if gpus else {"AS": space + added}
+    if not gpus:  # and it locks memory, and starts threads
         optional |= {"NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
     for name, value in (needed | optional).items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        yield kind, value if hard == resource.RLIM_INFINITY else min(value, hard), name in optional
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is not None:
+            hard = resource.getrlimit(kind)[1]
+            yield kind, value if hard == resource.RLIM_INFINITY else min(value, hard), name in optional
+
+
+def _size() -> tuple[int, int]:
+    """Bytes of this process's address space, and of what is private in it."""
+    with open("/proc/self/statm") as file:
+        space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
+    return space, data
 
 
 def _limit_resources(limits: Iterable[tuple[int, int, bool]]) -> None:

@@ -1,7 +1,7 @@
 """The warm fork server: has imported torch, knows no test, no answer and no submission, and forks one worker a request.
 
 It alone forks, kills and reaps, so no process number can be mistaken and nothing that a worker leaves outlives it.
-Commands arrive as JSON datagrams on the control socket:
+Commands arrive as lines of JSON on the control socket, and each is answered by a line before the next one comes:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
@@ -18,6 +18,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -54,7 +56,7 @@ def main(control_fd: int, configuration: str) -> None:
     gc.freeze()
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
-        control.send(json.dumps({"problems": problems}).encode())
+        _answer(control, {"problems": problems})
         _obey(control, lockdown, limits, running)
     for pid in running:
         _reap(pid, 0, limits)
@@ -64,18 +66,26 @@ def main(control_fd: int, configuration: str) -> None:
 def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
     """Carry out commands until the judge hangs up; ``running`` has the workers that are left then."""
     while True:
-        data, descriptors, _, _ = socket.recv_fds(control, 1024, 1)
-        if not data:
-            return
-        command = json.loads(data)
+        line, descriptors = b"", []
+        while not line.endswith(b"\n"):
+            part, received, _, _ = socket.recv_fds(control, 1024, 1)
+            if not part:
+                return
+            line += part
+            descriptors += received
+        command = json.loads(line)
         if "start" in command:
             pid = _start(control, lockdown, *descriptors)
             running.add(pid)
-            answer: dict[str, float] = {"pid": pid}
+            answer: dict[str, Any] = {"pid": pid}
         else:
             answer = _reap(command["reap"], command["grace_s"], limits)
             running.discard(command["reap"])
-        control.send(json.dumps(answer).encode())
+        _answer(control, answer)
+
+
+def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
+    control.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
@@ -95,7 +105,7 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
     return pid
 
 
-def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, float]:
+def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
     """End a worker and tell how it ended.
 
     A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. Where that signal
@@ -115,8 +125,6 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, float]:
     return {
         "signal": signal_number,
         "killed_by_a_stranger": ended_by_itself and signal_number == signal.SIGKILL and cpu_s < limits.submission_s,
-        "cpu_s": cpu_s,
-        "peak_mib": usage.ru_maxrss // 1024,
     }
 
 

@@ -16,6 +16,7 @@ import pytest
 from grader.benchmarks.measure import descendants
 from grader.sandbox import launch, trial
 from grader.sandbox.launch import Worker, WorkerFailed, Zygote
+from grader.sandbox.levels import LAYERS, Level
 from grader.sandbox.limits import Limits
 
 from .faulty import survivors
@@ -105,6 +106,30 @@ def test_the_container_leaves_the_heap_its_huge_pages() -> None:
         held.append(huge_pages_kib(zygote._process.pid) > 0)
         zygote.close()
     assert held[0] == held[1]
+
+
+NO_LINUX = """
+import sys
+sys.platform = "another"
+def refuse(event, arguments):
+    opens_proc = event == "open" and str(arguments[0]).startswith("/proc")
+    if opens_proc or (event, arguments[1:]) == ("ctypes.dlsym", ("prctl",)):
+        raise OSError(f"there is no {arguments}")
+sys.addaudithook(refuse)
+"""
+
+
+def test_without_linux_processes_and_their_limits_remain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What macOS has: no prctl, no /proc, no layer. A worker starts, computes, and ends when it takes too long."""
+    monkeypatch.setattr(launch, "START", NO_LINUX + launch.START)
+    zygote = Zygote(Limits(), without=LAYERS)
+    assert zygote.isolation.level is Level.PROCESS
+    worker = spinning(zygote)
+    with pytest.raises(WorkerFailed, match="no answer in time"):
+        worker.request([CALL], 0.3)
+    family = descendants(zygote._process.pid)
+    zygote.close()
+    assert survivors(family, LEAVE_S) == []
 
 
 def test_a_trial_that_dies_is_no_proof_that_a_layer_holds(monkeypatch: pytest.MonkeyPatch) -> None:
