@@ -9,27 +9,23 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import resource
 import select
 import signal
-import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from .limits import Limits
-from .syscalls import ALLOWED, FCNTL_COMMANDS, IOCTL_COMMANDS, OPEN_FLAGS_ARGUMENT, WRITING
+from .resources import LINUX, apply_limits, resource_limits
+from .syscalls import seccomp_program
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 SECCOMP_MODE_FILTER = 2
-BYTES_OF_AN_INSTRUCTION = 8
 UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
 UID_RANGE = 4000
-DRIVER_MIB, DRIVER_FILES = 4096, 960  # what a GPU's driver may take in each worker
 HIDDEN_PACKAGES = ("grader", "ref", "__editable__", "a2_rmsnorm")  # where the project is installed as a package
 
-LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -50,10 +46,10 @@ class Lockdown:
             OSError, ImportError: If a layer is not to be had here.
         """
         self._layers = frozenset(layers)
-        self._limits = list(_resource_limits(limits, gpus))
+        self._limits = list(resource_limits(limits, gpus))
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
-        self._filter = _seccomp_filter(may_open) if "seccomp" in self._layers else None
+        self._filter = seccomp_program(may_open) if "seccomp" in self._layers else None
 
     def apply(self, parent: int) -> None:
         """Lock this process, for good.
@@ -67,7 +63,7 @@ class Lockdown:
         os.setsid()
         if LINUX:
             _prctl(PR_SET_DUMPABLE, 0)
-        _limit_resources(self._limits)
+        apply_limits(self._limits)
         if "user" in self._layers:
             _drop_user()
         die_with_parent(parent)  # after the change of user, which would clear it
@@ -115,43 +111,6 @@ def _prctl(option: int, value: int, argument: Any = 0) -> None:
         raise OSError(number, f"prctl({option}): {os.strerror(number)}")
 
 
-def _resource_limits(limits: Limits, gpus: bool) -> Iterator[tuple[int, int, bool]]:
-    """The kernel's limits as kind, value, and whether a system that refuses it will do: not every system has all.
-
-    A worker's size when it starts is this process's now.
-    """
-    needed = {"FSIZE": 0, "NOFILE": limits.open_files + (DRIVER_FILES if gpus else 0)}
-    optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0}
-    if LINUX:  # others limit no memory, whatever they are told
-        space, data = _size()
-        added = limits.memory_mib << 20
-        # A GPU's driver reserves address space by the gigabyte.
-        needed |= {"DATA": data + added + (DRIVER_MIB << 20)} if gpus else {"AS": space + added}
-    if not gpus:  # and it locks memory, and starts threads
-        optional |= {"NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
-    for name, value in (needed | optional).items():
-        kind = getattr(resource, f"RLIMIT_{name}", None)
-        if kind is not None:
-            hard = resource.getrlimit(kind)[1]
-            yield kind, value if hard == resource.RLIM_INFINITY else min(value, hard), name in optional
-
-
-def _size() -> tuple[int, int]:
-    """Bytes of this process's address space, and of what is private in it."""
-    with open("/proc/self/statm") as file:
-        space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
-    return space, data
-
-
-def _limit_resources(limits: Iterable[tuple[int, int, bool]]) -> None:
-    for kind, value, optional in limits:
-        try:
-            resource.setrlimit(kind, (value, value))
-        except (ValueError, OSError):
-            if not optional:
-                raise
-
-
 def _drop_user() -> None:
     uid = UNPRIVILEGED_UID + os.getpid() % UID_RANGE
     os.setgroups([])
@@ -171,31 +130,3 @@ def _landlock_ruleset(readable: Iterable[str]) -> Any:
         access = AccessFS.READ_FILE | (AccessFS.READ_DIR if os.path.isdir(path) else AccessFS.NONE)
         ruleset.allow_path(path, access)
     return ruleset
-
-
-class _Program(ctypes.Structure):
-    """A seccomp filter as the kernel takes it: ``struct sock_fprog``."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-
-def _seccomp_filter(may_open: bool) -> _Program:
-    """A filter that allows the listed calls and answers every other with EPERM."""
-    import pyseccomp
-    from pyseccomp import ALLOW, EQ, MASKED_EQ, Arg
-
-    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
-    for name in ALLOWED:
-        rules.add_rule(ALLOW, name)
-    for name, argument in OPEN_FLAGS_ARGUMENT.items():
-        if may_open:
-            rules.add_rule(ALLOW, name, Arg(argument, MASKED_EQ, WRITING, 0))
-    for name, commands in (("ioctl", IOCTL_COMMANDS), ("fcntl", FCNTL_COMMANDS)):
-        for command in commands:
-            rules.add_rule(ALLOW, name, Arg(1, EQ, command))
-    rules.add_rule(ALLOW, "prlimit64", Arg(2, EQ, 0))  # to read a limit, not to set one
-    with open(os.memfd_create("filter"), "w+b") as file:  # compiled once, not in every worker
-        rules.export_bpf(file)
-        file.seek(0)
-        program = file.read()
-    return _Program(len(program) // BYTES_OF_AN_INSTRUCTION, program)

@@ -6,6 +6,8 @@ descriptor is all that a solution needs.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 
 ALLOWED = (
@@ -33,3 +35,37 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Terminal size and non-blocking mode, which Python asks for; duplicating and flags of descriptors.
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONBIO FIONREAD FIONCLEX FIOCLEX
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_DUPFD_CLOEXEC
+
+BYTES_OF_AN_INSTRUCTION = 8
+
+
+class Program(ctypes.Structure):
+    """A seccomp filter as the kernel takes it: ``struct sock_fprog``."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def seccomp_program(may_open: bool) -> Program:
+    """A filter that allows the listed calls and answers every other with EPERM.
+
+    Raises:
+        ImportError: If libseccomp or its binding is missing.
+    """
+    import pyseccomp
+    from pyseccomp import ALLOW, EQ, MASKED_EQ, Arg
+
+    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
+    for name in ALLOWED:
+        rules.add_rule(ALLOW, name)
+    for name, argument in OPEN_FLAGS_ARGUMENT.items():
+        if may_open:
+            rules.add_rule(ALLOW, name, Arg(argument, MASKED_EQ, WRITING, 0))
+    for name, commands in (("ioctl", IOCTL_COMMANDS), ("fcntl", FCNTL_COMMANDS)):
+        for command in commands:
+            rules.add_rule(ALLOW, name, Arg(1, EQ, command))
+    rules.add_rule(ALLOW, "prlimit64", Arg(2, EQ, 0))  # to read a limit, not to set one
+    with open(os.memfd_create("filter"), "w+b") as file:  # compiled once, not in every worker
+        rules.export_bpf(file)
+        file.seek(0)
+        program = file.read()
+    return Program(len(program) // BYTES_OF_AN_INSTRUCTION, program)

@@ -26,6 +26,7 @@ import torch
 from . import worker
 from .limits import Limits
 from .lockdown import Lockdown
+from .resources import LINUX
 from .trial import layers_that_hold
 
 USEFUL_MODULES = (
@@ -136,6 +137,8 @@ def _warm_up(gpus: bool) -> None:
     """
     if not gpus:
         _compute_once()
+    if LINUX and len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("the fork server has a second thread: a worker would inherit what that one has locked")
 
 
 def _compute_once() -> None:

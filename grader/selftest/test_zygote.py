@@ -91,6 +91,18 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
         assert survivors(family, 1.0) == []
 
 
+def test_a_fork_server_with_a_second_thread_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); "
+    monkeypatch.setattr(launch, "START", thread + launch.START)
+    zygote = Zygote(Limits())
+    with pytest.raises(RuntimeError, match="the fork server has died"):
+        _ = zygote.isolation
+    zygote.close()
+    assert "the fork server has a second thread" in capfd.readouterr().err
+
+
 def huge_pages_kib(process: int) -> int:
     """Of a process and all below it, where the kernel tells."""
     texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in descendants(process)]
