@@ -21,7 +21,7 @@ import torch
 
 from grader.assignment import REFERENCE, load_rubric
 from grader.benchmarks import coordinator, workers
-from grader.benchmarks.measure import cost
+from grader.benchmarks.measure import cost, cpu_s, descendants
 from grader.benchmarks.page import Figures, write_page
 from grader.benchmarks.throughput import run_class
 from grader.grading import reference_files
@@ -75,12 +75,24 @@ def solved_copy(folder: Path) -> Path:
     return folder
 
 
+def empty_workers(zygote: Zygote, number: int) -> tuple[float, float]:
+    """Wall and CPU seconds of workers that are started, asked for nothing, and ended (d)."""
+    cpu, wall = cpu_s(descendants(os.getpid())), time.perf_counter()
+    for _ in range(number):
+        worker = zygote.start({})
+        worker.request([], 5.0)
+        worker.close()
+    return time.perf_counter() - wall, cpu_s(descendants(os.getpid())) - cpu
+
+
 def measure(sizes: Sequence[int]) -> Figures:
     """Run everything; takes some minutes."""
     torch.set_num_threads(1)
     rubric, files, limits = load_rubric(), reference_files(), Limits()
     tests = HiddenTests(("cpu",), 0, rubric.properties)
     tests.run(Student(files, InProcessWorker, rubric, limits))
+    zygote = Zygote(limits)
+    isolation = str(zygote.isolation)
     rows: dict[str, list[tuple[float, float]]] = {}
 
     def note(name: str, work: Callable[[], tuple[float, float]]) -> None:
@@ -105,7 +117,9 @@ def measure(sizes: Sequence[int]) -> Figures:
             note("(a) plain pytest", lambda: command_s(sys.executable, "-m", "grader.benchmarks.plain_pytest"))
             note("(b) warm, unsafe", lambda: warm(InProcessWorker))
             note("(c) arithmetic", arithmetic)
+            note("(d) empty workers, one a property", lambda: empty_workers(zygote, len(rubric.properties)))
             runs += [run_class(solved, 24, jobs) for jobs in (1, 2)]
+        zygote.close()
         say("layers")
         layers = {
             "process": run_class(solved, 16, 1, ("namespaces", "user", "landlock", "seccomp")),
@@ -121,9 +135,6 @@ def measure(sizes: Sequence[int]) -> Figures:
     alone = coordinator.costs([40, 400, 4000])
     say("dask workers")
     shares = workers.run_workers()
-    zygote = Zygote(limits)
-    isolation = str(zygote.isolation)
-    zygote.close()
     medians = {name: tuple(statistics.median(v) for v in zip(*values, strict=True)) for name, values in rows.items()}
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, isolation {isolation}"
