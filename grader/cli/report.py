@@ -31,15 +31,19 @@ def report(
     out, language, lines = out or written / "html", language_of(lang), read_class(written)
     if handout and not handout.startswith(("https://", "http://")):
         fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
-    prepare(out / "students")
+    prepare(students := out / "students")
     rubric = load_rubric()
     pages = Pages(rubric, language, handout)
     entries: list[Entry] = []  # what the class page needs; whole reports of a large class would fill the memory
     try:
         for line in follow(lines, "pages", len(lines), ERR):
             one = in_language(read_written(written / line.id / "report.json", Report), rubric, language)
-            write_text(out / "students" / f"{line.id}.html", pages.student(one, line.practice))
+            write_text(students / f"{line.id}.html", pages.student(one, line.practice))
             entries.append(entry(one, line.practice))
+        here = {line.id for line in lines}
+        for page in students.glob("*.html"):
+            if page.stem not in here:  # of an earlier run, whose student is gone
+                page.unlink()
         write_text(out / "index.html", pages.classroom(entries))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)

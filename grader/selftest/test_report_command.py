@@ -104,6 +104,15 @@ def test_only_the_last_run_counts(out: Path, tmp_path: Path) -> None:
     assert "zoe" not in run("show", out).stdout
 
 
+def test_a_student_who_is_gone_leaves_no_page(out: Path) -> None:
+    pages = out / "html" / "students"
+    pages.mkdir(parents=True)
+    for name in ("dora.html", "notes.txt"):
+        (pages / name).write_text("of an earlier run")
+    assert run("report", out).exit_code == 0
+    assert {path.name for path in pages.iterdir()} == {"ada.html", "bo.html", "chen.html", "notes.txt"}
+
+
 def test_a_run_that_was_stopped_is_shown_as_far_as_it_went(out: Path) -> None:
     (out / "summary.json").unlink()
     assert [line.split()[0] for line in run("show", out).stdout.splitlines()[1:4]] == ["ada", "bo", "chen"]
