@@ -52,6 +52,7 @@ def main(control_fd: int, configuration: str) -> None:
     worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
     _warm_up(gpus)
+    _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
     gc.collect()
     gc.freeze()
@@ -137,6 +138,9 @@ def _warm_up(gpus: bool) -> None:
     """
     if not gpus:
         _compute_once()
+
+
+def _require_one_thread() -> None:
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("the fork server has a second thread: a worker would inherit what that one has locked")
 
