@@ -109,6 +109,7 @@ class _Plugin:
         self._devices = devices
         self._seed = seed
         self._properties = properties
+        self._plain: dict[str, pytest.Function] = {}
         self._student: Student | None = None
 
     @pytest.fixture
@@ -133,6 +134,7 @@ class _Plugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the rubric's properties."""
         items[:] = [item for item in items if _property_of(item) in self._properties]
+        self._plain = {item.nodeid: item for item in items if _is_plain(item)}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -142,11 +144,12 @@ class _Plugin:
         """
         if self._student is not None:
             self._student.start_case()
-        if not _is_plain(item):
+        test = self._plain.get(item.nodeid)
+        if test is None:
             return None
-        arguments = {"student": self._student, "seed": self._seed} | _parameters(item)
-        wanted = {name: arguments[name] for name in item.fixturenames}
-        call = pytest.CallInfo.from_call(lambda: item.obj(**wanted), "call")
+        arguments = {"student": self._student, "seed": self._seed} | _parameters(test)
+        wanted = {name: arguments[name] for name in test.fixturenames}
+        call = pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call")
         report = item.config.hook.pytest_runtest_makereport(item=item, call=call)
         item.config.hook.pytest_runtest_logreport(report=report)
         return True

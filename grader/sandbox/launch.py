@@ -174,10 +174,10 @@ class Zygote:
         """A fresh worker that holds the text of ``files`` and has imported none of it yet."""
         _ = self.isolation  # once it is known, the fork server is ready
         ours, theirs = socket.socketpair()
-        with theirs:
+        with ours, theirs:
             socket.send_fds(self._control, [b'{"start": true}\n'], [theirs.fileno()])
-        pid = int(self._answer()["pid"])
-        channel = Channel(ours.detach())
+            pid = int(self._answer()["pid"])
+            channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will notice
             # As bytes, which may be many more than a header has room for; intake bounds them.
             packed = json.dumps(dict(files)).encode()

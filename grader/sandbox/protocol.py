@@ -34,8 +34,8 @@ DTYPES: dict[str, torch.dtype] = {
         *("int64", "int32", "int16", "int8", "uint8", "bool"),
     )
 }
-_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 class ProtocolError(Exception):

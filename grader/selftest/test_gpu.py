@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -70,7 +69,6 @@ def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.Mo
 
     computed: list[bool] = []
     monkeypatch.setattr(zygote, "_compute_once", lambda: computed.append(True))
-    monkeypatch.setattr(gc, "freeze", lambda: None)
     zygote._warm_up(gpus=True)
     assert not computed
     zygote._warm_up(gpus=False)

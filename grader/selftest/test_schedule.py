@@ -35,7 +35,7 @@ SETTINGS = Settings(device="cpu", only="task1", limits=Limits(submission_s=16))
 PATIENCE = Patience(start_s=100, margin_s=1)
 SLOW = (NORM, "import torch\n", "import torch\nimport time\ntime.sleep(0.2)\n")  # at every import
 LEAVE_S = 10.0  # for all processes to be gone once nobody needs them, on a busy machine
-STOP_S = 2.0  # a Ctrl-C is to take less than a second; what is above is for machines that do much else
+STOP_S = 2.0  # within a second is promised, 0.2 to 0.6 s is what two idle cores take; the rest is for busy ones
 
 
 @dataclass(frozen=True)
