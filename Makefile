@@ -1,5 +1,5 @@
 # One line for each target: run `make` alone to read them.
-# make test [TASK=1] [ALL=1] [VERBOSE=1] [LANG=zh]      make setup [TORCH=auto|cpu|cuda] [PYTHON=python3.12]
+# make test [TASK=1] [ALL=1] [VERBOSE=1] [LANG=zh] [DEVICE=cpu]      make setup [TORCH=auto|cpu|cuda] [PYTHON=python3.12]
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test submit grade handout release notebooks notebooks-grade handbook check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test submit grade handout release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,7 +41,7 @@ setup: $(VENV)/.everything ## everything: students' tests, grader, development t
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, ALL=1, VERBOSE=1, LANG=zh)
+test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
 	@$(PY) -m tests $(if $(TASK),--task $(TASK)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
 	  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
@@ -51,38 +51,47 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
-	@$(PY) -m grader.samples build/class
+	@$(PY) -m grader.tools.sample_class build/class
 	@$(PY) -m grader grade build/class --out build/reports
 	@$(PY) -m grader report build/reports
 
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
-	@$(PY) -m grader.handout
+	@$(PY) -m grader.tools.handout
 
 release: handout notebooks ## what students receive, as a zip and as a git repository, in build/release
 	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
-	@$(PY) -m grader.notebooks build
+	@$(PY) -m grader.tools.notebooks build
 
-notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade IN=DIR (a folder or zip for each student)
+notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade IN=DIR (a folder or zip for each student; UNCONTAINED=1)
 	@test -n "$(IN)" || { echo "Name the folder of submissions: make notebooks-grade IN=DIR"; exit 2; }
-	@$(PY) -m grader.notebooks grade "$(IN)" $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m grader.tools.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 handbook: $(VENV)/.notebooks ## the walk-through as HTML pages that need no network, in build/handbook
-	@$(PY) -m grader.notebooks handbook
+	@$(PY) -m grader.tools.notebooks handbook
 
 # ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+WORKERS ?= 2
+SUITE   := grader/selftest grader/assignment/selftest
+PARALLEL = -n $(WORKERS) --dist worksteal
+
+quick: lint ## what a change needs first, in a minute: lint, types, and the tests that are neither slow nor start a process
+	@$(VENV)/bin/mypy
+	@$(PY) -m pytest -q $(PARALLEL) -m "not slow and not process" $(SUITE)
+
 check: lint types ## all that CI runs: lint, types, import rules, tests with coverage
 	@$(PY) -m coverage erase
-	@$(PY) -m coverage run -m pytest -q grader/selftest
+	@COVERAGE_PROCESS_START=pyproject.toml $(PY) -m pytest -q $(PARALLEL) $(SUITE)
 	@$(PY) -m coverage combine -q
 	@$(PY) -m coverage report --fail-under=90
 
-lint: $(VENV)/.everything ## ruff and import-linter
+lint: $(VENV)/.everything ## ruff, import-linter, and what the rubric asks for but nobody has written
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@mkdir -p build; $(VENV)/bin/lint-imports > build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }
+	@$(PY) -m grader.tools.missing
 
 types: $(VENV)/.notebooks ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
@@ -91,13 +100,13 @@ verify: $(VENV)/.everything ## the grader proves itself on all variants and atta
 	@$(PY) -m grader verify
 
 gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
-	@$(PY) -m grader.selftest.gallery
+	@$(PY) -m grader.tools.gallery
 
 mutants: $(VENV)/.everything ## mutmut on the reference, hidden tests as judge (minutes); writes grader/docs/mutants.md
-	@$(PY) -m grader.selftest.mutation
+	@$(PY) -m grader.tools.mutation
 
 bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
-	@$(PY) -m grader.benchmarks
+	@$(PY) -m grader.tools.benchmarks
 
 EXTRAS := grader cluster handout similar notebooks dev
 

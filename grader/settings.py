@@ -1,32 +1,37 @@
-"""What decides a report, beside the submission. Free of torch, so that the coordinator starts at once."""
+"""The settings of grading. Does not import torch, so that the coordinator starts at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .definition import Assignment
 from .sandbox.levels import Level
 from .sandbox.limits import Limits
 
 
 class CannotGrade(Exception):
-    """Nothing can be graded here with these settings; one line that says why, and what to do."""
+    """Nothing can be graded on this machine with these settings; the message is one line: why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides a report, beside the submission.
+    """All settings that decide a report beside the submission.
 
     Attributes:
-        device: ``cpu``, ``cuda``, or ``auto`` for the CPU and a GPU if there is one.
+        assignment: The assignment to grade.
+        device: ``cpu``, ``cuda``, or ``auto`` for the CPU and a second device, which is simulated where no GPU is.
         only: The one task to grade, or None for all.
         seed: Varies the generated inputs.
-        language: Of titles and hints, ``en`` or ``zh``.
+        language: The language of titles and hints, ``en`` or ``zh``.
         limits: What a submission may use.
-        required_level: Below this level of isolation nothing is graded.
+        required_level: The lowest level of isolation under which anything is graded.
         without: Layers of isolation to leave out.
-        command: As it was typed, for the record.
+        plain: Whether to ask for one thing after another, and look at nothing ahead.
+        remember: Whether a judge remembers which replies have passed; only benchmarks do without.
+        command: The command line as it was typed, for the record.
     """
 
+    assignment: Assignment
     device: str = "auto"
     only: str | None = None
     seed: int = 0
@@ -34,4 +39,6 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     required_level: Level = Level.PROCESS
     without: tuple[str, ...] = ()
+    plain: bool = False
+    remember: bool = True
     command: str = ""

@@ -1,4 +1,7 @@
-"""The public tests. ``python -m tests`` runs them and explains; plain ``pytest`` runs them too."""
+"""The public tests, in ``test_*.py``. ``python -m tests`` runs and explains them; plain ``pytest`` runs them, too.
+
+A test's docstring is the law that it checks, in English and then in Chinese. ``harness/`` holds what runs them.
+"""
 
 import warnings
 

@@ -5,8 +5,9 @@ import difflib
 import pytest
 import torch
 
-from . import rubric, student
-from .feedback import PACKAGE_ERRORS, property_of
+from .harness import rubric, student
+from .harness.devices import real_devices, second_device
+from .harness.feedback import PACKAGE_ERRORS, property_of
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +19,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Refuse property ids that the rubric does not have, and let student code warn."""
-    known = rubric.load().task_of
+    try:
+        known = rubric.load().task_of
+    except rubric.RubricError as error:
+        raise pytest.UsageError(str(error)) from None
     for item in items:
         name = property_of(item)
         if name is not None and name not in known:
@@ -45,7 +49,15 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype:
     return request.param
 
 
-@pytest.fixture(params=["cpu", *(["cuda"] if torch.backends.cuda.is_built() and torch.cuda.is_available() else [])])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what asks for another device on the GPU, or on a simulated one; leave it out where there is neither."""
+    if "elsewhere" in metafunc.fixturenames:
+        other = second_device()
+        name = "cuda" if other == "cuda" else "a second device, simulated"
+        metafunc.parametrize("elsewhere", [torch.device(other)] if other else [], ids=[name] if other else None)
+
+
+@pytest.fixture(params=real_devices())
 def device(request: pytest.FixtureRequest) -> torch.device:
     """The CPU, and the GPU where there is one."""
     return torch.device(request.param)

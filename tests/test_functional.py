@@ -10,9 +10,9 @@ import torch
 
 from src.functional import apply_rotary_pos_emb
 
-from . import limits
-from .compare import assert_close, assert_equal, assert_kind, assert_unchanged
-from .student import gradient_of
+from .harness import limits
+from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged
+from .harness.student import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
 HALF = HEAD_DIM // 2
@@ -45,7 +45,10 @@ def one_then_zero(*shape):
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
-    """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign."""
+    """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign.
+
+    cos = 0、sin = 1 时，前后两半互换，新的前一半变号。
+    """
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
     cos, sin = torch.zeros(SEQ, HEAD_DIM), torch.ones(SEQ, HEAD_DIM)
     output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device, dtype), sin=sin.to(device, dtype))
@@ -54,7 +57,10 @@ def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 def test_ones_then_zeros_return_the_tables(dtype, device):
-    """The pair (1, 0) becomes (cos, sin): the first half of the output is the cosine table, the second the sine."""
+    """The pair (1, 0) becomes (cos, sin): the first half of the output is the cosine table, the second the sine.
+
+    一对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
+    """
     cos, sin = plain_tables(seq=1)
     x = one_then_zero(1, 1, 1).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
@@ -63,7 +69,10 @@ def test_ones_then_zeros_return_the_tables(dtype, device):
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 def test_a_rotation_keeps_the_length_of_every_pair(dtype, device):
-    """x_i² + x_{i+hd/2}² is the same before and after, whatever the angle."""
+    """x_i² + x_{i+hd/2}² is the same before and after, whatever the angle.
+
+    不论转多大的角度，x_i² + x_{i+hd/2}² 都不变。
+    """
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
     cos, sin = angle_tables()
     output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device), sin=sin.to(device)).double()
@@ -74,7 +83,10 @@ def test_a_rotation_keeps_the_length_of_every_pair(dtype, device):
 
 @pytest.mark.rubric("rotary_broadcast")
 def test_every_token_is_rotated_as_if_it_were_alone(device):
-    """Position s takes row s of the tables, in every batch row and head, so the parts equal the whole."""
+    """Position s takes row s of the tables, in every batch row and head, so the parts equal the whole.
+
+    在每个 batch、每个 head 里，位置 s 都取表的第 s 行，所以分开旋转与一起旋转的结果相同。
+    """
     cos, sin = (table.to(device) for table in plain_tables())
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device)
     output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
@@ -88,7 +100,10 @@ def test_every_token_is_rotated_as_if_it_were_alone(device):
 @pytest.mark.rubric("rotary_dtype")
 @pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
 def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
-    """Whatever dtype the tables have, the output has that of the input."""
+    """Whatever dtype the tables have, the output has that of the input.
+
+    不论表是什么 dtype，输出的 dtype 都与输入相同。
+    """
     cos, sin = (table.to(device, getattr(torch, table_dtype)) for table in plain_tables())
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
@@ -97,7 +112,10 @@ def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
 
 @pytest.mark.rubric("rotary_backward")
 def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
-    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin)."""
+    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin).
+
+    反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)。
+    """
     cos, sin = plain_tables(seq=1)
     x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
     output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
@@ -107,7 +125,10 @@ def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
 
 @pytest.mark.rubric("rotary_purity")
 def test_input_and_tables_stay_as_they_were(dtype, device):
-    """Queries are rotated with the same tables as keys, so nothing that was passed in may change."""
+    """Queries are rotated with the same tables as keys, so nothing that was passed in may change.
+
+    query 和 key 用同样的表旋转，所以传入的张量都不能改动。
+    """
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
     cos, sin = (table.to(device, dtype) for table in plain_tables())
     passed = {"input": x, "cos": cos, "sin": sin}
@@ -115,3 +136,16 @@ def test_input_and_tables_stay_as_they_were(dtype, device):
     apply_rotary_pos_emb(x, cos=cos, sin=sin)
     for name, tensor in passed.items():
         assert_unchanged(tensor, before[name], name)
+
+
+@pytest.mark.rubric("rotary_dtype")
+def test_the_output_is_on_the_device_of_input_and_tables(elsewhere):
+    """On a second device (simulated without a GPU) the numbers are the same.
+
+    在第二个设备（没有 GPU 时由模拟代替）上结果相同。
+    """
+    x, (cos, sin) = numbers(BATCH, SEQ, HEADS, HEAD_DIM), plain_tables()
+    expected = apply_rotary_pos_emb(x, cos=cos, sin=sin)
+    output = apply_rotary_pos_emb(x.to(elsewhere), cos=cos.to(elsewhere), sin=sin.to(elsewhere))
+    assert_kind(output, shape=tuple(x.shape), dtype=torch.float32, device=elsewhere)
+    assert_close(output, expected, limits.forward(expected.abs().max(), torch.float32))

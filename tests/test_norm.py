@@ -9,8 +9,8 @@ import torch
 
 from src.modeling.norm import GroupRMSNorm
 
-from . import limits
-from .compare import (
+from .harness import limits
+from .harness.compare import (
     MismatchError,
     assert_close,
     assert_close_to_one_of,
@@ -19,7 +19,7 @@ from .compare import (
     assert_rejects,
     assert_unchanged,
 )
-from .student import gradient_of, listing, only_parameter, parameter_of, set_values
+from .harness.student import gradient_of, listing, only_parameter, parameter_of, set_values
 
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more
 
@@ -39,9 +39,12 @@ def alternating(*shape):
 
 @pytest.mark.rubric("norm_groups")
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
-    """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs."""
+    """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs.
+
+    共六组，每组四个数，各组的绝对值依次是 4、8、……、128；每组除以自己的均方根之后只剩正负号。
+    """
     norm = build(hidden_size=24, group_size=4, eps=TINY, dtype=dtype, device=device)
-    signs = torch.tensor([1.0, -1.0, 1.0, 1.0]).repeat(2, 3, 6)  # [b, s, h]
+    signs = torch.tensor([1.0, 1, 1, 1, 1, -1, -1, 1]).repeat(2, 3, 3)  # [b, s, h]
     magnitudes = (2.0 ** torch.arange(2, 8)).repeat_interleave(4)  # [h]
     output = norm((signs * magnitudes).to(device, dtype))
     assert_close(output, signs, limits.forward(signs, dtype))
@@ -49,7 +52,10 @@ def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device)
 
 @pytest.mark.rubric("norm_groups")
 def test_rescaling_one_group_changes_nothing_after_the_norm(device):
-    """A group's scale cancels against its own root mean square, and no other group sees it."""
+    """A group's scale cancels against its own root mean square, and no other group sees it.
+
+    一组放大多少倍，它的均方根也放大多少倍，两者相消；其他组不受影响。
+    """
     norm = build(hidden_size=24, group_size=4, eps=TINY, device=device)
     x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(11).add(1).to(device)
     rescaled = x.clone()
@@ -60,7 +66,10 @@ def test_rescaling_one_group_changes_nothing_after_the_norm(device):
 
 @pytest.mark.rubric("norm_groups")
 def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
-    """Every token is normalised on its own: neither batch nor sequence enters the mean."""
+    """Every token is normalised on its own: neither batch nor sequence enters the mean.
+
+    每个 token 各自归一化：求均值时不涉及 batch，也不涉及序列。
+    """
     norm = build(hidden_size=24, group_size=4, device=device)
     x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(13).sub(5).to(device)
     alone = torch.cat([norm(token.view(1, 1, 24)) for token in x.view(6, 24)]).view(2, 3, 24)
@@ -74,7 +83,10 @@ def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
     ids=["root-of-1-plus-15", "root-of-49-plus-15", "root-of-a-quarter-plus-three", "root-of-9-plus-16-tiny"],
 )
 def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
-    """Values of one magnitude m are divided by sqrt(m * m + eps), which these numbers make easy: 1 + 15 = 4 * 4."""
+    """Values of one magnitude m are divided by sqrt(m * m + eps), which these numbers make easy: 1 + 15 = 4 * 4.
+
+    绝对值都是 m 的一组数除以 sqrt(m * m + eps)；这里的数很好算：1 + 15 = 4 * 4。
+    """
     norm = build(hidden_size=16, group_size=4, eps=float(eps), dtype=dtype, device=device)
     signs = alternating(1, 2, 16)
     expected = signs * magnitude / root
@@ -83,14 +95,20 @@ def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 def test_zeros_stay_zeros(dtype, device):
-    """Zero divided by sqrt(0 + eps) is zero, not nan: keeping the division safe is what eps is for."""
+    """Zero divided by sqrt(0 + eps) is zero, not nan: keeping the division safe is what eps is for.
+
+    0 除以 sqrt(0 + eps) 是 0，不是 nan：有了 eps，除法才安全。
+    """
     norm = build(hidden_size=16, group_size=4, dtype=dtype, device=device)
     assert_equal(norm(torch.zeros(1, 2, 16, dtype=dtype, device=device)), torch.zeros(1, 2, 16))
 
 
 @pytest.mark.rubric("norm_gamma")
 def test_feature_j_is_scaled_by_gamma_j(dtype, device):
-    """Normalised features are plus and minus one here, so the output is gamma itself with these signs."""
+    """Normalised features are plus and minus one here, so the output is gamma itself with these signs.
+
+    这里归一化后的特征都是正负一，所以输出就是 gamma，只是带上了这些正负号。
+    """
     gamma = 2.0 ** torch.arange(-6, 6)  # twelve different factors, exact in every dtype
     norm = build(gamma, hidden_size=12, group_size=4, eps=TINY, dtype=dtype, device=device)
     signs = alternating(2, 3, 12)
@@ -101,7 +119,10 @@ def test_feature_j_is_scaled_by_gamma_j(dtype, device):
 @pytest.mark.rubric("norm_dtype_and_shape")
 @pytest.mark.parametrize("gamma_dtype", ["float32", "float16", "bfloat16"], ids="gamma-{}".format)
 def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, device):
-    """Whatever dtype gamma has, the output has the shape, dtype and device of the input."""
+    """Whatever dtype gamma has, the output has the shape, dtype and device of the input.
+
+    不论 gamma 是什么 dtype，输出的形状、dtype 和 device 都与输入相同。
+    """
     norm = build(hidden_size=24, group_size=4, dtype=getattr(torch, gamma_dtype), device=device)
     output = norm(torch.ones(2, 3, 24, dtype=dtype, device=device))
     assert_kind(output, shape=(2, 3, 24), dtype=dtype, device=device)
@@ -110,7 +131,10 @@ def test_the_output_has_shape_dtype_and_device_of_the_input(gamma_dtype, dtype, 
 @pytest.mark.rubric("norm_dtype_and_shape")
 @pytest.mark.parametrize("layout", ["transposed", "expanded", "sliced"])
 def test_the_layout_in_memory_does_not_matter(layout, device):
-    """The same numbers give the same output, whether or not they lie side by side in memory."""
+    """The same numbers give the same output, whether or not they lie side by side in memory.
+
+    同样的数，不论在内存中是否连续，结果都一样。
+    """
     norm = build(hidden_size=24, group_size=4, device=device)
     numbers = torch.arange(1.0, 289.0, device=device).remainder(13)
     x = {
@@ -125,7 +149,10 @@ def test_the_layout_in_memory_does_not_matter(layout, device):
 @pytest.mark.rubric("norm_float32_inside")
 @pytest.mark.parametrize("short_dtype", ["float16", "bfloat16"])
 def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
-    """512² + 44² + 10² + 4² = 4 · 257². In float16, 512² is infinite; bfloat16 has no 257. float32 has both."""
+    """512² + 44² + 10² + 4² = 4 · 257². In float16, 512² is infinite; bfloat16 has no 257. float32 has both.
+
+    512² + 44² + 10² + 4² = 4 · 257²。float16 里 512² 是无穷大，bfloat16 里没有 257；float32 两者都能表示。
+    """
     dtype = getattr(torch, short_dtype)
     norm = build(hidden_size=16, group_size=4, eps=TINY, dtype=dtype, device=device)
     x = torch.stack([torch.tensor([512.0, -44.0, -10.0, 4.0]).roll(shift) for shift in range(4)]).view(1, 1, 16)
@@ -136,7 +163,10 @@ def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
 @pytest.mark.rubric("norm_init_and_reset")
 @pytest.mark.parametrize(("low", "high", "seed"), [(-1.0, 1.0, 42), (2.0, 5.0, 7)], ids=["defaults", "from-2-to-5"])
 def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, device):
-    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted."""
+    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
+
+    设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
+    """
     chosen = {} if seed == 42 else {"init_range": (low, high), "init_seed": seed}
     norm = GroupRMSNorm(hidden_size=48, group_size=16, dtype=dtype, device=device, **chosen)
     draws = [
@@ -153,7 +183,10 @@ def _seeded(seed, device):
 
 @pytest.mark.rubric("norm_init_and_reset")
 def test_reset_parameters_restores_the_first_values(dtype, device):
-    """The same seed gives the same values, however often it is asked."""
+    """The same seed gives the same values, however often it is asked.
+
+    同样的种子得到同样的值，调用多少次都一样。
+    """
     norm = GroupRMSNorm(hidden_size=48, group_size=16, dtype=dtype, device=device)
     gamma = parameter_of(norm, 48)
     first = gamma.detach().clone()
@@ -162,9 +195,39 @@ def test_reset_parameters_restores_the_first_values(dtype, device):
     assert_equal(parameter_of(norm, 48), first)
 
 
+@pytest.mark.rubric("norm_init_and_reset")
+def test_gamma_is_drawn_on_the_device_that_is_asked_for(elsewhere):
+    """The generator is on gamma's own device; on a second device a seed gives other numbers than on the CPU.
+
+    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
+    """
+    norm = GroupRMSNorm(hidden_size=48, group_size=16, device=elsewhere)
+    gamma = parameter_of(norm, 48)
+    drawn = torch.empty(48, device=elsewhere).uniform_(-1, 1, generator=_seeded(42, elsewhere))
+    assert_kind(gamma, shape=tuple(gamma.shape), dtype=torch.float32, device=elsewhere)
+    assert_close(gamma.detach().flatten(), drawn, limits.draw(torch.tensor(1.0), torch.float32))
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+def test_the_norm_answers_on_the_device_that_it_is_on(elsewhere):
+    """On a second device (simulated without a GPU) the numbers are the same.
+
+    在第二个设备（没有 GPU 时由模拟代替）上结果相同。
+    """
+    norm = build(hidden_size=24, group_size=4)
+    x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(11).add(1)
+    expected = norm(x)
+    output = norm.to(elsewhere)(x.to(elsewhere))
+    assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=elsewhere)
+    assert_close(output, expected, limits.forward(expected, torch.float32))
+
+
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_gamma_is_the_only_parameter(dtype, device):
-    """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers."""
+    """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers.
+
+    只有一个含 h 个元素、可训练的 nn.Parameter，dtype 和 device 按参数指定；没有 buffer。
+    """
     norm = GroupRMSNorm(hidden_size=24, group_size=4, dtype=dtype, device=device)
     assert_kind(only_parameter(norm).flatten(), shape=(24,), dtype=dtype, device=device)
     if list(norm.buffers()):
@@ -173,13 +236,19 @@ def test_gamma_is_the_only_parameter(dtype, device):
 
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_a_group_size_that_does_not_divide_is_refused():
-    """26 features do not split into groups of 8; the message names both, so that the reader can see it."""
+    """26 features do not split into groups of 8; the message names both, so that the reader can see it.
+
+    26 个特征不能分成每组 8 个；报错信息写出这两个数，读的人才看得出原因。
+    """
     assert_rejects(GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=26, group_size=8)
 
 
 @pytest.mark.rubric("norm_backward")
 def test_the_input_gradient_flows_through_the_root_mean_square_too(dtype, device):
-    """With x = 4 s, s = ±1, and upstream u: dL/dx = (u - s * mean(u * s)) / 4. Here u is 1 on each group's first x."""
+    """With x = 4 s, s = ±1, and upstream u: dL/dx = (u - s * mean(u * s)) / 4. Here u is 1 on each group's first x.
+
+    设 x = 4 s，s = ±1，上游梯度为 u：dL/dx = (u - s * mean(u * s)) / 4。这里 u 在每组的第一个 x 处为 1。
+    """
     norm = build(hidden_size=8, group_size=4, eps=TINY, dtype=dtype, device=device)
     signs = alternating(1, 2, 8)
     upstream = torch.tensor([1.0, 0, 0, 0]).repeat(1, 2, 2)
@@ -191,7 +260,10 @@ def test_the_input_gradient_flows_through_the_root_mean_square_too(dtype, device
 
 @pytest.mark.rubric("norm_backward")
 def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
-    """dL/dgamma_j is the sum over tokens of upstream times normalised input, which is plus and minus one here."""
+    """dL/dgamma_j is the sum over tokens of upstream times normalised input, which is plus and minus one here.
+
+    dL/dgamma_j 是上游梯度与归一化输入之积对所有 token 求和；这里归一化输入是正负一。
+    """
     norm = build(hidden_size=8, group_size=4, eps=TINY, dtype=dtype, device=device)
     signs = alternating(2, 3, 8)
     upstream = torch.arange(48.0).view(2, 3, 8).remainder(7)
@@ -203,7 +275,10 @@ def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
 
 @pytest.mark.rubric("norm_purity")
 def test_the_input_stays_as_it_was(dtype, device):
-    """Whoever called forward still needs the input, for the residual connection if for nothing else."""
+    """Whoever called forward still needs the input, for the residual connection if for nothing else.
+
+    调用 forward 的一方还要用这个输入，至少残差连接要用。
+    """
     norm = build(hidden_size=24, group_size=4, dtype=dtype, device=device)
     x = torch.arange(144.0).view(2, 3, 24).to(device, dtype)
     before = x.clone()
@@ -213,7 +288,10 @@ def test_the_input_stays_as_it_was(dtype, device):
 
 @pytest.mark.rubric("norm_purity")
 def test_train_and_eval_agree(device):
-    """RMSNorm keeps no running statistics, so the mode has nothing to change."""
+    """RMSNorm keeps no running statistics, so the mode has nothing to change.
+
+    RMSNorm 不保存滑动统计量，train 与 eval 没有区别。
+    """
     norm = build(hidden_size=24, group_size=4, device=device)
     x = torch.arange(144.0, device=device).view(2, 3, 24)
     output = norm.train()(x)

@@ -10,9 +10,8 @@ import torch
 
 from src.modeling.pos_emb import NTKAwareRoPE
 
-from . import limits
-from .compare import MismatchError, assert_close, assert_kind
-from .student import listing
+from .harness.compare import MismatchError, assert_close, assert_kind
+from .harness.student import listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
 THETAS = torch.tensor([1.0, 0.01])
@@ -29,17 +28,28 @@ def tables_of(rope, seq, device, dim=DIM):
     return rope(pairs.to(device))[0, :, 0]
 
 
+def table_limit(angles, dtype=torch.float32):
+    """A float32 angle is off by a few parts in 2**24, a 16-bit cosine by half an ulp more."""
+    rounding = 0.0 if dtype == torch.float32 else 0.5 * torch.finfo(dtype).eps
+    return 32 * 2.0**-24 * (1 + angles.double()) + rounding
+
+
+def score_limit(largest, angle):
+    """A score is a sum of products, at most ``largest``, of two rotated vectors whose tables may both be off."""
+    return 2 * largest * table_limit(torch.tensor(angle))
+
+
 def assert_angles(received, thetas, dtype=torch.float32):
     """Check that position ``n`` turned pair ``i`` by ``n * thetas[i]``."""
     angles = torch.outer(torch.arange(len(received)).double(), thetas.double()).to(received.device)
     expected = torch.cat([angles.cos(), angles.sin()], dim=-1)
-    assert_close(received, expected, limits.tables(torch.cat([angles, angles], dim=-1), dtype))
+    assert_close(received, expected, table_limit(torch.cat([angles, angles], dim=-1), dtype))
 
 
 def assert_same_tables(received, expected):
     """Check that two modules, or two calls, used the same angles."""
     angles = torch.outer(torch.arange(len(expected)), THETAS.repeat(2)).to(expected.device)
-    assert_close(received, expected, limits.tables(angles))
+    assert_close(received, expected, table_limit(angles))
 
 
 @pytest.mark.rubric("rope_base")
@@ -49,7 +59,10 @@ def assert_same_tables(received, expected):
     ids=["base-10000-ratio-1", "base-16-ratio-1", "base-16-ratio-8"],
 )
 def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
-    """With hd = 8, theta_i is base^(-i/4). From k = 1 to 8, base 16 becomes 256 and the last theta an eighth."""
+    """With hd = 8, theta_i is base^(-i/4). From k = 1 to 8, base 16 becomes 256 and the last theta an eighth.
+
+    hd = 8 时 theta_i 是 base^(-i/4)。k 从 1 变为 8，base 从 16 变为 256，最后一个 theta 变为八分之一。
+    """
     rope = NTKAwareRoPE(dim=8, max_seq_len=8, base=base, ratio=ratio, device=device)
     assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=8), torch.tensor(thetas))
 
@@ -57,24 +70,33 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 @pytest.mark.rubric("rope_base")
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
 def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dtype, device):
-    """There is no 257 in bfloat16 and no 2049 in float16; such positions would turn by a neighbour's angle."""
+    """There is no 257 in bfloat16 and no 2049 in float16; such positions would turn by a neighbour's angle.
+
+    bfloat16 里没有 257，float16 里没有 2049；这样的位置会转成相邻位置的角度。
+    """
     rope = build(max_seq_len=2100, dtype=getattr(torch, table_dtype), device=device)
     assert_angles(tables_of(rope, 2064, device), THETAS, getattr(torch, table_dtype))
 
 
 @pytest.mark.rubric("rope_base")
 def test_scores_depend_on_the_distance_only(device):
-    """The point of rotary embeddings: q at n and k at m score alike wherever n - m is the same."""
+    """The point of rotary embeddings: q at n and k at m score alike wherever n - m is the same.
+
+    旋转位置编码的意义所在：只要 n - m 相同，位置 n 的 q 与位置 m 的 k 的得分就相同。
+    """
     rope = build(ratio=4, device=device)
     query, key = torch.tensor([[3.0, -1, 2, 5], [1, 4, -2, 2]]).view(2, 1, 1, DIM).to(device)
     queries, keys = (rope(vector.expand(1, 16, 1, DIM))[0, :, 0] for vector in (query, key))
     scores = queries @ keys.T  # [n, m]
-    assert_close(scores[1:, 1:], scores[:-1, :-1], limits.scores(largest=38, angle=15))
+    assert_close(scores[1:, 1:], scores[:-1, :-1], score_limit(largest=38, angle=15))
 
 
 @pytest.mark.rubric("rope_base")
 def test_forward_returns_only_the_embedded_input(device):
-    """One tensor, with the shape, dtype and device of the input, and no tables beside it."""
+    """One tensor, with the shape, dtype and device of the input, and no tables beside it.
+
+    只返回一个张量，形状、dtype 和 device 都与输入相同；不附带返回表。
+    """
     x = torch.ones(2, 3, 5, DIM, device=device)
     assert_kind(build(device=device)(x), shape=(2, 3, 5, DIM), dtype=torch.float32, device=device)
 
@@ -83,7 +105,10 @@ def test_forward_returns_only_the_embedded_input(device):
 @pytest.mark.parametrize("ratio", [1, 2, 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
-    """The tables have es = 4 k rows: a sequence of exactly es positions begins as a short one does, for odd k too."""
+    """The tables have es = 4 k rows: a sequence of exactly es positions begins as a short one does, for odd k too.
+
+    表有 es = 4 k 行：长度恰为 es 的序列，开头与短序列一样，k 为奇数时也是如此。
+    """
     rope = build(ratio, dynamic=dynamic, device=device)
     short = tables_of(rope, TRAINED, device)
     for seq in range(TRAINED, TRAINED * ratio + 1):
@@ -96,14 +121,20 @@ def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
 )
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, device):
-    """With ms = 4, 4 k' must reach the length, and k' is even. A module built with that ratio has the same tables."""
+    """With ms = 4, 4 k' must reach the length, and k' is even. A module built with that ratio has the same tables.
+
+    ms = 4 时，4 k' 不能小于序列长度，且 k' 为偶数。以这个 ratio 新建的模块有同样的表。
+    """
     expected = tables_of(build(ratio, device=device), seq, device)
     assert_same_tables(tables_of(build(dynamic=dynamic, device=device), seq, device), expected)
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
 def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
-    """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them."""
+    """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them.
+
+    ms = 4 时，k = 3 够 12 个位置使用；13 个位置需要 k' = 4，即够用的最小偶数。
+    """
     expected = tables_of(build(4, device=device), 13, device)
     assert_same_tables(tables_of(build(3, device=device), 13, device), expected)
 
@@ -111,7 +142,10 @@ def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
 @pytest.mark.rubric("rope_static")
 @pytest.mark.parametrize("seq", [3, 4, 9], ids=["short", "ms", "middle"])
 def test_a_long_sequence_leaves_nothing_behind(seq, device):
-    """With dynamic=False, a module that has seen 20 positions answers as a new one does."""
+    """With dynamic=False, a module that has seen 20 positions answers as a new one does.
+
+    dynamic=False 时，处理过 20 个位置的模块与新建的模块结果相同。
+    """
     used, fresh = build(device=device), build(device=device)
     tables_of(used, 20, device)
     assert_same_tables(tables_of(used, seq, device), tables_of(fresh, seq, device))
@@ -120,7 +154,10 @@ def test_a_long_sequence_leaves_nothing_behind(seq, device):
 @pytest.mark.rubric("rope_dynamic")
 @pytest.mark.parametrize("seq", [3, 9, 17])
 def test_shorter_sequences_use_the_tables_of_the_longest(seq, device):
-    """With dynamic=True, the tables of 20 positions stay: a shorter sequence uses their first rows."""
+    """With dynamic=True, the tables of 20 positions stay: a shorter sequence uses their first rows.
+
+    dynamic=True 时，20 个位置的表保留下来：较短序列用的是它的前几行。
+    """
     rope = build(dynamic=True, device=device)
     grown = tables_of(rope, 20, device)
     assert_same_tables(tables_of(rope, seq, device), grown[:seq])
@@ -129,7 +166,10 @@ def test_shorter_sequences_use_the_tables_of_the_longest(seq, device):
 @pytest.mark.rubric("rope_dynamic")
 @pytest.mark.parametrize("lengths", [(9, 20), (20, 23), (5, 9, 17, 33)], ids=str)
 def test_growing_in_steps_ends_where_one_step_would(lengths, device):
-    """Growth counts from max_seq_len every time, so only the longest sequence matters, not the way there."""
+    """Growth counts from max_seq_len every time, so only the longest sequence matters, not the way there.
+
+    每次扩展都从 max_seq_len 算起，所以只有最长的序列有影响，中间经过哪些长度无所谓。
+    """
     stepwise, at_once = build(dynamic=True, device=device), build(dynamic=True, device=device)
     received = [tables_of(stepwise, seq, device) for seq in lengths][-1]
     assert_same_tables(received, tables_of(at_once, lengths[-1], device))
@@ -138,7 +178,10 @@ def test_growing_in_steps_ends_where_one_step_would(lengths, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
-    """With ms = 4 and k = 2, es is 8, and 16 after 15 positions: the buffers' rows, in the dtype asked for."""
+    """With ms = 4 and k = 2, es is 8, and 16 after 15 positions: the buffers' rows, in the dtype asked for.
+
+    ms = 4、k = 2 时 es 是 8，处理过 15 个位置之后是 16：buffer 有这么多行，dtype 按参数指定。
+    """
     rope = build(2, dynamic=True, dtype=dtype, device=device)
     tables_of(rope, seq, device)
     buffers = [buffer for buffer in rope.buffers() if rows in buffer.shape and buffer.dtype == dtype]
@@ -153,9 +196,30 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
 
 @pytest.mark.rubric("rope_buffers")
 def test_a_moved_module_answers_where_it_was_moved_to(device):
-    """Built on the CPU, moved, and grown: tables that are buffers follow, then and afterwards."""
+    """Built on the CPU, moved, and grown: tables that are buffers follow, then and afterwards.
+
+    在 CPU 上构造，移动，再扩展：表若是 buffer，就一直跟着模块走。
+    """
     rope = build(dynamic=True, device="cpu").to(device)
     x = torch.ones(1, 20, 1, DIM, device=device)
     assert_kind(rope(x), shape=(1, 20, 1, DIM), dtype=torch.float32, device=device)
     if behind := [name for name, buffer in rope.named_buffers() if buffer.device.type != device.type]:
         raise MismatchError(("stayed_behind", {"names": ", ".join(behind)}))
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("moved", ["before-growth", "after-growth"])
+def test_tables_follow_the_module_to_a_second_device(moved, elsewhere):
+    """Moved before or after they have grown, all tables are there, and a longer input finds its own there, too.
+
+    无论在扩展之前还是之后移动，所有的表都在新的设备上；更长的输入也在那里得到自己的表。
+    """
+    rope = build(device="cpu", dynamic=True)
+    if moved == "after-growth":
+        rope(torch.ones(1, 13, 1, DIM))
+    rope.to(elsewhere)
+    for seq in (13, 4, 21):
+        output = rope(torch.ones(1, seq, 1, DIM, device=elsewhere))
+        assert_kind(output, shape=(1, seq, 1, DIM), dtype=torch.float32, device=elsewhere)
+    for buffer in rope.buffers():
+        assert_kind(buffer, shape=tuple(buffer.shape), dtype=torch.float32, device=elsewhere)

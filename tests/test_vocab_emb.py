@@ -9,8 +9,8 @@ import torch
 
 from src.modeling import vocab_emb
 
-from . import limits
-from .compare import (
+from .harness import limits
+from .harness.compare import (
     MismatchError,
     assert_close_to_one_of,
     assert_equal,
@@ -18,10 +18,13 @@ from .compare import (
     assert_rejects,
     assert_unchanged,
 )
-from .student import gradient_of, only_parameter, parameter_of, set_values
+from .harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns
+TABLE = {"en": "the table", "zh": "表"}
+SHARD = {"en": "the shard", "zh": "分片"}
+OWN_IDS = {"en": "for this rank's own ids", "zh": "连本 rank 自己的 id "}
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
 
@@ -62,12 +65,15 @@ def normal_draws(size, mean, std, seed, dtype, device):
 def table_gradient(module, ids, upstream, elements):
     """Send ``upstream`` back from the embedded ``ids`` and return what arrives at the table."""
     (module(ids) * upstream).sum().backward()
-    return gradient_of(parameter_of(module, elements), "the table")
+    return gradient_of(parameter_of(module, elements), TABLE)
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_every_id_gives_the_row_with_its_number(dtype, device):
-    """Row i is filled with i, so the output shows the ids themselves; the first and the last id are among them."""
+    """Row i is filled with i, so the output shows the ids themselves; the first and the last id are among them.
+
+    第 i 行全是 i，所以输出就是 id 本身；第一个和最后一个 id 都在其中。
+    """
     ids = torch.tensor([[0, 15, 3, 3], [7, 0, 14, 1]], device=device)
     output = whole(dtype=dtype, device=device)(ids)
     assert_equal(output, ids.unsqueeze(-1).expand(2, 4, EMB))
@@ -75,7 +81,10 @@ def test_every_id_gives_the_row_with_its_number(dtype, device):
 
 @pytest.mark.rubric("vocab_lookup")
 def test_a_row_comes_out_bit_for_bit(dtype, device):
-    """Asking for all ids in order copies the table, however odd its numbers."""
+    """Asking for all ids in order copies the table, however odd its numbers.
+
+    依次查所有 id，得到的就是整张表，不论表里的数多么零碎。
+    """
     module = whole(dtype=dtype, device=device)
     table = parameter_of(module, VOCAB * EMB)
     set_values(table, torch.linspace(-3, 2, VOCAB * EMB).sin())
@@ -85,7 +94,10 @@ def test_a_row_comes_out_bit_for_bit(dtype, device):
 @pytest.mark.rubric("vocab_init_and_reset")
 @pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["defaults", "mean-3"])
 def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
-    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted."""
+    """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
+
+    设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
+    """
     chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device, **chosen)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
@@ -95,7 +107,10 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
 
 @pytest.mark.rubric("vocab_init_and_reset")
 def test_reset_parameters_restores_the_first_table(dtype, device):
-    """The same seed gives the same values, however often it is asked."""
+    """The same seed gives the same values, however often it is asked.
+
+    同样的种子得到同样的值，调用多少次都一样。
+    """
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
     table = parameter_of(module, VOCAB * EMB)
     first = table.detach().clone()
@@ -106,14 +121,20 @@ def test_reset_parameters_restores_the_first_table(dtype, device):
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_table_is_the_only_parameter(dtype, device):
-    """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable."""
+    """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable.
+
+    只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
+    """
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
     assert_kind(only_parameter(module), shape=(VOCAB, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_output_follows_the_dtype_of_the_table(dtype, device):
-    """The table decides, not the constructor's argument: a converted module gives outputs of its new dtype."""
+    """The table decides, not the constructor's argument: a converted module gives outputs of its new dtype.
+
+    由表决定，而不是构造函数的参数：模块转换类型之后，输出也是新的 dtype。
+    """
     ids = torch.tensor([[1, 2, 3]], device=device)
     for module in (whole(dtype=dtype, device=device), whole(device=device).to(dtype)):
         assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
@@ -121,19 +142,25 @@ def test_the_output_follows_the_dtype_of_the_table(dtype, device):
 
 @pytest.mark.rubric("vocab_purity")
 def test_looking_up_changes_neither_ids_nor_table(device):
-    """The caller owns the ids, and training alone changes the table."""
+    """The caller owns the ids, and training alone changes the table.
+
+    id 属于调用者；表只在训练时改变。
+    """
     module = whole(device=device)
     ids = torch.tensor([[0, 15, 3], [7, 7, 1]], device=device)
     table = parameter_of(module, VOCAB * EMB)
     ids_before, table_before = ids.clone(), table.detach().clone()
     module(ids)
     assert_unchanged(ids, ids_before, "input_ids")
-    assert_unchanged(table, table_before, "the table")
+    assert_unchanged(table, table_before, TABLE)
 
 
 @pytest.mark.rubric("vocab_backward")
 def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
-    """Id 3 occurs with upstream 1, 2 and 4, id 0 with 8, id 5 with 16 and 32; all other rows receive zero."""
+    """Id 3 occurs with upstream 1, 2 and 4, id 0 with 8, id 5 with 16 and 32; all other rows receive zero.
+
+    id 3 的上游梯度有 1、2、4 三份，id 0 有一份 8，id 5 有 16 和 32 两份；其余各行为零。
+    """
     module = whole(dtype=dtype, device=device)
     ids = torch.tensor([[3, 3, 0], [5, 3, 5]], device=device)
     upstream = torch.tensor([[1.0, 2, 8], [16, 4, 32]], device=device, dtype=dtype).unsqueeze(-1)
@@ -145,7 +172,10 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
 @pytest.mark.rubric("shard_owned_ids")
 @EVERY_RANK
 def test_an_owned_id_gives_its_row_of_the_shard(rank, dtype, device):
-    """Row i of the whole table holds i + 1; rank r owns the ids 4 r to 4 r + 3, both ends included."""
+    """Row i of the whole table holds i + 1; rank r owns the ids 4 r to 4 r + 3, both ends included.
+
+    整张表的第 i 行全是 i + 1；rank r 拥有的 id 是 4 r 到 4 r + 3，两端都包含。
+    """
     ids = torch.tensor([list(owned_by(rank))], device=device)
     output = shard(rank, dtype=dtype, device=device)(ids)
     assert_equal(output, numbered_rows(owned_by(rank)).unsqueeze(0) + 1)
@@ -153,7 +183,10 @@ def test_an_owned_id_gives_its_row_of_the_shard(rank, dtype, device):
 
 @pytest.mark.rubric("shard_owned_ids")
 def test_a_single_rank_owns_every_id(device):
-    """With world_size=1, the default, the shard is the whole table."""
+    """With world_size=1, the default, the shard is the whole table.
+
+    world_size=1（默认值）时，分片就是整张表。
+    """
     module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, device=device)
     set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
     assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), numbered_rows(range(VOCAB)).unsqueeze(0))
@@ -162,18 +195,24 @@ def test_a_single_rank_owns_every_id(device):
 @pytest.mark.rubric("shard_zeros_elsewhere")
 @EVERY_RANK
 def test_an_id_of_another_rank_gives_zeros(rank, dtype, device):
-    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does."""
+    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does.
+
+    16 个 id 全部输入：4 r 到 4 r + 3 之外必须得到严格的零，之内则不是零。
+    """
     output = shard(rank, dtype=dtype, device=device)(torch.arange(VOCAB, device=device).unsqueeze(0))
     foreign = [i for i in range(VOCAB) if i not in owned_by(rank)]
     assert_equal(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB))
     if not output.any():
-        raise MismatchError(("only_zeros", {}))
+        raise MismatchError(("only_zeros", {"where": OWN_IDS}))
 
 
 @pytest.mark.rubric("shard_sum_over_ranks")
 @pytest.mark.parametrize("world_size", [1, 2, 4])
 def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype, device):
-    """Exactly one rank gives a row for each id and the others give zeros, so the sum is the row, bit for bit."""
+    """Exactly one rank gives a row for each id and the others give zeros, so the sum is the row, bit for bit.
+
+    每个 id 恰有一个 rank 给出它的行，其他 rank 都给零，所以和就是这一行，每一位都相同。
+    """
     ids = torch.tensor([[0, 15, 3, 4], [8, 7, 11, 12]], device=device)
     shape = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": world_size, "dtype": dtype, "device": device}
     shards = [vocab_emb.ParallelVocabEmbedding(rank=rank, **shape) for rank in range(world_size)]
@@ -185,7 +224,10 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
 @pytest.mark.rubric("shard_seed")
 @EVERY_RANK
 def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, device):
-    """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first."""
+    """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first.
+
+    以 init_base_seed + rank 为种子采样一次，大小与分片相同；16 位时也可以先用 float32 采样再转换。
+    """
     module = vocab_emb.ParallelVocabEmbedding(
         vocab_size=VOCAB,
         emb_size=EMB,
@@ -204,7 +246,10 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, dev
 
 @pytest.mark.rubric("shard_seed")
 def test_reset_parameters_restores_the_first_shard(device):
-    """The same rank and seed give the same values, however often they are asked."""
+    """The same rank and seed give the same values, however often they are asked.
+
+    同样的 rank 和种子得到同样的值，调用多少次都一样。
+    """
     module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=2, world_size=WORLD, device=device)
     first = parameter_of(module, ROWS * EMB).detach().clone()
     set_values(parameter_of(module, ROWS * EMB), torch.zeros(ROWS, EMB))
@@ -214,7 +259,10 @@ def test_reset_parameters_restores_the_first_shard(device):
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_the_shard_is_the_only_parameter(dtype, device):
-    """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable."""
+    """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable.
+
+    只有一个可训练的 nn.Parameter [v / w, e]，dtype 和 device 按参数指定。
+    """
     module = vocab_emb.ParallelVocabEmbedding(
         vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=WORLD, dtype=dtype, device=device
     )
@@ -223,7 +271,10 @@ def test_the_shard_is_the_only_parameter(dtype, device):
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
-    """The shard decides, not the constructor's argument: a converted module gives outputs of its new dtype."""
+    """The shard decides, not the constructor's argument: a converted module gives outputs of its new dtype.
+
+    由分片决定，而不是构造函数的参数：模块转换类型之后，输出也是新的 dtype。
+    """
     ids = torch.tensor([[1, 2, 13]], device=device)
     for module in (shard(0, dtype=dtype, device=device), shard(0, device=device).to(dtype)):
         assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
@@ -231,7 +282,10 @@ def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_a_vocabulary_that_does_not_split_evenly_is_refused():
-    """10 rows do not split over 4 ranks; the message names both numbers, so that the reader can see it."""
+    """10 rows do not split over 4 ranks; the message names both numbers, so that the reader can see it.
+
+    10 行不能平分给 4 个 rank；报错信息写出这两个数，读的人才看得出原因。
+    """
     names = ("vocab_size", "world_size")
     assert_rejects(vocab_emb.ParallelVocabEmbedding, names=names, vocab_size=10, emb_size=EMB, rank=0, world_size=4)
 
@@ -239,21 +293,85 @@ def test_a_vocabulary_that_does_not_split_evenly_is_refused():
 @pytest.mark.rubric("shard_purity")
 @EVERY_RANK
 def test_embedding_changes_neither_ids_nor_shard(rank, device):
-    """All ranks receive the same ids one after the other, so none may shift or mask them in place."""
+    """All ranks receive the same ids one after the other, so none may shift or mask them in place.
+
+    各个 rank 先后收到同一份 id，所以谁都不能在原地平移或掩码。
+    """
     module = shard(rank, device=device)
     ids = torch.tensor([[0, 15, 3], [7, 9, 12]], device=device)
     table = parameter_of(module, ROWS * EMB)
     ids_before, table_before = ids.clone(), table.detach().clone()
     module(ids)
     assert_unchanged(ids, ids_before, "input_ids")
-    assert_unchanged(table, table_before, "the shard")
+    assert_unchanged(table, table_before, SHARD)
 
 
 @pytest.mark.rubric("shard_backward")
 @EVERY_RANK
 def test_only_owned_ids_send_gradients(rank, dtype, device):
-    """Each id i occurs twice, with upstream 1 and 2, so an owned row receives 3; foreign ids must add nothing."""
+    """Each id i occurs twice, with upstream 1 and 2, so an owned row receives 3; foreign ids must add nothing.
+
+    每个 id 出现两次，上游梯度为 1 和 2，所以自有的行得到 3；其他 rank 的 id 什么都不能加。
+    """
     ids = torch.arange(VOCAB, device=device).repeat(2, 1)  # [2, v]
     upstream = torch.tensor([[[1.0]], [[2.0]]], device=device, dtype=dtype)
     gradient = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
     assert_equal(gradient, torch.full((ROWS, EMB), 3.0))
+
+
+# ── On a second device: one that is simulated, where there is no GPU ────────────────────────────────────────────────
+
+
+def check_draw(module, elements, seed, device):
+    """Check that a parameter is on the device that was asked for, and was drawn there."""
+    parameter = parameter_of(module, elements)
+    drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
+    assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
+    assert_close_to_one_of(parameter.detach().flatten(), [drawn], limits.draw(drawn, torch.float32))
+
+
+def check_moved(module, ids, elsewhere):
+    """Check that a module answers on another device as it does on the CPU."""
+    expected = module(ids)
+    output = module.to(elsewhere)(ids.to(elsewhere))
+    assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
+    assert_equal(output, expected)
+
+
+@pytest.mark.rubric("vocab_init_and_reset")
+def test_the_table_is_drawn_on_the_device_that_is_asked_for(elsewhere):
+    """The generator is on the table's own device; on a second device a seed gives other numbers than on the CPU.
+
+    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
+    """
+    check_draw(vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=elsewhere), 48, 42, elsewhere)
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_rows_are_on_the_device_of_ids_and_table(elsewhere):
+    """On a second device (simulated without a GPU) the rows are the same.
+
+    在第二个设备（没有 GPU 时由模拟代替）上取出的行相同。
+    """
+    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3)
+    check_moved(module, torch.tensor([[0, 5], [15, 5]]), elsewhere)
+
+
+@pytest.mark.rubric("shard_seed")
+def test_the_shard_is_drawn_on_the_device_that_is_asked_for(elsewhere):
+    """The generator is on the shard's own device; on a second device a seed gives other numbers than on the CPU.
+
+    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
+    """
+    arguments = {"vocab_size": 32, "emb_size": 3, "rank": 1, "world_size": 2, "device": elsewhere}
+    check_draw(vocab_emb.ParallelVocabEmbedding(**arguments), 48, 43, elsewhere)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_rows_and_zeros_are_on_the_device_of_ids_and_shard(elsewhere):
+    """On a second device (simulated without a GPU) the output is the same.
+
+    在第二个设备（没有 GPU 时由模拟代替）上输出相同。
+    """
+    module = vocab_emb.ParallelVocabEmbedding(vocab_size=16, emb_size=3, rank=1, world_size=2)
+    check_moved(module, torch.tensor([[0, 9], [15, 9]]), elsewhere)

@@ -1,1 +1,1 @@
-"""The command line, nothing else: a file for each command."""
+"""The command line: a file for each command."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from ..assignment import ASSIGNMENT
+from ..definition import rubric_or_exit
 from .diff import diff
 from .doctor import doctor
 from .export import export
@@ -15,6 +17,14 @@ from .show import show
 from .similar import similar
 from .verify import verify
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grades submissions of the assignment.")
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def main() -> None:
+    """Grades submissions of the assignment."""
+    rubric_or_exit(ASSIGNMENT)  # before any command begins
+
+
 for _command in (grade, show, report, diff, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)

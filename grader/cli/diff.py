@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ..assignment import Rubric, load_rubric
+from ..assignment import ASSIGNMENT
 from ..pages import diff_words as words
 from ..results.diff import Difference, Kind, difference, in_order
 from ..results.report import Report, Summary, write_text
+from ..rubric import Rubric
 from .terminal import OUT, fail, language_of, read_written
 
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
@@ -28,11 +29,11 @@ def diff(
     language = language_of(lang)
     sides = [*_pairs(old, new)]
     differences = in_order(filter(None, sides))
-    rubric, same = load_rubric(), sides.count(None)
+    rubric, same = ASSIGNMENT.rubric, sides.count(None)
     _print(differences, same, rubric, language)
     if out is None:
         return
-    from ..pages.diff import page  # templates are slow to import, and every command imports this
+    from ..pages.diff import page  # templates are slow to import, and every command imports this file
 
     try:
         write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
@@ -42,7 +43,7 @@ def diff(
 
 
 def _pairs(old: Path, new: Path) -> Iterator[Difference | None]:
-    """Each submission of the two summaries; two reports at a time are in memory."""
+    """The difference of each submission in the two summaries; only two reports at a time are in memory."""
     before, after = (
         {line.id for line in read_written(out / "summary.json", Summary).submissions} for out in (old, new)
     )
@@ -55,7 +56,7 @@ def _pairs(old: Path, new: Path) -> Iterator[Difference | None]:
 
 
 def _print(differences: list[Difference], same: int, rubric: Rubric, lang: str) -> None:
-    """Two levels: the submission with its points, and below it each property with its reasons."""
+    """Print each submission with its points, and below it its properties with their reasons."""
     kind = None
     for own in differences:
         if own.kind is not kind:

@@ -9,7 +9,7 @@ from .terminal import OUT
 
 def doctor() -> None:
     """Say what this machine offers for grading, and what to do about what it lacks."""
-    from ..doctor import examine  # imports torch, which no other command needs in this process
+    from ..tools.doctor import examine  # imports torch, which no other command needs in this process
 
     for finding in examine():
         mark = Text("✓", style="green") if finding.good else Text("✗", style="red")

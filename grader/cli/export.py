@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..assignment import load_rubric
+from ..assignment import ASSIGNMENT
 from ..export.drops import Drop, drops, remember
 from ..export.formats import FORMATS
 from ..export.formats import export as export_as
@@ -35,10 +35,10 @@ def export(
     """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    # Of an earlier run, other reports may lie there too.
+    # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / "summary.json", Summary).submissions
     reports = [read_written(out / line.id / "report.json", Report) for line in lines]
-    rubric = load_rubric()
+    rubric = ASSIGNMENT.rubric
     try:
         content = template.read_bytes() if template else None
         made = export_as(reports, to, rubric, content, assignment_id)
@@ -60,7 +60,7 @@ def export(
 
 
 def _refuse_drops(found: Sequence[Drop], accepted: bool) -> None:
-    """Name everyone who would get less than before; whoever runs the command has to say that this is meant."""
+    """Refuse to lower grades, and name the students, unless the person has accepted the drops."""
     for drop in found:
         ERR.print(str(drop), markup=False, highlight=False, soft_wrap=True)
     if found and not accepted:

@@ -1,4 +1,4 @@
-"""``grader grade``: the command that everything else is for."""
+"""``grader grade``: grades a class."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from typing import Annotated
 
 import typer
 
-from ..assignment import load_rubric
-from ..console import describe, print_class, track
-from ..executors.choose import CHOICES, LOCAL, open_executor
+from ..assignment import ASSIGNMENT
+from ..intake.origin import clean
+from ..intake.reader import Reader
+from ..pool.executors.choose import CHOICES, LOCAL, open_executor
+from ..pool.progress import describe, track
+from ..pool.run import Run, begun
+from ..pool.schedule import GradingFailed, grade_all
 from ..results.database import LedgerError
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
 from ..results.standing import Standing
-from ..run import Run, begun
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
-from ..schedule import GradingFailed, grade_all
 from ..settings import CannotGrade, Settings
+from .console import print_class
 from .intake import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
 
 
 class DeviceChoice(StrEnum):
-    """Where every case runs."""
+    """The devices that every case runs on."""
 
     AUTO = "auto"
     CPU = "cpu"
@@ -59,10 +62,10 @@ class Layer(StrEnum):
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="JudgePool at a time.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
-        DeviceChoice, typer.Option(help="auto takes a GPU beside the CPU if there is one.")
+        DeviceChoice, typer.Option(help="auto takes a second device beside the CPU: a GPU, or a simulated one.")
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
     seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
@@ -74,6 +77,9 @@ def grade(
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
     without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Ask for one thing after another; slower, with the same reports.")
+    ] = False,
     request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
     submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
@@ -83,43 +89,48 @@ def grade(
     ] = True,
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
-    candidates = found(paths, source, roster)
-    limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
-    level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
-    settings = replace(_settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out)
-    try:
-        practice = read_practice(notebooks, load_rubric().practice) if notebooks else {}
-    except PracticeError as error:
-        fail(f"--notebooks {error}")
-    prepare(out)
-    run = None
-    try:
-        with begun(out, candidates, settings, fresh=not resume) as run:
-            _say_what_is_known(run, len(candidates))
-            if run.waiting:
-                _grade(run, settings, executor, jobs)
-            standings = run.finish(practice)
-    except KeyboardInterrupt:
-        fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
-    except (CannotGrade, LedgerError) as error:
-        fail(str(error))
-    except GradingFailed as error:
-        fail(str(error), EXIT_GRADER_ERROR)
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.", 3)
-    _show(out, run, standings, practice)
+    with Reader() as reader:
+        candidates = found(reader, paths, source, roster)
+        limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
+        level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
+        settings = replace(
+            _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
+        )
+        try:
+            practice = read_practice(notebooks, ASSIGNMENT.rubric.practice) if notebooks else {}
+        except PracticeError as error:
+            fail(f"--notebooks {error}")
+        prepare(out)
+        run = None
+        try:
+            with begun(out, candidates, settings, fresh=not resume, reader=reader) as run:
+                _say_what_is_known(run, len(candidates))
+                if run.waiting:
+                    _grade(run, settings, executor, jobs)
+                standings = run.finish(practice)
+        except KeyboardInterrupt:
+            fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
+        except (CannotGrade, LedgerError) as error:
+            fail(str(error))
+        except GradingFailed as error:
+            fail(str(error), EXIT_GRADER_ERROR)
+        except OSError as error:
+            fail(
+                f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.",
+                3,
+            )
+        _show(out, run, standings, practice)
 
 
 def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
-    rubric = load_rubric()
-    if only is not None and only not in (known := [task.id for task in rubric.tasks]):
+    if only is not None and only not in (known := [task.id for task in ASSIGNMENT.rubric.tasks]):
         fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
     command = shlex.join(["grader", *sys.argv[1:]])
-    return Settings(str(device), only, seed, language_of(lang), command=command)
+    return Settings(ASSIGNMENT, str(device), only, seed, language_of(lang), command=command)
 
 
 def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
-    """Grade what is left; each report is written, and entered in the ledger, as it comes."""
+    """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
         contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
@@ -153,15 +164,19 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     kept = f", {run.kept} of them kept," if run.kept else ""
     number = len(standings)
     OUT.print(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}", highlight=False)
-    lines = [own.line for own in standings]
+    lines, listed = [own.line for own in standings], {one.id for one in run.attention}
     for line in lines:
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
             OUT.print(f"{line.id}: notebook checks never ran: {unsettled}", markup=False)
-        if line.status != "graded":
+        if line.status != "graded" and line.id not in listed:
             OUT.print(f"{line.id}: {describe(line)}", markup=False, highlight=False, soft_wrap=True)
     if absent := sorted(practice.keys() - {line.id for line in lines}):
         OUT.print(f"notebooks only, no submission: {', '.join(absent)}", markup=False, highlight=False)
+    if run.attention:
+        OUT.print(f"{len(listed)} need a person:", highlight=False, style="bold")
+    for one in run.attention:
+        OUT.print(f"{one.id}: {one.code}: {clean(one.text)}", markup=False, highlight=False, soft_wrap=True)
     if any(line.status == "grader_error" for line in lines):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",

@@ -14,8 +14,8 @@ def gradescope(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The zip to write; a folder gets autograder.zip.")],
 ) -> None:
     """Write the autograder that Gradescope takes: its set-up, the grader and the reference, in a zip."""
-    from ..release.autograder import autograder
-    from ..release.write import write_zip
+    from ..tools.gradescope.package import autograder
+    from ..tools.release.write import write_zip
 
     path = out if out.suffix == ".zip" else out / "autograder.zip"
     prepare(path.parent)

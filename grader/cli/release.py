@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..assignment import LANGUAGES, load_rubric
+from ..assignment import ASSIGNMENT
+from ..rubric import LANGUAGES
 from .terminal import ERR, OUT, fail, prepare
 
-RELEASED = "course/release/position"  # where nbgrader puts the notebooks that students get
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "source"
+RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
 
 
 def release(
@@ -20,13 +22,16 @@ def release(
     notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
-    from ..release.bundle import ReleaseRefused, bundle
-    from ..release.write import write_repository, write_zip
+    from ..tools.release.bundle import ReleaseRefused, bundle
+    from ..tools.release.write import write_repository, write_zip
 
     prepare(out)
-    name = load_rubric().id
+    name = ASSIGNMENT.rubric.id
+    built = {"handout": handout}
+    if NOTEBOOKS.is_dir():  # an assignment may do without
+        built |= {f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}
     try:
-        files = bundle({"handout": handout, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}})
+        files = bundle(built)
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             ERR.print(line, markup=False, highlight=False, soft_wrap=True)

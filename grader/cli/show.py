@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ..assignment import load_rubric
-from ..console import print_class, print_report, print_statistics
+from ..assignment import ASSIGNMENT
 from ..results.language import in_language
 from ..results.report import Report
 from ..results.statistics import class_statistics, entry
+from .console import print_class, print_report, print_statistics
 from .terminal import OUT, language_of, read_class, read_written
 
 
@@ -21,10 +21,10 @@ def show(
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
-    rubric, language = load_rubric(), language_of(lang)
+    rubric, language = ASSIGNMENT.rubric, language_of(lang)
     if identifier:
         report = read_written(out / identifier / "report.json", Report)
-        print_report(in_language(report, rubric, language), rubric, language, OUT)
+        print_report(in_language(report, ASSIGNMENT, language), rubric, language, OUT)
         return
     lines = read_class(out)
     entries = [entry(read_written(out / line.id / "report.json", Report), line.practice) for line in lines]

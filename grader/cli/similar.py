@@ -9,17 +9,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ..assignment import load_rubric
-from ..console import follow
-from ..export.table import inert, written
+from ..assignment import ASSIGNMENT
+from ..export.table import written
 from ..intake.origin import clean
+from ..intake.reader import Reader
+from ..pool.progress import follow
 from ..results.report import write_text
-from ..similarity.wording import FILES
+from ..tools.similarity.wording import FILES
 from .intake import Roster, Source, found
 from .terminal import ERR, OUT, fail, language_of, prepare
 
 if TYPE_CHECKING:
-    from ..similarity.findings import Findings
+    from ..tools.similarity.findings import Findings
 
 SHOWN = 20  # pairs in the terminal
 
@@ -40,31 +41,30 @@ def similar(
     A reason to look, never a proof; no score changes.
     """
     try:
-        from ..similarity.findings import compared
-        from ..similarity.known import KnownError, read_known
-        from ..similarity.listing import listing
-        from ..similarity.page import page
-        from ..similarity.work import read_work
+        from ..tools.similarity.findings import compared, listing
+        from ..tools.similarity.known import KnownError, read_known
+        from ..tools.similarity.page import page
+        from ..tools.similarity.work import read_work
     except ModuleNotFoundError as error:
         fail(f"{error.name} is not installed. Install what similar needs: pip install -e '.[grader,similar]'")
     chosen = language_of(lang)
-    candidates = found(paths, source, roster)
-    try:
-        known = read_known(subtract or ())
-    except KnownError as error:
-        fail(f"--subtract {error}")
-    prepare(out)
-    rubric = load_rubric()
-    reading = (read_work(candidate, known, rubric) for candidate in candidates)
-    try:
-        findings = compared([*follow(reading, "reading submissions", len(candidates), ERR)])
-        write_text(out / "similar.csv", written([[*map(inert, row)] for row in listing(findings.pairs)]))
-        write_text(out / "similar.html", page(findings, rubric, [*known.answers], top, chosen))
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written.", 130)
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", 3)
-    _show(findings, out)
+    with Reader() as reader:
+        candidates = found(reader, paths, source, roster)
+        try:
+            known = read_known(ASSIGNMENT, subtract or ())
+        except KnownError as error:
+            fail(f"--subtract {error}")
+        prepare(out)
+        reading = (read_work(candidate, known, ASSIGNMENT.rubric, reader.read) for candidate in candidates)
+        try:
+            findings = compared([*follow(reading, "reading submissions", len(candidates), ERR)])
+            write_text(out / "similar.csv", written(listing(findings.pairs)))
+            write_text(out / "similar.html", page(findings, ASSIGNMENT, [*known.answers], top, chosen))
+        except KeyboardInterrupt:
+            fail("stopped; nothing was written.", 130)
+        except OSError as error:
+            fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", 3)
+        _show(findings, out)
 
 
 def _show(findings: Findings, out: Path) -> None:

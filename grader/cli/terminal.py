@@ -1,4 +1,4 @@
-"""What all commands share: the two streams, how a command ends early, and the folders and files that it takes."""
+"""What all commands share: output and error streams, ending early with one line, and the folders that they use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from ..assignment import LANGUAGES
-from ..results.report import Report, Summary, SummaryLine, first_problem, summary_line
+from ..results.report import Attention, Report, Summary, SummaryLine, first_problem, summary_line
+from ..rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
@@ -22,13 +22,13 @@ ERR = Console(stderr=True)
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
-    """End the command with one line."""
+    """End the command with one line on the error stream."""
     ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(code)
 
 
 def language_of(lang: str) -> str:
-    """The language that ``--lang`` names, or else the locale's, where it is one of the rubric's."""
+    """The language that ``--lang`` names, or else the locale's: Chinese or, for all others, English."""
     language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
     if language not in LANGUAGES:
         fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
@@ -36,7 +36,7 @@ def language_of(lang: str) -> str:
 
 
 def prepare(out: Path) -> None:
-    """Make the output folder, and see that it can be written to before any work is done."""
+    """Make the output folder, and check that it can be written to, before any work is done."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -47,7 +47,7 @@ def prepare(out: Path) -> None:
 
 
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
-    """A file that an earlier command has written."""
+    """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -56,8 +56,14 @@ def read_written(path: Path, model: type[ReadT]) -> ReadT:
         fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")
 
 
+def read_attention(out: Path) -> list[Attention]:
+    """Who needed a person after the last run; nobody is known after one that was stopped."""
+    path = out / "summary.json"
+    return read_written(path, Summary).attention if path.exists() else []
+
+
 def read_class(out: Path) -> list[SummaryLine]:
-    """The submissions of the last run, as of earlier ones other reports may lie there; after a stopped run, all."""
+    """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
     if (out / "summary.json").exists():
         return read_written(out / "summary.json", Summary).submissions
     paths = sorted(out.glob("*/report.json"))

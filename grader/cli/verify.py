@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ..console import follow
+from ..assignment import ASSIGNMENT
+from ..pool.progress import follow
 from ..settings import CannotGrade
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
 
@@ -17,30 +18,34 @@ from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
 def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="JudgePool at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
-    from ..verify import Attempt, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
+    from ..tools.verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
 
     prepare(out.parent)
     verdicts: list[Verdict] = []
     attempts: list[Attempt] = []
+    comparisons: list[Comparison] = []
     try:
-        for round_ in rounds(range(seeds)):
+        for round_ in rounds(ASSIGNMENT, range(seeds)):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
                     OUT.print(Text(f"✗ {result.label}: {result.problem}", style="red"), soft_wrap=True)
                 if isinstance(result, Verdict):
                     verdicts.append(result)
-                else:
+                elif isinstance(result, Attempt):
                     attempts.append(result)
+                else:
+                    comparisons.append(result)
     except KeyboardInterrupt:
         fail("stopped; nothing was written.", 130)
     except (CannotGrade, JudgeDied) as error:
         fail(str(error), EXIT_GRADER_ERROR)
-    out.write_text(page(verdicts, attempts), encoding="utf-8")
-    for line in summary(verdicts, attempts):
+    out.write_text(page(ASSIGNMENT, verdicts, attempts, comparisons), encoding="utf-8")
+    for line in summary(verdicts, attempts, comparisons):
         OUT.print(line, highlight=False, soft_wrap=True)
     OUT.print(f"Kill table: {out}", highlight=False, soft_wrap=True)
-    if any(verdict.problem for verdict in verdicts) or any(attempt.problem for attempt in attempts):
+    results: list[Verdict | Attempt | Comparison] = [*verdicts, *attempts, *comparisons]
+    if any(result.problem for result in results):
         raise typer.Exit(EXIT_GRADER_ERROR)

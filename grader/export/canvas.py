@@ -1,7 +1,7 @@
 """The CSV that Canvas imports: a gradebook with one assignment, or a downloaded gradebook with that column filled in.
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
-one. It takes no remarks, and excused students stay excused.
+one. The file has no place for remarks, and students who are excused in the gradebook stay excused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHAT = "the gradebook"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """Fill in the gradebook that was given, or make one.
+    """Fill in the gradebook that was downloaded from Canvas, or make one without it.
 
     Raises:
         ExportError: If Canvas would refuse the file, or take the column for a new assignment.
@@ -44,7 +44,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
 
 
 def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
-    """The gradebook with our column filled in."""
+    """The gradebook with the column of the assignment filled in."""
     by_name = template.column(["Student"], WHAT)
     by_id = template.column(["ID"], WHAT)
     if "SIS User ID" in template.header:
@@ -68,7 +68,7 @@ def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Expo
 
 
 def _target(template: Template, assignment_id: str) -> int:
-    """Our column, by the number in parentheses."""
+    """The column of the assignment, found by the number in parentheses behind its title."""
     ours = [
         number
         for number, cell in enumerate(template.header)

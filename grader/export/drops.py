@@ -1,4 +1,4 @@
-"""Nobody's grade goes down unnoticed: what was graded and exported before, beside what is to be exported now."""
+"""Finds grades that an export would lower, by comparing it with earlier exports and gradings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ..assignment import Policy
 from ..results.database import transaction
 from ..results.ledger_rows import origin_of
 from ..results.policy import grade
+from ..rubric import Policy
 from .rows import Row, key, students
 
 Key = tuple[str, str]
@@ -37,10 +37,10 @@ class Drop:
 
 
 def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
-    """Whoever would get less than in the last export to that platform, or than by any grading since.
+    """The students who would get less than in the last export to that platform, or in any grading since.
 
-    An export is what a person has looked at and accepted, so nothing before it counts. Gradings that were never
-    exported count, lest the first export hides what a regrade has cost. They are rated by the present policy.
+    A person has looked at an export and accepted it, so nothing earlier counts. Gradings that were never exported
+    count, or else the first export would hide what a regrade has cost; their grades follow the present policy.
     """
     export = ledger.execute(
         "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)
@@ -66,7 +66,7 @@ def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Poli
 
 
 def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
-    """Note what a platform is told."""
+    """Note in the ledger which grades are exported to a platform."""
     with transaction(ledger):
         export = ledger.execute(
             "INSERT INTO exports (exported_at, format, newest_result) SELECT ?, ?, coalesce(max(id), 0) FROM results",

@@ -1,11 +1,11 @@
-"""Every format by its name, and the one way to use them."""
+"""Every format by its name, and the one function that exports any of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..assignment import Rubric
 from ..results.report import Report
+from ..rubric import Rubric
 from . import canvas, gradescope, junit, moodle, nbgrader, plain
 from .rows import Export, Exporter, Request, blanks, rows
 
@@ -22,10 +22,10 @@ FORMATS: Mapping[str, Exporter] = {
 def export(
     reports: Iterable[Report], to: str, rubric: Rubric, template: bytes | None = None, assignment_id: str = ""
 ) -> Export:
-    """The files of one format, by the policy of the rubric; students without a grade are named in the remarks.
+    """The files of one format, with grades by the policy; the remarks name students without a grade.
 
     Raises:
-        ExportError: If the platform would not take what could be made.
+        ExportError: If the platform would refuse the file.
     """
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)

@@ -1,6 +1,6 @@
 """``results.json`` as Gradescope reads it.
 
-Where nothing was graded there is no score, neither for the whole nor by tests: Gradescope then enters no grade.
+A submission that was not graded gets no score, neither as a whole nor by tests: Gradescope then enters no grade.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FAILURE = (
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """A file for each submission, beside its report."""
+    """One file for each submission, in the folder of its report."""
     del request
     by_submission = {row.report.submission.id: row for row in rows}
     files = {
@@ -50,7 +50,7 @@ def results(row: Row) -> dict[str, Any]:
 
 
 def failure(reason: str) -> dict[str, Any]:
-    """What Gradescope shows when the harness itself fails; the reason is for staff."""
+    """What Gradescope shows when the autograder itself fails; only staff see the reason."""
     return _frame(0.0, {"status": "grader_error", "reason": reason}) | {"output": FAILURE}
 
 
@@ -81,7 +81,7 @@ def _tests(report: Report) -> Iterator[dict[str, Any]]:
 
 
 def _explained(prop: PropertyReport) -> str:
-    """The hint, and the simplest case that shows the problem."""
+    """The hint, and what the simplest failing case says."""
     if prop.outcome is Outcome.PASSED:
         return ""
     case = prop.simplest_case

@@ -16,7 +16,7 @@ KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # anyt
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """One suite for each submission, whoever and however many handed it in."""
+    """One suite for each submission, however many students handed it in."""
     by_submission = {row.report.submission.id: row for row in rows}
     root = Element("testsuites", name=request.assignment)
     for row in by_submission.values():
@@ -59,5 +59,5 @@ def _case(prop: PropertyReport, report: Report, task: str) -> Element:
 
 
 def _xml(text: str) -> str:
-    """Without the characters that no XML document may hold."""
+    """The text without the characters that XML forbids."""
     return _NOT_IN_XML.sub("?", text)

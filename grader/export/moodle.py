@@ -1,7 +1,8 @@
-"""A Moodle grading worksheet, filled in: Moodle takes back what it handed out, with grades and comments in it.
+"""The grading worksheet that was downloaded from Moodle, with grades and comments filled in.
 
-It finds participants by ``Identifier`` and passes over rows that changed since, by ``Last modified (grade)``; headings
-are in the site's language, and ``Identifier`` is always the first. A grade above ``Maximum Grade`` would be refused.
+Moodle finds participants by ``Identifier``, and ignores rows whose ``Last modified (grade)`` is older than the grade on
+the site. Headings are in the site's language; ``Identifier`` is always the first column. Moodle refuses a grade above
+``Maximum Grade``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """The worksheet with our grades.
+    """The worksheet with grades and comments.
 
     Raises:
         ExportError: If there is no worksheet, or it lacks a column that Moodle asks for.
@@ -54,7 +55,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
 
 
 def _people(template: Template) -> dict[Student, int]:
-    """Everyone in the worksheet, and in which row."""
+    """Every student in the worksheet, with the number of the row."""
     header = ("identifier", *(cell.strip().casefold() for cell in template.header[1:]))
     return {student_of(dict(zip(header, row, strict=True))): number for number, row in enumerate(template.rows)}
 
@@ -66,5 +67,5 @@ def _optional(template: Template, names: Sequence[str]) -> int | None:
 def _exceeds(points: float, most: str) -> bool:
     try:
         return points > float(most.replace(",", "."))
-    except ValueError:  # a worksheet without it
+    except ValueError:  # the worksheet gives no maximum
         return False

@@ -1,11 +1,11 @@
-"""The columns of nbgrader's own export, for tools that read those."""
+"""A CSV with the columns of nbgrader's own export, for tools that read them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .rows import Export, Request, Row
-from .table import inert, number, written
+from .table import number, written
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
@@ -25,10 +25,10 @@ def _cells(row: Row, request: Request) -> tuple[str, ...]:
         request.assignment,
         request.due,
         (origin.submitted_at if origin else None) or "",
-        inert(row.student.id or row.report.submission.id),
-        inert(last),
-        inert(first),
-        inert(row.student.email),
+        row.student.id or row.report.submission.id,
+        last,
+        first,
+        row.student.email,
         number(grade.raw if grade else None),
         number(grade.penalty if grade else None),
         number(grade.points if grade else None),
@@ -37,7 +37,7 @@ def _cells(row: Row, request: Request) -> tuple[str, ...]:
 
 
 def names(name: str) -> tuple[str, str]:
-    """Last and first name: divided at the comma, else before the last word; one word is a last name."""
+    """Last and first name, divided at the comma, or else before the last word; a single word is a last name."""
     last, comma, first = name.partition(",")
     if comma:
         return last.strip(), first.strip()

@@ -1,4 +1,4 @@
-"""Plain CSV: everything that is known of a student in one row, with every task and property."""
+"""Plain CSV: a row for each student with everything that is known, every task and property included."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..results.report import Report
 from .rows import Export, Request, Row
-from .table import inert, number, written
+from .table import number, written
 
 COLUMNS = (
     *("submission", "student_id", "name", "email", "status", "reason", "late", "submitted_at"),
@@ -27,11 +27,11 @@ def _cells(row: Row) -> tuple[str, ...]:
     late = origin.late if origin else None
     return (
         report.submission.id,
-        inert(row.student.id),
-        inert(row.student.name),
-        inert(row.student.email),
+        row.student.id,
+        row.student.name,
+        row.student.email,
         report.status,
-        inert(row.blank),
+        row.blank,
         "" if late is None else str(late).lower(),
         (origin.submitted_at if origin else None) or "",
         number(report.score),

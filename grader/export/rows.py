@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..assignment import Policy
 from ..intake.origin import Origin, Student, clean
 from ..results.policy import Grade, grade
 from ..results.report import Report
+from ..rubric import Policy
 
 
 class ExportError(Exception):
-    """No file can be written; one line that says why, and what to do."""
+    """No file can be written; the message is one line that says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A student with a report.
+    """A student, the report of the student's submission, and the grade.
 
     Attributes:
-        grade: None where the cell stays blank.
-        blank: Why it does; empty if there is a grade.
+        grade: None where the cell in the gradebook stays blank.
+        blank: Why the cell stays blank; empty if there is a grade.
     """
 
     report: Report
@@ -32,7 +32,7 @@ class Row:
 
     @property
     def source(self) -> str:
-        """The platform that the ids come from; empty for folders and rosters."""
+        """The platform that the student's id comes from; empty for folders and rosters."""
         origin = self.report.submission.origin
         return origin.source if origin else ""
 
@@ -42,10 +42,10 @@ class Request:
     """What an exporter may ask for.
 
     Attributes:
-        title: The assignment's.
+        title: The assignment's title.
         due: The deadline, ISO 8601, or empty.
         template: The bytes of a file downloaded from the platform.
-        assignment_id: The platform's own.
+        assignment_id: The number that the platform gives the assignment.
     """
 
     assignment: str
@@ -62,7 +62,7 @@ class Export:
     Attributes:
         files: Contents by name.
         remarks: What a person must know before the upload, a line each.
-        rows: Whose grades are in it.
+        rows: The students whose grades are in the files.
     """
 
     files: Mapping[str, str]
@@ -92,12 +92,12 @@ def _rows(report: Report, policy: Policy) -> Iterable[Row]:
 
 
 def students(submission: str, origin: Origin | None) -> tuple[Student, ...]:
-    """Whose a submission is; where nobody is known, it stands for its student itself."""
+    """The students whose submission it is; where none is known, its id serves as the student's."""
     return (origin.students if origin else ()) or (Student(id=submission),)
 
 
 def key(student: Student) -> tuple[str, str]:
-    """The same for the same student, and for no other."""
+    """What identifies a student: the same for the same student, and for no other."""
     return (student.id, "") if student.id else (student.email, student.name)
 
 

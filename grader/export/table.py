@@ -15,11 +15,11 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class Template:
-    """A table that was downloaded from a platform, to be given back filled in.
+    """A table that was downloaded from a platform, to be filled in and uploaded again.
 
     Attributes:
-        delimiter: As found: a comma, or a semicolon where the comma is the decimal sign.
-        bom: What stood before the first cell, to be put there again.
+        delimiter: The one found in the file: a comma, or a semicolon where the comma is the decimal sign.
+        bom: The byte order mark that the file began with, to be written again; empty if it had none.
     """
 
     header: tuple[str, ...]
@@ -28,7 +28,7 @@ class Template:
     bom: str
 
     def column(self, names: Iterable[str], of: str) -> int:
-        """The column that is called by one of these names.
+        """The number of the column whose heading is one of these names.
 
         Raises:
             ExportError: If there is none.
@@ -42,7 +42,7 @@ class Template:
 
     def text(self, rows: Iterable[Sequence[str]]) -> str:
         """The same table with other rows."""
-        return self.bom + written([self.header, *rows], self.delimiter)
+        return self.bom + _joined([self.header, *rows], self.delimiter)
 
 
 def read_template(data: bytes | None, of: str) -> Template:
@@ -50,10 +50,10 @@ def read_template(data: bytes | None, of: str) -> Template:
 
     Args:
         data: The file, or None where none was given.
-        of: What to call it in an error.
+        of: What an error message calls the file.
 
     Raises:
-        ExportError: If there is none, or it is no table.
+        ExportError: If no file was given, or it is no table.
     """
     if data is None:
         raise ExportError(f"--template is missing. Give {of}, as it was downloaded.")
@@ -71,17 +71,21 @@ def read_template(data: bytes | None, of: str) -> Template:
 
 
 def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
-    """A table as text, with line ends as RFC 4180 has them."""
+    """A table of our own as CSV text, with the line ends that RFC 4180 asks for; no cell in it can run."""
+    return _joined(([inert(str(cell)) for cell in row] for row in rows), delimiter)
+
+
+def _joined(rows: Iterable[Sequence[str]], delimiter: str) -> str:
     buffer = io.StringIO(newline="")
     csv.writer(buffer, delimiter=delimiter).writerows(rows)
     return buffer.getvalue()
 
 
 def inert(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
+    """The text, changed where a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def number(value: float | None) -> str:
-    """A number without needless zeros; blank for none."""
+    """A number without needless zeros; empty for None."""
     return "" if value is None else f"{round(value, 2):g}"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
+import unicodedata
 from collections.abc import Container
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from .archive import read_archive
 from .folder import read_folder
+from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part
-from .submission import Submission
+from .submission import Expected, Submission
 
-MAX_ID = 100
+MAX_ID_BYTES = 100  # in UTF-8: names of reports and pages are longer, and a file system takes 255
+MARK = 8  # hexadecimal digits that stand for what a long name had beyond that
+# What grading and exporting write beside the folders of submissions, and what Windows keeps for itself.
+TAKEN = re.compile(
+    r"html|con|prn|aux|nul|com\d|lpt\d|.*\.(?:sqlite3|json|csv|xml|html|toml|db)(?:-\w+)?", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,8 @@ class Candidate:
         part: Of what lies there; the whole, unless it is an export.
         origin: Whose it is, where that is known.
         reason: Why there is nothing to read; None if there may be.
+        among_others: Whether it lies in a folder of submissions, where a link may lead to somebody else's.
+        expected: The files that are asked for.
     """
 
     id: str
@@ -33,38 +43,52 @@ class Candidate:
     origin: Origin | None = None
     notices: tuple[str, ...] = ()
     reason: str | None = None
+    among_others: bool = False
+    expected: Expected = field(default_factory=dict)
 
     @property
     def called(self) -> str:
         """What the folder or the zip is called, before anything was made of its name."""
         inside = self.part.below or next(iter(self.part.files), "")
         path = Path(inside) if inside else self.path.resolve()
-        return path.stem if path.suffix.lower() == ".zip" else path.name
+        return without_archive_suffix(path.name)
 
     def read(self) -> Submission:
-        """Read it. Never fails: what cannot be read says so itself."""
+        """Read it, here and now. What cannot be read says so itself; only a lack of memory is raised."""
         if self.reason is not None:
             submission = Submission(self.id, reason=self.reason)
         elif not self.path.is_dir():
-            submission = read_archive(self.path, self.id, self.part)
+            submission = read_archive(self.path, self.id, self.part, not self.among_others, self.expected)
         elif self.part.below:
-            submission = read_folder(self.path / self.part.below, self.id)
+            submission = read_folder(self.path / self.part.below, self.id, expected=self.expected)
         else:
-            submission = read_folder(self.path, self.id, self.part)
+            submission = read_folder(self.path, self.id, self.part, self.expected)
         return replace(submission, notices=self.notices + submission.notices)
 
 
 def unused(wanted: str, taken: Container[str]) -> str:
-    """The wanted id, with a number behind it if it is taken."""
+    """The wanted id, with a number behind it if another is the same to some file system, which may fold case."""
     ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
-    return next(own for own in ids if own not in taken)
+    return next(own for own in ids if folded(own) not in taken)
+
+
+def folded(own: str) -> str:
+    """The same text for ids that a file system may take for one."""
+    return unicodedata.normalize("NFKD", own).casefold()
 
 
 def identifier(path: Path) -> str:
     """A name for the output folder: the file's own, without what a file system or a terminal could stumble over."""
-    return safe_id(path.name.removesuffix(path.suffix) if path.suffix.lower() == ".zip" else path.name)
+    return safe_id(without_archive_suffix(path.name))
 
 
 def safe_id(name: str) -> str:
-    """The same for any name."""
-    return re.sub(r"[^\w.@+-]+", "_", name).strip("._")[:MAX_ID] or "submission"
+    """The same for any name. Never one of our own files, never too long, and the same whenever it is asked for."""
+    whole = unicodedata.normalize("NFC", name)
+    own = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
+    if TAKEN.fullmatch(own):
+        own = f"{own.replace('.', '_')}_"
+    if len(own.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        mark = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:MARK]
+        own = f"{own.encode()[: MAX_ID_BYTES - MARK - 1].decode(errors='ignore')}-{mark}"
+    return own

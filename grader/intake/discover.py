@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from . import canvas, clones, gradescope, moodle
 from .attendance import latest, with_roster
-from .candidate import Candidate, identifier, safe_id, unused
+from .bundle import open_regular
+from .candidate import Candidate, folded, identifier, safe_id, unused
+from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .listing import Listing
 from .origin import Found, Part, Student
-from .submission import PACKAGE
+from .submission import ANYTHING, PACKAGE, Expected, Unreadable
 
 FOLDERS = "folders"
+TEXTS = {".html", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # an assistant's own, more likely
 # In the order in which they are tried: the more its names must look like, the earlier.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
     "gradescope": gradescope.split,
@@ -29,31 +34,37 @@ class IntakeError(Exception):
     """A path that holds no submission; one line that says what, and what to do."""
 
 
-def discover(paths: Iterable[Path], source: str | None = None, roster: Sequence[Student] = ()) -> list[Candidate]:
+def discover(
+    paths: Iterable[Path],
+    source: str | None = None,
+    roster: Sequence[Student] = (),
+    expected: Expected = ANYTHING,
+) -> list[Candidate]:
     """Every submission below ``paths``, each with an id that no other has, sorted by it.
 
     Args:
         paths: Submissions, folders of them, zips, exports.
         source: Whose export they are, or ``folders``; None to find out.
         roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
+        expected: The files that are asked for.
 
     Raises:
         IntakeError: If a path does not exist, or holds nothing that could be one.
     """
-    candidates = [candidate for path in paths for candidate in _candidates(path, source)]
+    candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
     found: dict[str, Candidate] = {}
     for candidate in latest(with_roster(candidates, roster) if roster else candidates):
         own = unused(candidate.id, found)
-        found[own] = replace(candidate, id=own)
-    return [found[own] for own in sorted(found)]
+        found[folded(own)] = replace(candidate, id=own, expected=expected)
+    return sorted(found.values(), key=lambda candidate: candidate.id)
 
 
-def _candidates(path: Path, source: str | None) -> list[Candidate]:
+def _candidates(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
     if not path.exists():
         raise IntakeError(f"{path}: no such file or folder. Give a submission, a folder of submissions, or a zip.")
-    if path.is_file() and not zipfile.is_zipfile(path):
+    if not path.is_dir() and not _is_archive(path):
         raise IntakeError(f"{path}: not a zip archive. Give a folder or a .zip file.")
-    if source is None and path.is_dir() and _is_submission(path):
+    if source is None and path.is_dir() and _is_submission(path, expected):
         return [Candidate(identifier(path.resolve()), path)]
     if found := _in_export(path, source):
         return found
@@ -67,9 +78,18 @@ def _candidates(path: Path, source: str | None) -> list[Candidate]:
     return children
 
 
-def _is_submission(folder: Path) -> bool:
+def _is_archive(path: Path) -> bool:
+    """Whether a file can be opened as an archive; a pipe is not waited for."""
+    try:
+        with open_regular(path, follow=True) as file:
+            return archive_kind(file.read(START_BYTES)) in ("zip", "tar") or zipfile.is_zipfile(file)
+    except (Unreadable, OSError):
+        return False
+
+
+def _is_submission(folder: Path, expected: Expected) -> bool:
     """Whether a folder is one submission rather than many: ``src/`` or an expected file lies directly in it."""
-    return (folder / PACKAGE).is_dir() or any(expected_path(child.name) for child in folder.iterdir())
+    return (folder / PACKAGE).is_dir() or any(expected_path(child.name, expected) for child in folder.iterdir())
 
 
 def _in_export(path: Path, source: str | None) -> list[Candidate]:
@@ -93,14 +113,48 @@ def _in_export(path: Path, source: str | None) -> list[Candidate]:
 
 def _candidate(found: Found, listing: Listing) -> Candidate:
     return Candidate(
-        safe_id(found.id), listing.path, part=listing.rooted(found.part), origin=found.origin, notices=found.notices
+        safe_id(found.id),
+        listing.path,
+        part=listing.rooted(found.part),
+        origin=found.origin,
+        notices=found.notices,
+        among_others=True,
+        reason=_no_place(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
     )
 
 
 def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
-    """A submission for each folder and zip that no platform's naming claims: nothing is passed over in silence."""
-    own = [name for name in listing.visible if name not in claimed and name.lower().endswith((".zip", "/"))]
-    if listing.path.is_dir():
-        return [Candidate(identifier(Path(name)), listing.path / name) for name in own]
-    parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in own}
-    return [Candidate(identifier(Path(name)), listing.path, part=listing.rooted(part)) for name, part in parts.items()]
+    """A submission for each folder and archive that no platform's naming claims: nothing is passed over in silence.
+
+    What is neither, but looks handed in, such as a 7z archive or a notebook, becomes one that cannot be read.
+    """
+    own = [name for name in listing.visible if name not in claimed and (name.endswith("/") or _handed_in(name))]
+    if not listing.path.is_dir():
+        parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in own}
+        return [
+            Candidate(identifier(Path(name)), listing.path, part=listing.rooted(part), among_others=True)
+            for name, part in parts.items()
+        ]
+    return [_child(listing.path / name) for name in own]
+
+
+def _child(path: Path) -> Candidate:
+    reason = _no_place(path)
+    if reason is None and not path.is_dir() and not is_archive_name(path.name):
+        return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
+    return Candidate(identifier(path), path, reason=reason, among_others=True)
+
+
+def _handed_in(name: str) -> bool:
+    """Whether a file beside others' submissions may be one: an archive, or what is sent in place of one."""
+    return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
+
+
+def _no_place(path: Path) -> str | None:
+    """Why something in a folder of submissions is not looked into; None if it is."""
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        return f"{path.name} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself."
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        return f"{path.name} is neither a file nor a folder, but a pipe, a socket or a device. Hand in a zip."
+    return None

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import os
-import stat
+from functools import partial
 from pathlib import Path
 
-from .archive import arrange_or_open
+from .bundle import CLUTTER, ENVIRONMENT, MAX_LISTED, Files, open_regular
 from .origin import WHOLE, Part
-from .submission import MAX_ENTRIES, Submission, Unreadable
+from .reading import read_files
+from .submission import ANYTHING, Expected, Submission, Unreadable
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_folder(folder: Path, identifier: str, part: Part = WHOLE) -> Submission:
-    """The submission in ``folder`` or in some of its files, or in the only zip there; if there is none, a reason."""
+def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING) -> Submission:
+    """The submission in ``folder`` or in some of its files, and in archives there; if there is none, a reason."""
     try:
         root = os.open(folder, _FOLDER)
     except OSError as error:
         return Submission(identifier, reason=f"The folder cannot be opened: {error.strerror}.")
     try:
-        names = part.files or {name: name for name in _names(folder)}
-        return arrange_or_open(identifier, names, lambda name, limit: _read(root, name, limit))
-    except Unreadable as problem:
-        return Submission(identifier, reason=f"{problem}")
-    except OSError as error:
-        return Submission(identifier, reason=f"The folder cannot be read: {error.strerror}.")
+        return read_files(identifier, lambda: _files(root, folder, part), expected)
     finally:
         os.close(root)
 
 
+def _files(root: int, folder: Path, part: Part) -> Files:
+    names = part.files or {name: name for name in _names(folder)}
+    return {shown: partial(_read, root, name) for shown, name in names.items()}
+
+
 def _names(folder: Path) -> list[str]:
-    """Every name that is no directory, relative to ``folder``."""
+    """Every name that is no directory, relative to ``folder``; nothing below what is no work of anybody's."""
     names: list[str] = []
     count = 0
     for current, folders, files in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX", "__pycache__")))
         count += len(folders) + len(files)
-        if count > MAX_ENTRIES:
-            raise Unreadable(f"More than {MAX_ENTRIES} files and folders; hand in src/ only.")
+        if count > MAX_LISTED:
+            raise Unreadable(f"The folder holds more than {MAX_LISTED} files; hand in src/ only.")
+        if ENVIRONMENT in files and current != str(folder):
+            folders[:] = []
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
         names += [os.path.relpath(os.path.join(current, name), folder).replace(os.sep, "/") for name in files]
     return names
 
@@ -71,12 +75,7 @@ def _read(root: int, name: str, limit: int) -> bytes:
             following = os.open(part, _FOLDER, dir_fd=current)
             os.close(current)
             current = following
-        if not stat.S_ISREG(os.lstat(last, dir_fd=current).st_mode):
-            raise Unreadable("is not a regular file (a link, perhaps); hand in the file itself")
-        descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=current)
+        with open_regular(last, folder=current) as file:
+            return file.read(limit + 1)
     finally:
         os.close(current)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Unreadable("is not a regular file; hand in the file itself")
-        return file.read(limit + 1)

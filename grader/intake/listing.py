@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .archive import name_of, read_entry
 from .folder import read_file
 from .origin import Part
+from .zips import listed, name_of, read_entry
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Listing:
 
     @cached_property
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
-        with zipfile.ZipFile(self.path) as archive:
-            return {name_of(entry): entry for entry in archive.infolist()}
+        with self.path.open("rb") as file:
+            return {name_of(entry): entry for entry in listed(file)}
 
     @property
     def folder(self) -> str:
@@ -80,5 +80,5 @@ class Listing:
         """
         if self.path.is_dir():
             return read_file(self.path, name, limit)
-        with zipfile.ZipFile(self.path) as archive:
-            return read_entry(archive, self._entries[self.root + name], limit)
+        with self.path.open("rb") as file:
+            return read_entry(file, self._entries[self.root + name], limit)

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from .source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
+from .source_rules import Refused
+
 PACKAGE = "src"
-EXPECTED = (
-    "src/functional.py",
-    "src/modeling/norm.py",
-    "src/modeling/pos_emb.py",
-    "src/modeling/vocab_emb.py",
-)
-MAX_FILE_BYTES = 1 << 20
 MAX_SOURCE_BYTES = 8 << 20  # all source files together
 MAX_FILES = 200  # Python files below src/
-MAX_ENTRIES = 2000  # anything at all in a folder or an archive
-MAX_ARCHIVE_BYTES = 32 << 20  # a zip inside a student's folder
+MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
+MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
 MAX_PATH = 200
-MAX_NAME = 1000  # of anything in a folder or an archive, with all folders above it
+
+
+Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and what each is to define
+ANYTHING: Expected = {}  # where nobody has said what is asked for, every Python file below src/ is as good as any
 
 
 class Unreadable(Exception):
     """There is nothing to grade; the text says why, for student and assistant."""
+
+
+@dataclass(frozen=True)
+class Concern:
+    """Something about the files that a person should look at.
+
+    Attributes:
+        code: ``left_out``, ``doubtful``, ``renamed`` or ``own_import``.
+        text: In plain words.
+    """
+
+    code: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -36,12 +48,14 @@ class Submission:
         files: Path below the submission's root to source text; Python files under ``src/`` only.
         notices: Remarks on files that were moved, skipped or refused.
         reason: Why there is nothing to grade; None if there is.
+        concerns: Those of the remarks that a person should look at.
     """
 
     id: str
     files: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     reason: str | None = None
+    concerns: tuple[Concern, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -52,20 +66,18 @@ class Submission:
         return digest.hexdigest()
 
 
-def decode_source(data: bytes) -> str:
-    """The text of a source file.
+_WORDS = {
+    "too_large": "is larger than {most} MiB",
+    "wide": "is UTF-16 or UTF-32, which Python does not read; save it as UTF-8",
+    "nul": "contains NUL bytes, so it is no Python source",
+    "encoding": "names an encoding that Python does not read ({why}); save it as UTF-8",
+    "undecodable": "is not {encoding} (byte {place}); save it as UTF-8",
+}
 
-    Raises:
-        Unreadable: If it is no text that Python would take.
-    """
-    if len(data) > MAX_FILE_BYTES:
-        raise Unreadable(f"is larger than {MAX_FILE_BYTES >> 20} MiB")
-    if b"\0" in data:
-        raise Unreadable("contains NUL bytes, so it is no Python source")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+
+def wording(refusal: Refused) -> str:
+    """Why a file is not taken, behind its name."""
+    return _WORDS[refusal.code].format(**refusal.fields)
 
 
 def is_source_path(path: str) -> bool:

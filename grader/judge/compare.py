@@ -11,6 +11,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from .devices import label
 from .faults import WrongAnswer
 from .wording import in_steps, own_look, places, relation
 
@@ -30,9 +31,6 @@ FORWARD_FLOOR = {torch.float32: 16.0, torch.float16: 4.0, torch.bfloat16: 4.0}
 # Sums over tokens and groups round many times in float32; in 16 bits the final rounding dominates.
 INPUT_GRADIENT_LIMIT = {torch.float32: 1024.0, torch.float16: 6.0, torch.bfloat16: 6.0}
 PARAMETER_GRADIENT_LIMIT = {torch.float32: 64.0, torch.float16: 6.0, torch.bfloat16: 6.0}
-# A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
-TABLE_LIMIT = 32.0
-TABLE_UNIT = 2.0**-24
 # `rand * width + low` and `uniform_` round once or twice differently.
 INIT_LIMIT = 4.0
 
@@ -87,7 +85,7 @@ def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None
     check_shape(actual, example.shape)
     check_dtype(actual, dtype or example.dtype)
     if actual.device != example.device:
-        raise WrongAnswer(f"the output is on {actual.device}, not on {example.device}")
+        raise WrongAnswer(f"the output is on {label(actual.device)}, not on {label(example.device)}")
 
 
 def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from ..results.outcome import Outcome
 
 MAX_MESSAGE = 300
+MAX_TYPES = 8  # an exception's class and its bases
 
 
 class StudentFault(Exception):
@@ -90,9 +91,15 @@ _SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
 
 
 def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> StudentFault:
-    """Turn the error that a worker reported into a fault; its fields are untrusted and checked here."""
+    """Turn the error that a worker reported into a fault; its fields are untrusted and checked here.
+
+    What is no plain text is never turned into text: a forged tensor would take minutes to spell out.
+    """
     fields = error if isinstance(error, dict) else {}
-    kind, message = fields.get("kind"), mask_values(safe_text(fields.get("message")))
+    kind, said = fields.get("kind"), fields.get("message", "")
+    if not isinstance(said, str):
+        return InvalidReply("a malformed error report")
+    message = mask_values(safe_text(said))
     if kind == "memory_exceeded":
         return MemoryExceeded(f"more memory was used than the {memory_mib} MiB that a submission may add")
     if isinstance(kind, str) and kind in _SIMPLE_FAULTS:
@@ -104,15 +111,15 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     if kind == "not_implemented":
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
-    names = tuple(safe_text(name) for name in types) if isinstance(types, list) else ()
+    names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()
     text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message))) + place
-    return Crashed(text, names, str(fields.get("message")))
+    return Crashed(text, names, said)
 
 
 def _frame(frame: Any, files: Mapping[str, str]) -> str:
     """One of the student's own frames; the source line comes from our copy of the submission."""
     match frame:
-        case [str(path), int(line), str(function)] if path in files:
+        case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
             source = files[path].splitlines()
             code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
             return f"\n  {path}:{line} in {mask_values(safe_text(function))}: {code}"

@@ -12,7 +12,8 @@ import io
 import queue
 import threading
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -20,20 +21,25 @@ import pytest
 import torch
 from pytest_jsonreport.plugin import JSONReport
 
-from ..assignment import reference_paths
+from ..definition import Assignment
 from ..results.outcome import CaseResult, Outcome
+from ..sandbox import second_device
+from .ahead import Foreseen, Foresight, LookingAhead, Recorder, StartAhead, Verdicts
 from .compare import PASSED
+from .devices import NONE, others, simulated, whole_suite
 from .faults import StudentFault
-from .student import Student
+from .student import StartWorker, Student
 
-HIDDEN = Path(__file__).parents[1] / "hidden"
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
     "anyio",  # comes with a development dependency
 )
-PLAIN_MARKS = ("rubric", "parametrize")
+NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's way to say it
+PLAIN_MARKS = ("rubric", "parametrize", "skip")
+
+Task = Callable[[], list[dict[str, Any]]]  # has pytest report some tests; gives the others, as its report has them
 
 
 class HiddenTestsError(Exception):
@@ -44,17 +50,20 @@ class HiddenTests:
     """The collected hidden tests, warm.
 
     Args:
-        devices: Devices that every case runs on, such as ``("cpu", "cuda")``.
+        assignment: Its folder of hidden tests is collected.
+        devices: As chosen, such as ``("cpu", "cuda:0")``. Cases about a second device run on those beside the CPU, all
+            others on those that are real.
         seed: Varies the inputs of the generated cases.
         properties: The rubric's property ids; tests of others are left out.
     """
 
-    def __init__(self, devices: Sequence[str], seed: int, properties: Iterable[str]) -> None:
+    def __init__(self, assignment: Assignment, devices: Sequence[str], seed: int, properties: Iterable[str]) -> None:
         """Collect the tests.
 
         Raises:
             HiddenTestsError: If pytest cannot.
         """
+        self._folder = assignment.hidden
         self._plugin = _Plugin(devices, seed, frozenset(properties))
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
@@ -65,13 +74,36 @@ class HiddenTests:
         if not collected:
             raise HiddenTestsError(self._output.getvalue())
 
-    def run(self, student: Student) -> list[CaseResult]:
+    def run(self, student: Student, start_ahead: StartAhead | None = None) -> list[CaseResult]:
         """Run every test on one submission.
+
+        Args:
+            student: The submission.
+            start_ahead: Gives a worker to be asked ahead for what :meth:`rehearse` has recorded; None to ask plainly.
 
         Raises:
             RuntimeError: If pytest's loop ended before its time.
         """
-        self._plugin.students.put(student)
+        return self._answer(lambda: self._plugin.run(student, start_ahead))
+
+    def foreseen(self) -> list[Foreseen]:
+        """What the properties ask for, after the rehearsal."""
+        return list(self._plugin.foresight.properties.values())
+
+    def forget_passes(self) -> None:
+        """From now on, look at all replies, whether they have passed before or not."""
+        self._plugin.foresight.remembered = 0
+
+    def rehearse(self, reference: Student, start_worker: StartWorker) -> list[CaseResult]:
+        """Run every test on the reference, and record what it is asked for.
+
+        Raises:
+            RuntimeError: If pytest's loop ended before its time.
+        """
+        return self._answer(lambda: self._plugin.rehearse(reference, start_worker))
+
+    def _answer(self, task: Task) -> list[CaseResult]:
+        self._plugin.tasks.put(task)
         results = self._plugin.results.get()
         if results is None:
             raise RuntimeError(f"pytest has ended: {self._output.getvalue()[-2000:]}")
@@ -79,11 +111,22 @@ class HiddenTests:
 
     def _serve(self) -> None:
         torch.set_num_threads(1)
+        if simulated(self._plugin.devices):
+            second_device.install()  # backward is to stay in this thread as well
         options = ["-q", "--json-report-file=none", "--json-report-omit", *OMIT, "-c", "/dev/null"]
-        options += [f"--rootdir={HIDDEN}", "-Wignore", "--tb=no", "--color=no", "--strict-markers"]
+        options += [
+            f"--rootdir={self._folder}",
+            f"--confcutdir={self._folder}",
+            "-Wignore",
+            "--tb=no",
+            "--color=no",
+            "--strict-markers",
+        ]
         options += [argument for plugin in UNUSED_PLUGINS for argument in ("-p", f"no:{plugin}")]
         try:
-            pytest.main([*options, "--import-mode=importlib", str(HIDDEN)], plugins=[self._plugin, self._plugin.report])
+            pytest.main(
+                [*options, "--import-mode=importlib", str(self._folder)], plugins=[self._plugin, self._plugin.report]
+            )
         finally:
             self._plugin.collected.put(False)
             self._plugin.results.put(None)
@@ -103,14 +146,17 @@ class _Plugin:
 
     def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str]) -> None:
         self.collected: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self.students: queue.SimpleQueue[Student] = queue.SimpleQueue()
+        self.tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self.results: queue.SimpleQueue[list[CaseResult] | None] = queue.SimpleQueue()
         self.report = _Report()
-        self._devices = devices
+        self.devices = devices
         self._seed = seed
         self._properties = properties
+        self._tests: dict[str, list[pytest.Item]] = {}  # by property
         self._plain: dict[str, pytest.Function] = {}
+        self.foresight = Foresight()
         self._student: Student | None = None
+        self._all_passed = True  # of the phases of tests since this was last set
 
     @pytest.fixture
     def student(self) -> Student | None:
@@ -127,14 +173,23 @@ class _Plugin:
         config.addinivalue_line("markers", "rubric(property_id): the rubric line that the test belongs to")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run every test that asks for a device on each of them."""
+        """Run every test that asks for a device on each of them, and those that ask for another one there."""
         if "device" in metafunc.fixturenames:
-            metafunc.parametrize("device", self._devices)
+            metafunc.parametrize("device", whole_suite(self.devices))
+        if "other_device" in metafunc.fixturenames:
+            metafunc.parametrize("other_device", list(map(_other, others(self.devices))))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests of the rubric's properties."""
-        items[:] = [item for item in items if _property_of(item) in self._properties]
+        """Keep the tests of the rubric's properties, those of one property together: it is met afresh once."""
+        kept = [item for item in items if _property_of(item) in self._properties]
+        kept.sort(key=lambda item: "other_device" in _parameters(item))  # after what shows without one
+        order = dict.fromkeys(map(_property_of, kept))  # of first appearance
+        items[:] = [item for identifier in order for item in kept if _property_of(item) == identifier]
         self._plain = {item.nodeid: item for item in items if _is_plain(item)}
+        for test in self._plain.values():
+            test.repr_failure = _unread  # type: ignore[method-assign] # pytest would write the way through our code down
+        for item in items:
+            self._tests.setdefault(_property_of(item), []).append(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -147,12 +202,16 @@ class _Plugin:
         test = self._plain.get(item.nodeid)
         if test is None:
             return None
-        arguments = {"student": self._student, "seed": self._seed} | _parameters(test)
-        wanted = {name: arguments[name] for name in test.fixturenames}
-        call = pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call")
-        report = item.config.hook.pytest_runtest_makereport(item=item, call=call)
+        report = item.config.hook.pytest_runtest_makereport(item=item, call=self._called(test))
         item.config.hook.pytest_runtest_logreport(report=report)
         return True
+
+    def _called(self, test: pytest.Function) -> pytest.CallInfo[None]:
+        if skip := test.get_closest_marker("skip"):
+            return pytest.CallInfo.from_call(lambda: pytest.skip(skip.kwargs["reason"]), "setup")
+        arguments = {"student": self._student, "seed": self._seed} | _parameters(test)
+        wanted = {name: arguments[name] for name in test.fixturenames}
+        return pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -162,22 +221,63 @@ class _Plugin:
         session.config.pluginmanager.unregister(name="terminalreporter")  # it would keep every report for its summary
         self.collected.put(True)
         while True:
-            self._student = self.students.get()
-            self.results.put(self._run(session))
+            task = self.tasks.get()
+            self.report.restart(session)
+            ahead = task()
+            self.report.pytest_sessionfinish(session)
+            tests = [*self.report.report["tests"], *ahead]
+            self.results.put(_case_results(session.items, tests))
 
-    def _run(self, session: pytest.Session) -> list[CaseResult]:
-        self.report.restart(session)
-        previous = None
-        for item, following in zip(session.items, [*session.items[1:], None], strict=True):
-            if (prop := _property_of(item)) != previous and self._student is not None:
-                self._student.start_afresh()
-                previous = prop
+    def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
+        """Have pytest decide every property that has not passed ahead; gives the tests of those that have."""
+        passed: list[dict[str, Any]] = []
+        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
+        looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
+        for prop in self._tests:
+            student.announce(prop)
+            verdicts = looking.decide(prop, partial(self._decide_ahead, prop)) if looking else None
+            if verdicts is not None:
+                passed += [{"nodeid": nodeid, "metadata": metadata} for nodeid, metadata in verdicts.items()]
+                continue
+            student.begin(prop)
+            self._decide(prop, student)
+            if looking:
+                looking.decided_plainly(self._all_passed)
+        if looking:
+            looking.close()
+        student.start_afresh()
+        return passed
+
+    def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
+        """Have pytest decide every property on the reference; record what those ask for that need nothing of pytest."""
+        for prop, items in self._tests.items():
+            recorder = Recorder(start_worker)
+            student = reference.met_through(recorder.start)
+            self._decide(prop, student)
+            student.start_afresh()
+            foreseen = recorder.foreseen()
+            if foreseen and all(item.nodeid in self._plain for item in items):
+                self.foresight.properties[prop] = foreseen
+        return []
+
+    def _decide(self, prop: str, student: Student) -> None:
+        self._student, self._all_passed = student, True
+        items = self._tests[prop]
+        for item, following in zip(items, [*items[1:], None], strict=True):
             PASSED.set(())
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if self._student is not None:
-            self._student.start_afresh()
-        self.report.pytest_sessionfinish(session)
-        return _case_results(session.items, self.report.report["tests"])
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def _decide_ahead(self, prop: str, student: Student) -> Verdicts | None:
+        """The same without pytest's report, up to the first test that does not pass."""
+        self._student, self._all_passed = student, True
+        verdicts: dict[str, dict[str, Any]] = {}
+        for item in self._tests[prop]:
+            PASSED.set(())
+            student.start_case()
+            verdicts[item.nodeid] = self.pytest_json_runtest_metadata(self._called(self._plain[item.nodeid]))
+            if not self._all_passed:
+                return None
+        return verdicts
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_runtest_metadata(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
@@ -187,13 +287,24 @@ class _Plugin:
             numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp}
             return {"outcome": "passed", **numbers} if call.when == "call" else {}
         error = call.excinfo.value
+        if isinstance(error, pytest.skip.Exception):
+            return {"outcome": "not_assessed", "message": str(error.msg)}
+        self._all_passed = False
         if isinstance(error, StudentFault):
             numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
             return {"outcome": str(error.outcome), "message": str(error), **numbers}
-        if isinstance(error, pytest.skip.Exception):
-            return {"outcome": "not_assessed", "message": str(error.msg)}
+        if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
+            # The judge's own bound, of which the reference needs a tenth; a machine short of memory kills instead.
+            return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
+
+
+def _other(device: str) -> Any:
+    """A second device as a parameter; its id is the same on every machine that simulates one."""
+    if device == NONE:
+        return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason="needs a second device"))
+    return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
 
 
 def _property_of(item: pytest.Item) -> str:
@@ -203,8 +314,8 @@ def _property_of(item: pytest.Item) -> str:
     return str(marker.args[0])
 
 
-def _parameters(item: pytest.Function) -> dict[str, Any]:
-    return item.callspec.params if hasattr(item, "callspec") else {}
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return getattr(item, "callspec").params if hasattr(item, "callspec") else {}  # noqa: B009 - only functions have it
 
 
 def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
@@ -213,6 +324,12 @@ def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
         return False
     known = {"student", "seed", *_parameters(item)}
     return known.issuperset(item.fixturenames) and all(mark.name in PLAIN_MARKS for mark in item.iter_markers())
+
+
+def _unread(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+    """How a failure is put in pytest's report, which leaves it out of the JSON."""
+    del style  # all come out the same
+    return str(excinfo.value)
 
 
 def _case_id(item: pytest.Item) -> str:
@@ -242,11 +359,12 @@ def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]])
     return results
 
 
-def hidden_tests_sha256() -> str:
-    """A digest of every file that decides a verdict: hidden tests, comparison and the reference."""
-    package = Path(__file__).parents[1]
-    files = [path for folder in (HIDDEN, package / "judge") for path in folder.rglob("*.py")] + reference_paths()
+def hidden_tests_sha256(assignment: Assignment) -> str:
+    """A digest of every file that decides a verdict: hidden tests and what they use, comparison, and the reference."""
+    judge = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(package.parent)}\0".encode() + path.read_bytes())
+    for root, paths in ((judge, sorted(judge.rglob("*.py"))), (assignment.root, assignment.deciding_paths())):
+        for path in paths:
+            if path.suffix == ".py":
+                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return digest.hexdigest()

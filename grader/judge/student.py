@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch import Tensor
 
-from ..assignment import Rubric
+from ..rubric import Rubric
 from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
 from .faults import (
@@ -43,12 +42,25 @@ class Student:
         start_worker: Gives a worker that holds those files.
         rubric: Says which file defines a name, and which task that belongs to.
         limits: What the submission may use.
+        condemned: Properties over which a judge has died: whatever is asked for them is an invalid reply.
+        announce: Called with each property before anything is asked for it.
     """
 
-    def __init__(self, files: Mapping[str, str], start_worker: StartWorker, rubric: Rubric, limits: Limits) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        start_worker: StartWorker,
+        rubric: Rubric,
+        limits: Limits,
+        condemned: Collection[str] = (),
+        announce: Callable[[str], object] = lambda _: None,
+    ) -> None:
         """Start the submission's clock; a worker is started when one is needed."""
+        self._condemned, self._announce = condemned, announce
         self.files = files
         self._start_worker = start_worker
+        self._rubric = rubric
+        self._siblings: dict[tuple[str, str], Student] = {}
         self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
@@ -64,26 +76,21 @@ class Student:
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def GroupRMSNorm(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
-        """Construct the student's class of that name."""
-        return self._construct("GroupRMSNorm", arguments)
+    def __getattr__(self, name: str) -> StudentName:
+        """The student's class or function of that name.
 
-    def VocabEmbedding(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
-        """Construct the student's class of that name."""
-        return self._construct("VocabEmbedding", arguments)
+        Raises:
+            AttributeError: If the rubric asks for no such name.
+        """
+        if name.startswith("_") or name not in self._file_of:
+            raise AttributeError(f"the rubric asks for no {name!r}")
+        return StudentName(self, name, name)
 
-    def ParallelVocabEmbedding(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
-        """Construct the student's class of that name."""
-        return self._construct("ParallelVocabEmbedding", arguments)
-
-    def NTKAwareRoPE(self, **arguments: Any) -> StudentModule:  # noqa: N802 - the student's own name
-        """Construct the student's class of that name."""
-        return self._construct("NTKAwareRoPE", arguments)
-
-    @property
-    def apply_rotary_pos_emb(self) -> StudentFunction:
-        """The student's function of that name."""
-        return StudentFunction(self, "apply_rotary_pos_emb", "apply_rotary_pos_emb")
+    def begin(self, property_id: str) -> None:
+        """Start afresh with the cases of a property."""
+        self.start_afresh()
+        if self.condemns(property_id):
+            self._gave_out = InvalidReply("what came back for this piece is more than can be judged")
 
     def start_afresh(self) -> None:
         """Forget all state: the next request meets a newly imported submission."""
@@ -91,14 +98,58 @@ class Student:
         if self._worker is not None:
             self._worker.close()
         self._worker, self._loaded, self._gave_out = None, set(), None
+        for sibling in self._siblings.values():
+            sibling.start_afresh()
+
+    def with_file(self, path: str, text: str) -> Student:
+        """The same submission with another text of one file, in a worker that answers for nothing else.
+
+        Raises:
+            StudentFault: If this property may ask for nothing more.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        if (path, text) not in self._siblings:
+            files = {**self.files, path: text}
+            self._siblings[path, text] = Student(files, self._start_worker, self._rubric, self._limits)
+        return self._siblings[path, text]
 
     def start_case(self) -> None:
         """Forget what an earlier case has asked for without looking at the result."""
         self._deferred.clear()
 
+    # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
+
+    def met_through(self, start_worker: StartWorker) -> Student:
+        """The same submission, as if nothing had been asked of it yet, with another kind of worker."""
+        return Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+
+    def announce(self, property_id: str) -> None:
+        """Say which property comes next, before anything is asked for it."""
+        self._announce(property_id)
+
+    def condemns(self, property_id: str) -> bool:
+        """Whether a judge has died over a property."""
+        return property_id in self._condemned
+
+    @property
+    def bare_packages(self) -> bool:
+        """Whether the packages' own files have been found to stand in the way."""
+        return self._bare_packages
+
+    def gives_up(self, names: Iterable[str]) -> bool:
+        """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
+        return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
+
+    def charge(self, names: Collection[str], spent_s: float) -> None:
+        """Take time from what some names have left, in equal shares."""
+        for name in names:
+            self._left_s[name] -= spent_s / len(names)
+
     # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
 
-    def _construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
+    def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
+        """Construct the student's class of that name, at the next request for a value."""
         number = next(self._numbers)
         self.defer(name, "construct", number=number, name=name, arguments=arguments)
         return StudentModule(self, name, number)
@@ -144,11 +195,9 @@ class Student:
         if self._left_s[name] <= 0:
             raise TimedOut(f"{name} has used up its {self._share_s:g} s")
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
-        started = time.monotonic()
+        worker = self._worker = self._worker or self._start_worker(self.files)
         try:
-            if self._worker is None:
-                self._worker = self._start_worker(self.files)
-            reply = self._worker.request(operations, min(limit_s, self._left_s[name]))
+            reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
@@ -157,7 +206,7 @@ class Student:
                 raise TimedOut(f"no answer within {limit_s:g} s") from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
         finally:
-            self._left_s[name] -= time.monotonic() - started
+            self._left_s[name] -= worker.spent_s
         if "error" in reply:
             fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
             if isinstance(fault, MemoryExceeded):
@@ -258,9 +307,15 @@ class StudentModule(StudentFunction):
         devices = self.student.request(self.name, "buffer_devices", **values)
         return _names(devices)
 
-    def assign(self, value: Tensor | float) -> StudentModule:
-        """Set the only parameter, whatever its name and shape; a number fills all parameters."""
-        self.student.defer(self.name, "assign", target=self.target, value=value)
+    def assign(self, *values: Tensor | float) -> StudentModule:
+        """Set what the module has learnt, whatever holds it, to the first value that fits; a number fits all."""
+        self.student.defer(self.name, "assign", target=self.target, values=list(values))
+        return self
+
+    def assign_named(self, **values: Tensor) -> StudentModule:
+        """Set parameters by name, where the contract names them; dots in a name are written as ``__``."""
+        named = {name.replace("__", "."): value for name, value in values.items()}
+        self.student.defer(self.name, "assign_named", target=self.target, values=named)
         return self
 
     def reset_parameters(self) -> None:
@@ -285,6 +340,21 @@ class StudentModule(StudentFunction):
         if not isinstance(entries, list):
             raise InvalidReply("a malformed reply")
         return [_parameter(entry) for entry in entries]
+
+
+@dataclass(frozen=True)
+class StudentName(StudentFunction):
+    """A name that the student defines: called with tensors it is a function, with keywords or nothing a class."""
+
+    @overload  # type: ignore[override] # a class is constructed by the same call
+    def __call__(self, first: Tensor, /, *others: Tensor) -> Tensor: ...
+
+    @overload
+    def __call__(self, **arguments: Any) -> StudentModule: ...
+
+    def __call__(self, *tensors: Tensor, **arguments: Any) -> Tensor | StudentModule:
+        """Call the function, or construct an object of the class."""
+        return super().__call__(*tensors) if tensors else self.student.construct(self.name, arguments)
 
 
 def _names(reply: Any) -> list[str]:

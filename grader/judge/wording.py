@@ -13,7 +13,11 @@ VISIBLE = 0.01  # of its size: below that, a share says less than a count of rou
 
 def places(wrong: Tensor) -> str:
     """The shape, how many elements are wrong, and where the first one is."""
-    first = [int(index) for index in torch.nonzero(wrong)[0]]
+    place = int(wrong.to(torch.uint8).flatten().argmax())  # a list of all places may be larger than the tensor
+    first: list[int] = []
+    for size in reversed(wrong.shape):
+        place, index = divmod(place, size)
+        first.insert(0, index)
     return f"shape {list(wrong.shape)}, {int(wrong.sum())} of {wrong.numel()} elements are wrong, the first at {first}"
 
 

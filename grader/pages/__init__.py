@@ -1,1 +1,1 @@
-"""A class and each of its students as static HTML that needs nothing beside itself."""
+"""Pages for a class and for each of its students: static HTML that loads no other file."""

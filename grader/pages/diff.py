@@ -1,4 +1,4 @@
-"""The comparison of two gradings as a page that needs nothing beside itself."""
+"""The comparison of two gradings as one HTML page that loads no other file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import jinja2
 
-from ..assignment import Rubric
 from ..results.diff import Difference, Kind, PropertyChange, Reason
+from ..rubric import Rubric
 from . import diff_words as words
 
 TEMPLATE = Path(__file__).with_name("diff.html.j2")
@@ -18,7 +18,7 @@ LANGUAGE_TAGS = {"en": "en", "zh": "zh-CN"}
 
 @dataclass
 class Tally:
-    """What became of one property in the whole class."""
+    """How one property changed in the whole class."""
 
     change: PropertyChange
     lost: int = 0
@@ -27,7 +27,7 @@ class Tally:
 
 
 def tallies(differences: Sequence[Difference]) -> list[Tally]:
-    """A tally for each property that changed for anybody, the one that cost most students first."""
+    """A tally for each property that changed for any student, the one that cost most students first."""
     found: dict[str, Tally] = {}
     for change in (change for own in differences for change in own.changes):
         tally = found.setdefault(change.id, Tally(change))
@@ -39,13 +39,13 @@ def tallies(differences: Sequence[Difference]) -> list[Tally]:
 
 
 def page(differences: Sequence[Difference], same: int, rubric: Rubric, language: str, sides: tuple[str, str]) -> str:
-    """The page.
+    """Render the page.
 
     Args:
-        differences: In order.
-        same: How many submissions are as they were.
-        rubric: For the titles of properties.
-        language: Of the page.
+        differences: The submissions that changed, in the order in which they are shown.
+        same: How many submissions did not change.
+        rubric: Gives the titles of properties.
+        language: The language of the page.
         sides: What to call the old and the new grading.
     """
     environment = jinja2.Environment(

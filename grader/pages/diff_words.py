@@ -1,11 +1,11 @@
-"""What a comparison of two gradings says, in English and Chinese."""
+"""The words and sentences of a comparison of two gradings, in English and Chinese."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ..assignment import Rubric
 from ..results.diff import Cause, Difference, Kind, PropertyChange, Reason
+from ..rubric import Rubric
 
 WORDS: Final = {
     "title": {"en": "What changed between two gradings", "zh": "两次评分之间的变化"},
@@ -54,37 +54,37 @@ NONE: Final = "-"
 
 
 def word(name: str, language: str, **values: object) -> str:
-    """A word or a sentence."""
+    """A word or a sentence in a language, with its values filled in."""
     return WORDS[name][language].format(**values)
 
 
 def reasons(found: tuple[Reason, ...], language: str) -> list[str]:
-    """Why, a sentence each."""
+    """The reasons, a sentence each."""
     return [CAUSES[reason.cause][language].format(detail=reason.detail) for reason in found]
 
 
 def points(own: Difference) -> tuple[str, str]:
-    """What a submission had and has: points, or the status where there are none."""
+    """Points of a submission before and now; where there are none, its status."""
     sides = (own.old, own.old_status), (own.new, own.new_status)
     before, after = (f"{value:g}" if value is not None else status or NONE for value, status in sides)
     return before, after
 
 
 def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
-    """What the property is called; by its report, where the rubric no longer has it."""
+    """The title of a property: from the rubric, or from the report where the rubric no longer has it."""
     known = rubric.properties.get(change.id)
     told = change.new or change.old
     return known.title[language] if known else told.title if told else change.id
 
 
 def outcomes(change: PropertyChange) -> tuple[str, str]:
-    """How it ended, before and now."""
+    """The outcome of a property before and now."""
     before, after = (str(side.outcome) if side else NONE for side in (change.old, change.new))
     return before, after
 
 
 def worth(change: PropertyChange) -> tuple[str, str]:
-    """What it earned, before and now; with the most that it could, where that changed."""
+    """The points of a property before and now; with the most that it could earn, where that changed."""
     sides = (change.old, change.new)
     changed = len({side.max_points for side in sides if side}) > 1
     before, after = (NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
@@ -92,6 +92,6 @@ def worth(change: PropertyChange) -> tuple[str, str]:
 
 
 def arrow(sides: tuple[str, str]) -> str:
-    """From the one to the other; once, if they are the same."""
+    """Both sides with an arrow between them; one alone if they are the same."""
     before, after = sides
     return before if before == after else f"{before} → {after}"

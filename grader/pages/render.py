@@ -1,4 +1,4 @@
-"""From reports to HTML. Templates escape all that they are given; what no reader can see is marked, not passed on."""
+"""From reports to HTML. Templates escape every value, and show a mark in place of invisible characters."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..assignment import Rubric
+from ..results.language import repeats
 from ..results.policy import days_late, grade
-from ..results.repeats import repeats
-from ..results.report import Practice, Report
+from ..results.report import Attention, Practice, Report
 from ..results.statistics import Entry, class_statistics
-from .words import say
+from ..rubric import Rubric
+from .words import SIMULATED, say
 
 HERE = Path(__file__).parent
 
@@ -29,9 +29,9 @@ class Pages:
         """Read the templates.
 
         Args:
-            rubric: Titles, hints and the policy come from there.
+            rubric: Gives titles, hints and the policy.
             language: ``en`` or ``zh``.
-            handout: Address of the rendered handout, to link to; without one, its file is named.
+            handout: Web address of the rendered handout, for links; without it, pages name the file instead.
         """
         self._rubric = rubric
         environment = Environment(
@@ -43,6 +43,7 @@ class Pages:
             finalize=_printable,
         )
         environment.filters["number"] = "{:g}".format
+        environment.filters["devices"] = partial(_devices, language)
         environment.globals |= {
             "rubric": rubric,
             "language": language,
@@ -59,7 +60,7 @@ class Pages:
 
         Args:
             report: What to explain, in the language of the pages.
-            practice: What the notebooks earned, if there are any.
+            practice: Points earned in the notebooks; None where no notebooks were graded.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         graded = report.score is not None and report.bonus is not None
@@ -72,11 +73,12 @@ class Pages:
             repeats=repeats(report),
         )
 
-    def classroom(self, entries: Sequence[Entry]) -> str:
+    def classroom(self, entries: Sequence[Entry], attention: Sequence[Attention] = ()) -> str:
         """The page of the class."""
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(
             entries=entries,
+            attention=attention,
             statistics=class_statistics(entries),
             tasks={
                 task.id: task.max_score for entry in entries if entry.line.score is not None for task in entry.tasks
@@ -89,7 +91,12 @@ class Pages:
 
 
 def _printable(value: Any) -> Any:
-    """Text without control characters and what else has no shape of its own; jinja asks this of every expression."""
-    if type(value) is not str:  # what is marked as safe comes from templates
+    """A value with a mark in place of each invisible character; jinja calls this for every expression."""
+    if type(value) is not str:  # text marked as safe comes from templates
         return value
     return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in value)
+
+
+def _devices(language: str, names: str) -> str:
+    """The devices of an environment, separated by commas, in a language."""
+    return names.replace(SIMULATED["en"], SIMULATED[language])

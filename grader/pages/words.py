@@ -1,12 +1,12 @@
-"""Every sentence of the pages that comes neither from a report nor from the rubric, in English and Chinese."""
+"""The sentences of the pages, in English and Chinese: all that come neither from a report nor from the rubric."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from ..assignment import LANGUAGES
 from ..results.outcome import Outcome
+from ..rubric import LANGUAGES
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     # Both pages
@@ -70,6 +70,22 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     # The class page
     "class": ("The class", "全班"),
+    "attention": ("Who needs a person", "需要人工查看"),
+    "attention_is": (
+        "Something may be wrong here that no score shows. Look at each of these before grades go out.",
+        "这些提交可能存在分数反映不出来的问题，发布成绩前请逐一查看。",
+    ),
+    "details": ("Details", "详情"),
+    "needs_unreadable": ("nothing could be read", "无法读取"),
+    "needs_grader_error": ("the grader failed", "评分程序出错"),
+    "needs_left_out": ("something was left out", "有内容未被采用"),
+    "needs_doubtful": ("two versions", "同一文件有两个版本"),
+    "needs_renamed": ("perhaps renamed", "可能改了文件名"),
+    "needs_own_import": ("an import that is not found here", "评分环境中找不到的导入"),
+    "needs_nothing_ran": ("nothing of a task ran", "有任务完全没有运行"),
+    "needs_near_zero": ("near zero, although code is there", "有代码但接近零分"),
+    "needs_timed_out": ("no answer in time", "超时"),
+    "needs_late_without_date": ("late, without a date", "迟交但没有时间"),
     "submissions": ("Submissions", "提交"),
     "status_graded": ("graded", "已评分"),
     "status_unreadable": ("unreadable", "无法读取"),
@@ -133,6 +149,9 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     Outcome.NOT_ASSESSED: ("not assessed", "未评判"),
     Outcome.GRADER_ERROR: ("grader error", "评分程序出错"),
 }
+
+
+SIMULATED: Final = {"en": "a second device (simulated)", "zh": "第二个设备（模拟）"}  # as environments name it
 
 
 def say(language: str, key: str, **fields: object) -> str:

@@ -1,4 +1,4 @@
-"""What hidden tests say about a failing case, and intake about files, in Chinese: they write English."""
+"""Messages about failing cases and about files in Chinese; the grader itself writes English."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from functools import cache
 from typing import Final
 
-# English with the parts that vary, and the same in Chinese; a part is translated in its turn if it stands here as well.
+from ..definition import Assignment
+
+# English to Chinese. Parts in braces vary; a part that is itself a phrase of this table is translated, too.
 PHRASES: Final = {
     # Where and how a tensor is wrong.
     "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}": (
@@ -26,76 +28,47 @@ PHRASES: Final = {
         "{what}：{all} 个元素中有 {n} 个不止一次舍入到 16 位"
     ),
     "the shape is {actual}, not {wanted}": "形状是 {actual}，应为 {wanted}",
-    "the output is on {actual}, not on {wanted}": "输出在 {actual} 上，应在 {wanted} 上",
     "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
     "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",
     # What is wrong.
-    "{dtype} output for group_size={size}, eps={eps}": "{dtype} 输出（group_size={size}，eps={eps}）",
     "{dtype} output for an input of zeros": "全零输入的 {dtype} 输出",
-    "{dtype} output from {tables} tables": "{tables} 表得到的 {dtype} 输出",
     "{dtype} output": "{dtype} 输出",
-    "{dtype} input turned by a quarter": "{dtype} 输入旋转四分之一圈",
-    "{dtype} input of ones then zeros": "前半为一、后半为零的 {dtype} 输入",
     "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
     "{dtype} gradient of the input": "输入的 {dtype} 梯度",
-    "{dtype} gradient of gamma": "gamma 的 {dtype} 梯度",
-    "{dtype} gradient of the table for ids {ids}": "表的 {dtype} 梯度（id 为 {ids}）",
-    "{dtype} gradient of the shard of rank {rank} of {world}": (
-        "分片的 {dtype} 梯度（{world} 个 rank 中的 rank {rank}）"
-    ),
     "{dtype} uniform draw with seed {seed}": "种子 {seed} 的 {dtype} 均匀采样",
     "{dtype} normal draw with seed {seed}": "种子 {seed} 的 {dtype} 正态采样",
     "{what} after reset_parameters()": "reset_parameters() 之后：{what}",
-    "{dtype} embedding of the ids of rank {rank} of {world}": (
-        "{world} 个 rank 中 rank {rank} 所拥有 id 的 {dtype} 嵌入"
-    ),
-    "{dtype} embedding": "{dtype} 嵌入",
-    "embedding of {shape} ids": "形状为 {shape} 的 id 的嵌入",
-    "embedding of very long and short rows": "很长和很短的行的嵌入",
-    "sum of all outputs for world_size={world}": "world_size={world} 时全部输出之和",
-    "rank {rank} of {world}: output for foreign ids": "{world} 个 rank 中的 rank {rank}：其他 rank 的 id 的输出",
-    "rank {rank} of {world}: an id in the middle of its own range gives zero, like all others": (
-        "{world} 个 rank 中的 rank {rank}：自己范围中间的 id 也和其他 id 一样得到零"
-    ),
-    "cosines and sines for s = {length}{when}, [position, feature]": (
-        "s = {length} 时的余弦和正弦（[位置, 特征]{when}）"
-    ),
-    " after longer and shorter calls": "，在更长和更短的调用之后",
-    " after a call with s = {length}": "，在 s = {length} 的调用之后",
     "{what} after the call": "调用之后的{what}",
     "the input": "输入",
-    "the table": "表",
-    "the shard": "分片",
     # What a module holds, refuses and passes on.
     "{n} parameters are registered, not {wanted}": "注册了 {n} 个参数，应为 {wanted} 个",
     "the parameter has {n} elements; {wanted} are asked for": "参数有 {n} 个元素，应为 {wanted} 个",
     "the parameter has {n} elements": "参数有 {n} 个元素",
     "a parameter of {n} elements was expected; registered: {shapes}": "应有含 {n} 个元素的参数；已注册的形状：{shapes}",
+    "a parameter {name} was expected; registered: {names}": "应有名为 {name} 的参数；已注册：{names}",
+    "the parameter {name} is {actual}, not {wanted}": "参数 {name} 的形状是 {actual}，应为 {wanted}",
     "one parameter was expected; registered: {shapes}": "应有一个参数；已注册的形状：{shapes}",
     "none": "没有",
     "the parameter does not require gradients": "参数不需要梯度（requires_grad 为 False）",
-    "the parameter is on {actual}, not on {wanted}": "参数在 {actual} 上，应在 {wanted} 上",
     "the parameter is {actual}; {wanted} was asked for": "参数的 dtype 是 {actual}，应为 {wanted}",
     "the first parameter's gradient has {n} elements": "第一个参数的梯度有 {n} 个元素",
     "a buffer is registered; this module has none": "注册了 buffer；这个模块不应有 buffer",
     "a parameter is registered; this module has none": "注册了参数；这个模块不应有参数",
     "a buffer is on {device}": "有 buffer 在 {device} 上",
-    "module.to('cuda:0') and growth {when} it leave a buffer on {device}": (
-        "module.to('cuda:0') 与增长（{when}）之后，有 buffer 留在 {device} 上"
-    ),
+    "{what} is on {here}, not on {there}": "{what}在 {here} 上，应在 {there} 上",
+    # What a second device shows.
+    "a second device (simulated)": "第二个设备（模拟）",
+    "needs a second device": "需要第二个设备",
+    "On {here}: {advice}": "在 {here} 上：{advice}",
     "before": "在其之前",
     "after": "在其之后",
     "state_dict() lists {names}": "state_dict() 中有 {names}",
-    "the registered buffers hold {n} numbers, too few for {length} positions": (
-        "注册的 buffer 只有 {n} 个数，不够 {length} 个位置"
-    ),
     "the error raised for {sizes} does not name {size}": "{sizes} 时的报错信息没有写出 {size}",
     "{sizes} is accepted; it must raise an error": "{sizes} 被接受了；应当报错",
     "{sizes} raises {kind}; a ValueError or an AssertionError is asked for": (
         "{sizes} 时抛出的是 {kind}；应为 ValueError 或 AssertionError"
     ),
     "no gradient reaches {where}": "梯度没有传到：{where}",
-    "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
     "{name} returned {kind}, not one tensor": "{name} 返回的不是一个张量，而是：{kind}",
     "several values": "多个值",
     "{name} is not defined in {path}": "{path} 中没有定义 {name}",
@@ -152,32 +125,35 @@ PHRASES: Final = {
     "the two were not compared.": "两者未作比较。",
 }
 
+_DEVICE: Final = r"a second device \(simulated\)|[^ ,;:]+(?::\d+)?"
 WORD: Final = r"\[[^]]*\]|[^ ,;]+"
 
 
-def in_chinese(message: str) -> str:
-    """A message about a case or a file; what no phrase fits, such as the text of an exception, stays as it is."""
-    if (whole := _phrase(message)) is not None:
+def in_chinese(message: str, assignment: Assignment) -> str:
+    """A message about a case or a file; one that fits no phrase, such as the text of an exception, stays English."""
+    if "\n" in message:
+        return "\n".join(in_chinese(line, assignment) for line in message.split("\n"))
+    if (whole := _phrase(message, assignment)) is not None:
         return whole
     first, separator, rest = message.partition("; ")
-    if separator and (known := _phrase(first)) is not None:
-        return f"{known}；{in_chinese(rest)}"
+    if separator and (known := _phrase(first, assignment)) is not None:
+        return f"{known}；{in_chinese(rest, assignment)}"
     return message
 
 
-def _phrase(text: str) -> str | None:
-    for pattern, chinese in _patterns():
+def _phrase(text: str, assignment: Assignment) -> str | None:
+    for pattern, chinese in _patterns(assignment):
         if found := pattern.fullmatch(text):
             parts = found.groupdict()
-            return chinese.format(**{name: _phrase(part) or part for name, part in parts.items()})
+            return chinese.format(**{name: _phrase(part, assignment) or part for name, part in parts.items()})
     return None
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Each phrase as a pattern; a part is one word or one list of numbers, unless it is named here."""
-    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem"), ".+")
-    several |= {"when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
+def _patterns(assignment: Assignment) -> list[tuple[re.Pattern[str], str]]:
+    """Each phrase as a pattern; a part matches one word or one list of numbers, unless its name is listed here."""
+    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem", "advice"), ".+")
+    several |= {"here": _DEVICE, "there": _DEVICE, "when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
 
     def pattern(english: str) -> re.Pattern[str]:
         parts = re.split(r"\{(\w+)\}", english)
@@ -188,4 +164,4 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
             )
         )
 
-    return [(pattern(english), chinese) for english, chinese in PHRASES.items()]
+    return [(pattern(english), chinese) for english, chinese in {**assignment.phrases, **PHRASES}.items()]

@@ -1,9 +1,9 @@
-"""The ledger's file: one process at a time, never written over when it is something else, errors in one line.
+"""Opens the ledger's file: for one process at a time, never over another program's file, with errors in one line.
 
-While it is open its journal is a write-ahead log, which costs no wait for the disk at each submission and survives a
-power cut. The log's usual companion, memory shared between processes, is not for folders on a network; who locks the
-file for as long as it is open needs none. Closed, it is one plain file that any program may read, even where it may not
-write.
+While the ledger is open, SQLite keeps a write-ahead log: no submission waits for the disk, and nothing is lost in a
+power cut. Such a log usually needs memory shared between processes, which folders on a network do not offer; a process
+that locks the file for as long as it is open needs no shared memory. A closed ledger is one plain file, which programs
+can read even where they may not write.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 LEDGER = "ledger.sqlite3"
 SCHEMA = Path(__file__).with_name("ledger.sql")
-APPLICATION_ID = 0x41324C47  # "A2LG", where `file` and SQLite look for whose a database is
-VERSION = 1  # raised with every change of ledger.sql that an older grader would trip over
-WAIT_S = 3  # for a reader, such as datasette, in the middle of a query
+APPLICATION_ID = 0x41324C47  # four bytes of our choice in the file's header, by which `file` tells whose database it is
+VERSION = 1  # to be raised with every change of ledger.sql that an older grader cannot work with
+WAIT_S = 3  # for another program, such as datasette, to finish its query
 
-DISK = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_IOERR": errno.EIO}  # what the disk does, as any other file would say it
+DISK = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_IOERR": errno.EIO}  # errors of the disk, raised as OSError as for any file
 REMEDIES = {
     "SQLITE_NOTADB": "is no ledger. Move it away and run again: a new one takes its place",
     "SQLITE_CORRUPT": "is damaged. Move it away and run again: a new one takes its place",
@@ -33,12 +33,12 @@ REMEDIES = {
 
 
 class LedgerError(Exception):
-    """The ledger cannot be used; one line that says why, and what to do."""
+    """The ledger cannot be used; the message is one line that says why, and what to do."""
 
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The ledger of a folder, made if there is none, for this process alone.
+    """Open the ledger of a folder for this process alone; make one if there is none.
 
     Raises:
         LedgerError: If another process has it open, or the file is something else.
@@ -50,19 +50,19 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
         _check(connection, path)
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        with transaction(connection):  # from here on the lock is held
+        with transaction(connection):  # the first transaction takes the lock, which is then kept
             pass
         try:
             yield connection
         finally:
-            # On a full disk the log stays, and the next to open it folds it in.
+            # On a full disk the log stays, and is merged when the ledger is opened again.
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("PRAGMA journal_mode = DELETE")
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing, even if the process is killed."""
+    """Carry out the whole block or nothing of it, even if the process is killed."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -73,7 +73,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """See that this is a ledger and whole; an empty file becomes one."""
+    """Check that the file is an undamaged ledger of this version; an empty file becomes a new ledger."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -102,6 +102,6 @@ def _in_one_line(path: Path) -> Iterator[None]:
         if number := next((number for start, number in DISK.items() if name.startswith(start)), 0):
             raise OSError(number, os.strerror(number), str(path)) from None
         text = next((text for start, text in REMEDIES.items() if name.startswith(start)), None)
-        if text is None:  # a mistake of ours
+        if text is None:  # a mistake in this code: its traceback is wanted
             raise
         raise LedgerError(f"{path}: {text} ({error}).") from None

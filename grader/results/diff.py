@@ -1,4 +1,4 @@
-"""What became of a submission between two gradings: which properties changed, and why, as far as the reports tell."""
+"""How the result of a submission differs between two gradings: which properties changed, and why, if reports tell."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .report import PropertyReport, Report
 
 
 class Kind(StrEnum):
-    """What became of a submission, in the order in which a person wants to know."""
+    """How the result of a submission changed, the most urgent kind first."""
 
     DROP = "drop"  # fewer points, or none where there were some
     GONE = "gone"  # only in the old grading
-    STATUS = "status"  # not graded before nor now, for another reason
+    STATUS = "status"  # graded neither before nor now, but for another reason
     RISE = "rise"  # more points, or some where there were none
-    MOVED = "moved"  # the same points from other properties
+    MOVED = "moved"  # the same points, but from other properties
     ADDED = "added"  # only in the new grading
 
 
 class Cause(StrEnum):
-    """What two reports say differently about how they came about."""
+    """A condition of grading in which two reports differ."""
 
     FILES = "files"
     TESTS = "tests"
@@ -32,7 +32,7 @@ class Cause(StrEnum):
     ENVIRONMENT = "environment"
     GRADER = "grader"
     COMMAND = "command"
-    UNKNOWN = "unknown"  # nothing that the reports record: the same again gave something else
+    UNKNOWN = "unknown"  # the reports record no other condition, and yet the results differ
 
 
 RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
@@ -41,7 +41,7 @@ SHORT = 8  # characters of a digest are enough to tell two apart
 
 @dataclass(frozen=True)
 class Reason:
-    """A cause with the names or values that it rests on."""
+    """A cause, and what differs: the names of files, or the value before and after."""
 
     cause: Cause
     detail: str = ""
@@ -49,7 +49,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class PropertyChange:
-    """A property that ended otherwise or is worth something else; None on a side that does not have it."""
+    """A property whose outcome or points changed; ``old`` or ``new`` is None where that report lacks the property."""
 
     id: str
     old: PropertyReport | None
@@ -59,14 +59,14 @@ class PropertyChange:
 
 @dataclass(frozen=True)
 class Difference:
-    """A submission that is not what it was.
+    """A submission whose result changed.
 
     Attributes:
-        old: Points before, score and bonus together; None where there were none.
-        new: Points now.
+        old: Points before, score and bonus together; None where it was not graded.
+        new: Points now, in the same way.
         old_status: None where the submission is only in the new grading.
         new_status: None where it is only in the old one.
-        reasons: Why, for the submission as a whole.
+        reasons: Why the result of the submission as a whole changed.
     """
 
     id: str
@@ -81,12 +81,12 @@ class Difference:
 
     @property
     def change(self) -> float:
-        """Points gained, or lost if below zero; no points count as zero."""
+        """Points gained; negative where points were lost. A side without points counts as zero."""
         return round((self.new or 0.0) - (self.old or 0.0), 6)
 
 
 def difference(old: Report | None, new: Report | None) -> Difference | None:
-    """What became of one submission; None if nothing. At least one of both is there."""
+    """How the result of one submission changed, or None if it is the same. At most one report may be None."""
     points = (_points(old), _points(new))
     status = (old.status if old else None, new.status if new else None)
     if old is None or new is None:
@@ -104,7 +104,7 @@ def difference(old: Report | None, new: Report | None) -> Difference | None:
 
 
 def in_order(differences: Iterable[Difference]) -> list[Difference]:
-    """Drops first, the largest before all; then by kind, by points and by id."""
+    """Sorted by kind, drops first; within a kind by the size of the change, then by id."""
     kinds = [*Kind]
     return sorted(differences, key=lambda own: (kinds.index(own.kind), -abs(own.change), own.id))
 
@@ -129,8 +129,8 @@ def _students(report: Report | None) -> str:
 
 
 def _changes(old: Report, new: Report) -> Iterator[PropertyChange]:
-    """Properties in the order of the new report, then those that only the old one has."""
-    if (old.status, new.status) != ("graded", "graded"):  # the statuses say it all
+    """The properties that changed, in the order of the new report; then those that only the old one has."""
+    if (old.status, new.status) != ("graded", "graded"):  # the statuses are the whole difference
         return
     before, after = _properties(old), _properties(new)
     differing = _differing(old, new)
@@ -155,14 +155,14 @@ def _why(
     old: Report,
     new: Report,
 ) -> tuple[Reason, ...]:
-    """Points follow from the rubric alone; an outcome follows from everything else, and from the rubric last."""
+    """Why a property changed: by the rubric where its outcome is the same; else by other causes, if there are any."""
     by_rubric = before is None or after is None or before.outcome is after.outcome
     found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
     return _told(old, new, found or differing.values())
 
 
 def _told(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Reasons, of which the command line is one only where there is no other."""
+    """The reasons found; if there are none, the command line where it differs, or else an unknown cause."""
     if reasons := tuple(found):
         return reasons
     if old.provenance.command != new.provenance.command:
@@ -171,7 +171,7 @@ def _told(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ..
 
 
 def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
-    """Every cause for which the two reports say something different, with what they say."""
+    """Each condition in which the two reports differ, with the values of both."""
     details = {Cause.FILES: ", ".join(_changed_files(old, new))}
     for cause, before, after in zip(RECORDED, _recorded(old), _recorded(new), strict=True):
         details[cause] = f"{before} → {after}" if before != after else ""
@@ -179,7 +179,7 @@ def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
 
 
 def _recorded(report: Report) -> tuple[str, ...]:
-    """What a report says about each of ``RECORDED``."""
+    """A report's value for each condition in ``RECORDED``, in that order."""
     where, how = report.environment, report.provenance
     return (
         how.hidden_tests_sha256[:SHORT],

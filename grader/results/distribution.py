@@ -1,4 +1,4 @@
-"""How numbers are spread: their middle, their ends, and how many fall between round numbers. Pure."""
+"""How values are spread: mean, median, ends, and a histogram with bins of a round width."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_BINS = 10
 
 @dataclass(frozen=True)
 class Bin:
-    """How many values lie in ``low <= value < high``, or are ``low`` where both are the same."""
+    """How many values lie in ``low <= value < high``; where ``low == high``, how many are exactly that."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ def distribution(values: Sequence[float], most: float | None = None) -> Distribu
 
     Args:
         values: At least one.
-        most: What can be reached, if there is such a limit; whoever reaches it stands in a bin of their own.
+        most: The largest possible value, if there is one; values that reach it are counted in a bin of their own.
     """
     top = max(values) if most is None else most
     width = _round_width(top or 1.0)

@@ -1,38 +1,81 @@
-"""A report in a language: titles and hints of the rubric, and messages as far as somebody has translated them."""
+"""A report as its reader is told it: in a language, with a hint for each property; what repeats itself, once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ..assignment import Rubric
-from .advice import ADVICE, CONSEQUENCE
+from ..definition import Assignment
+from ..rubric import Rubric
 from .chinese import in_chinese
 from .outcome import Outcome
 from .report import PropertyReport, Report, TaskReport
 
+# What to tell a student about an outcome that is no wrong value.
+ADVICE: Mapping[Outcome, Mapping[str, str]] = {
+    Outcome.CRASHED: {
+        "en": "Your code stopped with an error. The first case below names it and its line: correct that first.",
+        "zh": "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
+    },
+    Outcome.TIMED_OUT: {
+        "en": "Your code gave no answer in time. Look for a loop that never ends.",
+        "zh": "你的代码没有按时给出结果。检查是否有不会结束的循环。",
+    },
+    Outcome.MEMORY_EXCEEDED: {
+        "en": "Your code used too much memory. Look for a tensor that is far larger than its inputs.",
+        "zh": "你的代码占用了过多内存。检查是否有远大于输入的张量。",
+    },
+    Outcome.NOT_IMPLEMENTED: {
+        "en": "This is still a TODO.",
+        "zh": "这里仍是 TODO。",
+    },
+    Outcome.MISSING: {
+        "en": "A file or a name was not found. Keep the names and places of the stubs.",
+        "zh": "找不到文件或名称。请保留原来的文件位置和名称。",
+    },
+    Outcome.INVALID_REPLY: {
+        "en": "Your code returned something else than one ordinary, dense tensor. Look at its return.",
+        "zh": "你的代码返回的不是一个普通的稠密张量。检查 return。",
+    },
+    Outcome.NOT_ASSESSED: {
+        "en": "This could not be judged on this machine.",
+        "zh": "这一项无法在这台机器上评判。",
+    },
+    Outcome.GRADER_ERROR: {
+        "en": "The grader failed here; it is not your fault, and it costs you nothing. Your assistant has been told.",
+        "zh": "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
+    },
+}
 
-def in_language(report: Report, rubric: Rubric, language: str) -> Report:
+# Wraps the hint of a property that failed without a known mistake, when an earlier one of its task has failed, too.
+CONSEQUENCE: Mapping[str, str] = {
+    "en": "This may follow from “{first}”: correct that first. If it is still wrong then: {hint}",
+    "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
+}
+
+
+def in_language(report: Report, assignment: Assignment, language: str) -> Report:
     """The same report in another language.
 
-    What the rubric does not know any more keeps its words; so do messages that were once written in Chinese.
+    Properties and misconceptions that the rubric no longer has keep their words; so do messages in Chinese already.
     """
-    notices = [_message(notice, language) for notice in report.submission.notices]
+    notices = [_message(notice, assignment, language) for notice in report.submission.notices]
     words = {
-        "tasks": [task_in_language(task, rubric, language) for task in report.tasks],
+        "tasks": [task_in_language(task, assignment, language) for task in report.tasks],
         "submission": report.submission.model_copy(update={"notices": notices}),
-        "reason": _message(report.reason, language) if report.reason else None,
+        "reason": _message(report.reason, assignment, language) if report.reason else None,
     }
     return report.model_copy(update=words)
 
 
-def task_in_language(task: TaskReport, rubric: Rubric, language: str) -> TaskReport:
-    """The same for one task."""
+def task_in_language(task: TaskReport, assignment: Assignment, language: str) -> TaskReport:
+    """The same task in another language."""
+    rubric = assignment.rubric
     mistakes = {None, *(misconception.id for misconception in rubric.misconceptions)}
     properties = []
     for number, prop in enumerate(task.properties):
-        words: dict[str, object] = {
-            "cases": [case.model_copy(update={"message": _message(case.message, language)}) for case in prop.cases]
-        }
+        messages = [_message(case.message, assignment, language) for case in prop.cases]
+        told = zip(prop.cases, messages, strict=True)
+        words: dict[str, object] = {"cases": [case.model_copy(update={"message": text}) for case, text in told]}
         if prop.id in rubric.properties and prop.misconception in mistakes:
             words["title"] = rubric.properties[prop.id].title[language]
             words["hint"] = _hint(prop, task.properties[:number], rubric, language)
@@ -55,7 +98,7 @@ def _hint(prop: PropertyReport, before: Sequence[PropertyReport], rubric: Rubric
 
 
 def _first_failure(before: Sequence[PropertyReport], rubric: Rubric) -> PropertyReport | None:
-    """What a failed property may follow from: an earlier basic one, better with a known mistake than without."""
+    """The earlier basic property that a failure may follow from; one with a known mistake is preferred."""
     failed = [
         other
         for other in before
@@ -66,5 +109,22 @@ def _first_failure(before: Sequence[PropertyReport], rubric: Rubric) -> Property
     return max(failed, key=lambda other: bool(other.misconception), default=None)
 
 
-def _message(text: str, language: str) -> str:
-    return in_chinese(text) if text and language == "zh" else text
+def _message(text: str, assignment: Assignment, language: str) -> str:
+    return in_chinese(text, assignment) if text and language == "zh" else text
+
+
+def repeats(report: Report) -> dict[str, list[PropertyReport]]:
+    """By the id of a property: the later ones of its task that ended exactly like it, such as by the same exception.
+
+    Wrong values never count as alike, since each property has a hint of its own.
+    """
+    found: dict[str, list[PropertyReport]] = {}
+    for task in report.tasks:
+        first: dict[tuple[str, ...], PropertyReport] = {}
+        for prop in task.properties:
+            if prop.outcome in (Outcome.PASSED, Outcome.FAILED):
+                continue
+            ending = (prop.outcome, prop.hint, prop.evidence.message if prop.evidence else "")
+            if (like := first.setdefault(ending, prop)) is not prop:
+                found.setdefault(like.id, []).append(prop)
+    return found

@@ -1,7 +1,7 @@
 """What has been graded, and under which conditions: a SQLite file beside the reports, with one writer.
 
-A report is written first and entered here next, in one transaction. Killed between the two, a run loses one grading;
-killed at any other moment, none.
+A report is first written to its file, then entered here in one transaction. A run that is killed between the two has to
+grade that submission again; killed at any other moment, it loses nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Entry:
-    """A result that holds under the present conditions, as far as it decides whether it can be used again.
+    """What decides whether an earlier result, obtained under the present conditions, can be used again.
 
     Attributes:
-        sha256: Of the submission's files.
-        reason: Why it is not graded, or None.
+        result: The result's row in the ledger.
+        sha256: The digest of the submission's files.
+        reason: Why the submission was not graded; None if it was.
         size: Bytes of ``report.json`` when it was written.
-        mtime_ns: Its time then.
+        mtime_ns: When that file was last changed, at that time.
     """
 
     result: int
@@ -45,7 +46,7 @@ class Ledger:
 
     Args:
         connection: An opened ledger file.
-        details: Everything that decides a report, beside the submission.
+        details: The conditions of grading: whatever decides a report beside the submission.
     """
 
     def __init__(self, connection: sqlite3.Connection, details: Mapping[str, str]) -> None:
@@ -54,7 +55,7 @@ class Ledger:
         self._key = hashlib.sha256(self._details.encode()).hexdigest()
 
     def expect(self, submissions: Iterable[str], fresh: bool) -> None:
-        """Begin a run of these submissions; ``fresh`` forbids to use what is known of them, now and after a kill."""
+        """Begin a run over these submissions; ``fresh`` marks their earlier results as never to be used again."""
         with transaction(self._connection):
             self._connection.execute("DELETE FROM class")
             self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in submissions))
@@ -62,7 +63,7 @@ class Ledger:
                 self._connection.execute("UPDATE results SET reusable = 0 WHERE submission IN (SELECT * FROM class)")
 
     def entries(self) -> dict[str, Entry]:
-        """What need not be graded again, by submission, if its files are the same."""
+        """By submission: results under the present conditions, which can be used again if the files are the same."""
         found = self._connection.execute(
             "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns FROM latest "
             "JOIN conditions ON conditions.id = latest.conditions JOIN copies ON result = latest.id "
@@ -75,7 +76,7 @@ class Ledger:
         }
 
     def other_conditions(self) -> list[dict[str, str]]:
-        """The conditions of results that hold no longer because of them."""
+        """The conditions of results that cannot be used again, since the present conditions are others."""
         found = self._connection.execute(
             "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions "
             "WHERE reusable AND key <> ?",
@@ -84,12 +85,12 @@ class Ledger:
         return [json.loads(details) for (details,) in found]
 
     def record(self, report: Report, text: str, file: os.stat_result) -> None:
-        """Enter a report that has just been written; what was known of its submission becomes history.
+        """Enter a report that has just been written; earlier results of its submission are kept as history.
 
         Args:
-            report: As written.
-            text: What stands in ``report.json``.
-            file: What that looks like.
+            report: The report.
+            text: The content of ``report.json``.
+            file: The size and time of ``report.json``.
         """
         own = report.submission.id
         with transaction(self._connection):
@@ -105,18 +106,18 @@ class Ledger:
             self._insert("copies", {"result": result, **_copy(text, file)})
 
     def copy(self, result: int) -> str:
-        """The whole ``report.json`` of a current result."""
+        """The whole ``report.json`` of the latest result of a submission."""
         (packed,) = self._connection.execute("SELECT json_zlib FROM copies WHERE result = ?", (result,)).fetchone()
         return zlib.decompress(packed).decode()
 
     def rewritten(self, result: int, text: str, file: os.stat_result, origin: Origin | None) -> None:
-        """Note that a report has been written again, as it was but for whose it is."""
+        """Note that ``report.json`` was written again with nothing changed but its ``origin``."""
         with transaction(self._connection):
             self._update("copies", _copy(text, file), "result", result)
             self._update("results", origin_row(origin), "id", result)
 
     def _conditions(self, report: Report) -> int:
-        """The row of the conditions of a report, made if it is new."""
+        """The id of the row that holds a report's conditions; the row is inserted if there is none."""
         row = {"key": self._key, "details": self._details, **conditions_row(report)}
         same = " AND ".join(f"{name} = ?" for name in row)
         found = self._connection.execute(f"SELECT id FROM conditions WHERE {same}", [*row.values()]).fetchone()

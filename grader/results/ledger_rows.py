@@ -1,4 +1,4 @@
-"""A report as rows of the ledger's tables: names of columns to values."""
+"""A report as rows of the ledger's tables; each row maps columns to values."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..intake.origin import Origin
 from .outcome import Outcome
 from .report import PropertyReport, Report
 
-MAX_MESSAGE = 500  # characters of a case's message; its report has all
+MAX_MESSAGE = 500  # characters of a case's message; the report has all of it
 Row = Mapping[str, object]
 
 
 def conditions_row(report: Report) -> Row:
-    """Where and how it was graded."""
+    """Where and how the submission was graded."""
     where, how = report.environment, report.provenance
     return {
         "assignment": report.assignment,
@@ -31,7 +31,7 @@ def conditions_row(report: Report) -> Row:
 
 
 def result_row(report: Report) -> Row:
-    """What came of it; a fault of ours is nothing to use again."""
+    """The result of the submission; a fault of the grader is never used again."""
     own = report.submission
     return {
         "submission": own.id,
@@ -51,7 +51,7 @@ def result_row(report: Report) -> Row:
 
 
 def origin_row(origin: Origin | None) -> Row:
-    """Whose it is: names to read, the platform's flag, and all of it as JSON."""
+    """Whose submission it is: names to read, the platform's flag for lateness, and the whole origin as JSON."""
     return {
         "students": ", ".join(map(str, origin.students)) if origin else "",
         "late": origin.late if origin else None,
@@ -60,7 +60,7 @@ def origin_row(origin: Origin | None) -> Row:
 
 
 def origin_of(text: str | None) -> Origin | None:
-    """The way back."""
+    """The origin from the JSON that :func:`origin_row` made."""
     return Origin.model_validate_json(text) if text else None
 
 
@@ -71,7 +71,7 @@ def task_rows(report: Report) -> Iterator[Row]:
 
 
 def property_rows(report: Report) -> Iterator[Row]:
-    """A row for each property, with what its simplest case says where points were lost."""
+    """A row for each property; where points were lost, it has the message of the simplest case."""
     lines = ((task, prop) for task in report.tasks for prop in task.properties)
     for position, (task, prop) in enumerate(lines):
         yield {

@@ -1,4 +1,4 @@
-"""What can become of a case, and the record of one that ran."""
+"""The outcomes that a case can have, and the result of one case."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed_out"
     MEMORY_EXCEEDED = "memory_exceeded"
     NOT_IMPLEMENTED = "not_implemented"  # the stub's NotImplementedError
-    MISSING = "missing"  # file or name not there
-    INVALID_REPLY = "invalid_reply"  # something that is no plain tensor, or too large
+    MISSING = "missing"  # a file or a name is not in the submission
+    INVALID_REPLY = "invalid_reply"  # the reply is no plain tensor, or too large
     NOT_ASSESSED = "not_assessed"  # needs a device that this machine does not have
-    GRADER_ERROR = "grader_error"  # ours: never a student's zero
+    GRADER_ERROR = "grader_error"  # a fault of the grader, which never costs a student points
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class CaseResult:
         property_id: The rubric line.
         id: Such as ``several_groups-float32-cpu``.
         message: For the student; holds no expected value.
-        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; where several
-            outputs passed, of the one that came closest to its limit.
-        limit_ulp: How much was allowed.
+        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; where a case
+            compares several outputs and all pass, that of the one that came closest to its limit.
+        limit_ulp: The largest error allowed, in the same units.
         elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.
     """
@@ -48,9 +48,9 @@ class CaseResult:
 
 
 def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
-    """The outcome of a property from its cases: ours first, then the first case that did not pass.
+    """The outcome of a property: a grader error if a case has one or there is no case, else the first that is no pass.
 
-    Cases that could not be assessed here neither help nor hurt, unless there is nothing else.
+    Cases that this machine could not assess are left out; a property that has only such cases is not assessed.
     """
     outcomes = [case.outcome for case in cases]
     if not outcomes or Outcome.GRADER_ERROR in outcomes:

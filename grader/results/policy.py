@@ -1,4 +1,4 @@
-"""The grade that a score makes by the rubric's policy: late penalties and bonus caps. Pure; reports keep the score."""
+"""From a score to a grade by the rubric's policy, late penalties and bonus caps; reports keep the score itself."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..assignment import Policy
 from ..intake.origin import Origin
+from ..rubric import Policy
 
 DAY = timedelta(days=1)
 
@@ -19,7 +19,7 @@ class Grade:
     Attributes:
         raw: Score and bonus as earned.
         penalty: Points taken off for lateness.
-        points: What is left of the score and the bonus that counts.
+        points: The grade: the score and what counts of the bonus, less the penalty.
         remark: What the policy changed, in plain words; empty if nothing.
     """
 
@@ -44,7 +44,7 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> 
 
 
 def days_late(policy: Policy, origin: Origin | None) -> int:
-    """Days that have begun after the deadline; one where the platform flags lateness without saying how much."""
+    """Days begun after the deadline; one where the platform says that a submission is late, but not by how much."""
     if origin is None:
         return 0
     if policy.due is None or origin.submitted_at is None:

@@ -1,4 +1,4 @@
-"""What the notebooks earned, as a part of its own: practice, beside the score and never in it."""
+"""Points earned in the notebooks: practice, shown beside the score and never part of it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .report import Practice
 
 
 class PracticeError(Exception):
-    """A file that is no list of notebook checks; one line that says what, and what to do."""
+    """A file that is no list of notebook checks; the message is one line that says why, and what to do."""
 
 
 def read_practice(path: Path, worth: float) -> dict[str, Practice]:
     """Practice points by student, from the ``checks.csv`` of graded notebooks.
 
     Args:
-        path: One line for each check, points blank where a check never ran.
+        path: A CSV with a line for each check; points are blank where a check never ran.
         worth: What all checks together are worth.
 
     Raises:
@@ -28,7 +28,7 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
         with path.open(encoding="utf-8", newline="") as file:
             students: dict[str, list[dict[str, str]]] = {}
             for row in csv.DictReader(file):
-                students.setdefault(row["student_id"], []).append(row)
+                students.setdefault(row["student_id"].removeprefix("'"), []).append(row)
         return {student: _practice(own, worth) for student, own in students.items()}
     except OSError as error:
         raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None

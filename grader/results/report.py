@@ -1,4 +1,4 @@
-"""The report of one submission and the summary of a run: strict models, a published schema, whole files."""
+"""The report of one submission and the summary of a run: strict models, a published schema, files written whole."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ from .outcome import Outcome
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
 Status = Literal["graded", "unreadable", "grader_error"]
+ReasonCode = Literal[
+    "unreadable",
+    "grader_error",
+    "left_out",
+    "doubtful",
+    "renamed",
+    "own_import",
+    "nothing_ran",
+    "near_zero",
+    "timed_out",
+    "late_without_date",
+]
 Points = Field(ge=0)
 RatedT = TypeVar("RatedT", "Report", "SummaryLine")
 MAX_PROBLEM = 300
@@ -77,13 +89,13 @@ class PropertyReport(Record):
 
     @property
     def simplest_case(self) -> CaseReport | None:
-        """The case to show: of those that ended like the property, the one with the fewest elements."""
+        """The case to show: of those with the outcome of the property, the one with the fewest elements."""
         alike = [case for case in self.cases if case.outcome is self.outcome]
         return min(alike, key=lambda case: math.inf if case.elements is None else case.elements, default=None)
 
     @property
     def evidence(self) -> CaseReport | None:
-        """The simplest case, if it has something to say beside the hint; what is not written yet has not."""
+        """The simplest case, if its message adds to the hint; of what is not implemented yet, no message does."""
         case = self.simplest_case
         return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
 
@@ -176,14 +188,33 @@ class SummaryLine(Record):
         return _scored_if_graded(self)
 
 
+class Attention(Record):
+    """One reason why a person should look at a submission.
+
+    Attributes:
+        id: Of the submission.
+        code: For programs; one submission may have several.
+        text: For people, in plain words.
+    """
+
+    id: str
+    code: ReasonCode
+    text: str
+
+
 class Summary(Record):
-    """``summary.json``: the run."""
+    """``summary.json``: the run.
+
+    Attributes:
+        attention: Who needs a person, and why; a submission may stand there more than once.
+    """
 
     schema_version: Literal["1.0"] = SCHEMA_VERSION
     assignment: str
     submissions: list[SummaryLine]
     environment: Environment
     provenance: Provenance
+    attention: list[Attention] = []
 
 
 def _scored_if_graded(record: RatedT) -> RatedT:
@@ -193,7 +224,7 @@ def _scored_if_graded(record: RatedT) -> RatedT:
 
 
 def first_problem(error: ValidationError) -> str:
-    """What is wrong with a record, and where, in one line; the file may hold anything."""
+    """The first thing wrong with a record, and where, in one printable line, whatever the file holds."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     text = f"{place}: {first['msg']}" if place else first["msg"]
@@ -216,23 +247,23 @@ def summary_line(report: Report, practice: Practice | None = None) -> SummaryLin
 
 
 def with_origin(report: Report, origin: Origin | None) -> Report:
-    """A report that says whose it is. Judges are not told: nothing about a person decides a score."""
+    """The report with its origin added. Judges never see an origin: nothing about a person decides a score."""
     return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
 
 
-def json_schema(model: type[Report] | type[Summary]) -> dict[str, Any]:
+def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
     """The JSON Schema of a report or a summary, as published in ``grader/docs/schema``."""
     name = model.__name__.lower()
     header = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:a2-rmsnorm-embedding:{name}:{SCHEMA_VERSION}",
+        "$id": f"urn:{assignment}:{name}:{SCHEMA_VERSION}",
     }
     return header | model.model_json_schema(mode="serialization")
 
 
 def json_text(content: Record | dict[str, Any]) -> str:
-    """JSON for people and programs."""
-    if isinstance(content, Record):  # ten times as fast, and a record holds no NaN
+    """A record or plain data as indented JSON."""
+    if isinstance(content, Record):  # ten times as fast as json.dumps, and no record can hold a NaN
         return content.model_dump_json(indent=2) + "\n"
     return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 

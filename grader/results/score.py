@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..assignment import Property, Rubric, Task
+from ..rubric import Property, Rubric, Task
 from .outcome import CaseResult, Outcome, property_outcome
 
 
 @dataclass(frozen=True)
 class PropertyScore:
-    """One rubric line with what became of it."""
+    """A property with its outcome, its points and its cases."""
 
     property: Property
     outcome: Outcome
@@ -21,7 +21,7 @@ class PropertyScore:
 
 @dataclass(frozen=True)
 class TaskScore:
-    """One task with its properties."""
+    """A task with the scores of its properties."""
 
     task: Task
     properties: tuple[PropertyScore, ...]
@@ -33,7 +33,7 @@ class TaskScore:
 
 
 def score(rubric: Rubric, results: Sequence[CaseResult]) -> tuple[TaskScore, ...]:
-    """Every task and property of the rubric in its order, each with its cases; pure."""
+    """The scores of all tasks and properties, in the rubric's order."""
     by_property: dict[str, list[CaseResult]] = {identifier: [] for identifier in rubric.properties}
     for result in results:
         by_property[result.property_id].append(result)

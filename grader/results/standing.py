@@ -1,15 +1,15 @@
-"""A class at a glance: of each submission what the summary and the table need, from a ledger or from whole reports."""
+"""What the summary and the table need of each submission, from a ledger or from whole reports."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .ledger_rows import origin_of
-from .report import Environment, Practice, Provenance, Report, Summary, SummaryLine, summary_line
+from .report import Attention, Environment, Practice, Provenance, Report, Summary, SummaryLine, summary_line
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class TaskStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """A submission in a list of many; ``tasks`` is empty where nothing was run."""
+    """What a list of many submissions says of one; ``tasks`` is empty where nothing was run."""
 
     line: SummaryLine
     tasks: tuple[TaskStanding, ...]
@@ -35,13 +35,13 @@ class Standing:
 
 
 def standing(report: Report, practice: Practice | None = None) -> Standing:
-    """What is left of a report."""
+    """The standing of the submission that a report is about."""
     tasks = (TaskStanding(task.id, task.score, task.max_score) for task in report.tasks)
     return Standing(summary_line(report, practice), tuple(tasks))
 
 
 def standings(connection: sqlite3.Connection, practice: Mapping[str, Practice]) -> list[Standing]:
-    """The submissions of the last run that have a result, by id."""
+    """The standings of all submissions of the last run that have a result, sorted by id."""
     tasks: dict[str, list[TaskStanding]] = {}
     for submission, *task in connection.execute(
         "SELECT submission, task, tasks.score, tasks.max_score FROM latest JOIN tasks ON result = latest.id "
@@ -55,16 +55,22 @@ def standings(connection: sqlite3.Connection, practice: Mapping[str, Practice]) 
 
 
 def summary(
-    connection: sqlite3.Connection, found: list[Standing], command: str, started_at: str, duration_s: float
+    connection: sqlite3.Connection,
+    found: list[Standing],
+    command: str,
+    started_at: str,
+    duration_s: float,
+    attention: Sequence[Attention] = (),
 ) -> Summary:
-    """The summary of a run; the first submission stands for where and how all of them were graded.
+    """The summary of a run; environment and provenance are taken from the first submission.
 
     Args:
         connection: An opened ledger.
-        found: Of this run, at least one.
-        command: That of this run, which need not be the one that graded the first submission.
-        started_at: ISO 8601.
+        found: The standings of the run, at least one.
+        command: The command of this run; the first submission may have been graded by an earlier one.
+        started_at: When the run began, in ISO 8601.
         duration_s: Wall-clock seconds.
+        attention: Who needs a person.
     """
     assignment, python, torch, devices, isolation, version, rubric, tests, seed = connection.execute(
         "SELECT assignment, python, torch, devices, isolation, grader_version, rubric_sha256, hidden_tests_sha256, "
@@ -84,11 +90,12 @@ def summary(
             duration_s=duration_s,
             command=command,
         ),
+        attention=list(attention),
     )
 
 
 def environments(connection: sqlite3.Connection) -> list[Environment]:
-    """Where the submissions of the last run were graded; if in more than one place, results may not compare."""
+    """The environments that the last run used; if there are several, results may not be comparable."""
     found = connection.execute(
         "SELECT DISTINCT python, torch, devices, isolation FROM latest "
         "JOIN conditions ON conditions.id = latest.conditions ORDER BY 1, 2, 3, 4"

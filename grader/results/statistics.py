@@ -15,7 +15,7 @@ from .standing import Standing, standing
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one property in one submission."""
+    """The result of one property in one submission."""
 
     points: float
     max_points: float
@@ -25,11 +25,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Entry(Standing):
-    """What a class page needs of one report: little enough to hold thousands.
+    """What the class page needs of one report; thousands of these fit into memory.
 
     Attributes:
         properties: By id; empty unless graded.
-        environment: Devices and isolation.
+        environment: The devices, and the layers of isolation.
     """
 
     properties: Mapping[str, Result]
@@ -43,8 +43,8 @@ class PropertyStatistic:
 
     Attributes:
         assessed: Graded submissions on whose machine it could be judged.
-        discrimination: Correlation, over these, between passing it (1 or 0) and the points of all other properties;
-            None where either is the same for all.
+        discrimination: Correlation over the assessed submissions between passing this property (1 or 0) and the points
+            of all other properties; None where either is the same for all.
     """
 
     id: str
@@ -61,7 +61,7 @@ class PropertyStatistic:
 
 @dataclass(frozen=True)
 class OutcomeStatistic:
-    """How often an outcome was met: in how many properties, of how many submissions."""
+    """How many properties ended with an outcome, and in how many submissions."""
 
     outcome: Outcome
     properties: int
@@ -92,7 +92,7 @@ class ClassStatistics:
 
 
 def entry(report: Report, practice: Practice | None = None) -> Entry:
-    """What is kept of a report."""
+    """What the class page needs of a report."""
     tasks = report.tasks if report.status == "graded" else []
     at_a_glance = standing(report, practice)
     return Entry(
@@ -109,7 +109,7 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
 
 
 def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
-    """Everything about a class, from what was graded."""
+    """The statistics of a class; points and properties are those of its graded submissions."""
     graded = [entry for entry in entries if entry.line.status == "graded"]
     properties = {name: None for entry in graded for name in entry.properties}  # in order, each once
     durations = [entry.duration_s for entry in graded]
@@ -144,12 +144,12 @@ def _property(name: str, graded: Iterable[Entry]) -> PropertyStatistic:
 def _correlation(passed: Sequence[bool], points: Sequence[float]) -> float | None:
     try:
         return correlation([float(holds) for holds in passed], points)
-    except StatisticsError:  # fewer than two, or all the same
+    except StatisticsError:  # fewer than two submissions, or all the same
         return None
 
 
 def _misconceptions(graded: Iterable[Entry]) -> tuple[MisconceptionStatistic, ...]:
-    """The most frequent first; of equally many, as the rubric's properties come."""
+    """The most frequent first; equally frequent ones by id."""
     holders: dict[str, set[str]] = {}
     properties: dict[str, dict[str, None]] = {}
     for entry in graded:

@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.util
 import linecache
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 
 PACKAGE = "src"
 
@@ -18,10 +18,12 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     Args:
         files: Path to source text, such as ``{"src/functional.py": "..."}``.
         bare_packages: Leave every ``__init__.py`` out, so that a file is imported without its siblings.
+        code: Of the files that are compiled already, by path.
     """
 
-    def __init__(self, files: Mapping[str, str], bare_packages: bool) -> None:
+    def __init__(self, files: Mapping[str, str], bare_packages: bool, code: Mapping[str, CodeType]) -> None:
         """Index the files by module name; folders without ``__init__.py`` count as packages too."""
+        self._code = code
         self._sources: dict[str, tuple[str, str]] = {}
         self._packages = {PACKAGE}
         for path, text in files.items():
@@ -47,10 +49,19 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Compile and run the module's text under the path that the student knows it by."""
+        """Run the module's text."""
         if module.__name__ not in self._sources:
             return
         path, text = self._sources[module.__name__]
         module.__file__ = path
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
+        exec(self._code[path] if path in self._code else compiled(path, text), module.__dict__)
+
+
+def compiled(path: str, text: str) -> CodeType:
+    """The code of one file, under the path that the student knows it by.
+
+    Raises:
+        SyntaxError: And whatever else the compiler makes of hostile text.
+    """
+    return compile(text, path, "exec", dont_inherit=True)

@@ -19,6 +19,7 @@ class InProcessWorker:
     def __init__(self, files: Mapping[str, str]) -> None:
         """Hold the text of ``files``; nothing is imported yet."""
         self._operations = Operations(files)
+        self.spent_s = 0.0  # nothing of ours is charged
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Do one thing after another; see :class:`~grader.sandbox.launch.WorkerLike`."""

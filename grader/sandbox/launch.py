@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
+import math
 import os
 import socket
 import subprocess
@@ -17,10 +19,11 @@ from typing import Any, Protocol
 
 import torch
 
+from .allowance import Allowance
 from .bubblewrap import container
 from .levels import LAYERS, Isolation
 from .limits import GPU_VARIABLES, Limits
-from .protocol import Channel, DeadlineExceeded, PeerClosed, ProtocolError
+from .protocol import CHANGED, Channel, DeadlineExceeded, PeerClosed, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
 START = (
@@ -29,7 +32,7 @@ START = (
     "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # torch takes its time
     "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
 )
-START_S = 20.0  # for a worker to be forked and locked
+START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that hung up, to finish dying of what it was dying of
 
 
@@ -52,6 +55,10 @@ class WorkerFailed(Exception):
 class WorkerLike(Protocol):
     """Anything that speaks the protocol: a sandboxed process, or the same operations in this process."""
 
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the last request was charged."""
+
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Do one thing after another: ``{"value": ...}`` of the last or ``{"error": ...}`` of the first that fails."""
 
@@ -69,9 +76,14 @@ class Worker:
         self._channel = channel
         self._running = True
         self._ready = False
+        self._own_pid: int | None = None  # as this process knows it: the fork server may live in a namespace
+        self._since: Allowance | None = None  # the last answer to what was asked ahead
+        self.spent_s = 0.0
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Send one request, of one or more operations, and wait for its answer, at most ``timeout_s`` seconds for both.
+        """Send one request, of one or more operations, and wait for its answer.
+
+        The worker may compute and sleep for ``timeout_s`` seconds; see :class:`~grader.sandbox.allowance.Allowance`.
 
         Raises:
             WorkerFailed: If there is none, or it is malformed. The process is dead by then.
@@ -79,10 +91,10 @@ class Worker:
         """
         if not self._ready:
             self._wait_until_ready()
-        deadline = time.monotonic() + timeout_s
+        allowance = Allowance(self._own_pid, timeout_s)
         try:
-            self._channel.send({"operations": list(operations)}, deadline)
-            reply = self._channel.receive(deadline)
+            self._channel.send({"operations": list(operations)}, allowance)
+            reply = self._channel.receive(allowance)
             if not isinstance(reply, dict) or reply.keys() not in ({"value"}, {"error"}):
                 raise ProtocolError("a malformed reply")
             return reply
@@ -95,6 +107,46 @@ class Worker:
         except PeerClosed:
             how = self._end(GRACE_S)
             raise WorkerFailed("crashed", f"the process ended {how}") from None
+        finally:
+            self.spent_s = allowance.spent_s
+
+    def ask_ahead(self, requests: torch.Tensor, bare_packages: bool) -> None:
+        """Have a newly imported submission do what a property asks for, after all that was asked before.
+
+        A worker answers such requests or those of :meth:`request`, never both.
+
+        Args:
+            requests: A packed list of requests, as bytes.
+            bare_packages: Whether to import without the packages' own files.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        self._since = self._since or Allowance(self._own_pid, math.inf)
+        self._channel.post({"ahead": requests, "bare_packages": bare_packages})
+
+    def answer_ahead(self, timeout_s: float) -> bytes | None:
+        """The packed replies to the next property; None from a worker in which an earlier one has left something.
+
+        Raises:
+            WorkerFailed: If there are none in time, or they are malformed. The process is dead by then.
+        """
+        allowance = Allowance(self._own_pid, timeout_s)
+        try:
+            match self._channel.receive(allowance):
+                case {"replies": torch.Tensor(dtype=torch.uint8) as packed} if packed.is_contiguous():
+                    return ctypes.string_at(packed.data_ptr(), packed.numel())
+                case str(word) if word == CHANGED:
+                    return None
+            raise ProtocolError("a malformed reply")
+        except DeadlineExceeded:
+            self.close()
+            raise WorkerFailed("timed_out", "no answer in time") from None
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", f"no answer: {error}") from None
+        finally:  # it may have computed before anybody waited
+            before, self._since = self._since, Allowance(self._own_pid, math.inf)
+            self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
 
     def _wait_until_ready(self) -> None:
         """Wait for the word that comes before any student code.
@@ -103,7 +155,9 @@ class Worker:
             RuntimeError: If it does not come; no student had a part in that.
         """
         try:
-            self._ready = self._channel.receive(time.monotonic() + START_S) == "ready"
+            deadline = time.monotonic() + START_S
+            self._own_pid = self._channel.peer(deadline)
+            self._ready = self._channel.receive(deadline) == "ready"
         except (ProtocolError, PeerClosed, DeadlineExceeded):
             self.close()
         if not self._ready:
@@ -126,13 +180,16 @@ class Worker:
 class Zygote:
     """The fork server's process, started once for a judge."""
 
-    def __init__(self, limits: Limits, cuda: bool = False, without: Collection[str] = ()) -> None:
+    def __init__(
+        self, limits: Limits, cuda: bool = False, without: Collection[str] = (), second_device: bool = False
+    ) -> None:
         """Start it in the strongest isolation that this machine offers; it warms up while the caller goes on.
 
         Args:
             limits: What a submission may use.
             cuda: Let workers use GPUs, whose driver needs what the layers forbid: then no layer is applied.
             without: Layers to leave out, to see how the rest does.
+            second_device: Let workers know the simulated device; it has been found to work with this torch.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         root = os.geteuid() == 0
@@ -148,6 +205,7 @@ class Zygote:
                 "layers": inner,
                 "files_are_hidden": not no_container,
                 "gpus": cuda,
+                "second_device": second_device,
             }
             self._process = subprocess.Popen(
                 [*command, json.dumps(configuration)],
@@ -175,6 +233,8 @@ class Zygote:
         _ = self.isolation  # once it is known, the fork server is ready
         ours, theirs = socket.socketpair()
         with ours, theirs:
+            if hasattr(socket, "SO_PASSCRED"):
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             socket.send_fds(self._control, [b'{"start": true}\n'], [theirs.fileno()])
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())

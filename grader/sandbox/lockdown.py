@@ -24,7 +24,8 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 2
 SECCOMP_MODE_FILTER = 2
 UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
 UID_RANGE = 4000
-HIDDEN_PACKAGES = ("grader", "ref", "__editable__", "a2_rmsnorm")  # where the project is installed as a package
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+HIDDEN_PACKAGES = ("grader", "ref", "__editable__")  # where the project is installed as a package
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -76,14 +77,29 @@ class Lockdown:
             _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self._filter))
 
 
+def _installs_us(entry: Path) -> bool:
+    """Whether an entry of a folder of packages tells where this project is, whatever it is installed as."""
+    try:
+        return "grader" in (entry / "top_level.txt").read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+
+
 def readable_paths() -> list[str]:
-    """What a worker may read: Python, its packages and the system's libraries, never this project."""
-    paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "/usr/lib", "/lib", "/lib64"}
-    for packages in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        entries = Path(packages).iterdir() if Path(packages).is_dir() else ()
-        paths |= {str(entry) for entry in entries if not entry.name.startswith(HIDDEN_PACKAGES)}
-        paths -= {packages}
-    return sorted(path for path in paths if os.path.exists(path))
+    """What a worker may read: Python, its packages and the system's libraries, never this project.
+
+    A folder that holds packages is never allowed as a whole, nor is one that such a folder lies in: in a virtual
+    environment the place of the standard library holds ``site-packages``, and Landlock takes nothing away again.
+    """
+    libraries = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    packages |= {os.path.join(library, name) for library in libraries for name in PACKAGE_FOLDERS}
+    paths = {"/usr/lib", "/lib", "/lib64"}
+    for folder in libraries | packages:
+        entries = Path(folder).iterdir() if Path(folder).is_dir() else ()
+        hidden = HIDDEN_PACKAGES if folder in packages else PACKAGE_FOLDERS
+        paths |= {str(entry) for entry in entries if not entry.name.startswith(hidden) and not _installs_us(entry)}
+    return sorted(path for path in paths - libraries - packages if os.path.exists(path))
 
 
 def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> None:

@@ -6,6 +6,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import torch
@@ -23,11 +24,13 @@ OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
-        """Take the submission's files, path to text; nothing is imported yet."""
+    def __init__(self, files: Mapping[str, str], code: Mapping[str, CodeType] | None = None) -> None:
+        """Take the submission's files, path to text, and what of them is compiled; nothing is imported yet."""
         self._files = files
+        self._code = code or {}
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
+        self._assigned: dict[int, int] = {}  # how many numbers a module has been given
         self._bare_packages: bool | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -54,8 +57,8 @@ class Operations:
         """Import ``module`` of the submission and make its ``name`` known."""
         if bare_packages != self._bare_packages:
             self._bare_packages = bare_packages
-            sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, MemoryImporter)]
-            importer = MemoryImporter(self._files, bare_packages)
+            _unload()
+            importer = MemoryImporter(self._files, bare_packages, self._code)
             sys.meta_path.insert(0, importer)
             for known in importer.names:  # not all of sys.modules: to look at a name is to copy its page after a fork
                 sys.modules.pop(known, None)
@@ -63,6 +66,12 @@ class Operations:
         if not hasattr(loaded, name):
             raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
         self._names[name] = getattr(loaded, name)
+
+    def forget(self) -> None:
+        """Let the submission's modules and objects go."""
+        self._names.clear()
+        self._modules.clear()
+        _unload()
 
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,20 +92,31 @@ class Operations:
         return {"output": output, "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
-        """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters."""
+        """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters.
+
+        Where numbers have been assigned, the gradients are those of the tensors that hold them. The arguments are
+        copies of leaves, so that code that changes its input can be asked too; the output may be cut differently.
+        """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
-        parameters = list(self._modules[target].parameters()) if isinstance(target, int) else []
-        output = self._target(target)(*leaves)
-        if output.shape != upstream.shape:
+        parameters = self._parameters_of(target)
+        output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
+        if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
         if not output.requires_grad:
             return {"argument_gradients": [None for _ in leaves], "parameter_gradients": [None for _ in parameters]}
         # The same gradients as output.backward(upstream), which imports half a thousand modules at its first use.
-        (output * upstream).sum().backward()
+        (output * upstream.reshape(output.shape)).sum().backward()
         return {
             "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
             "parameter_gradients": [parameter.grad for parameter in parameters],
         }
+
+    def _parameters_of(self, target: int | str) -> list[Tensor]:
+        """What gradients are asked of: the tensors that assigned numbers lie in, or all parameters."""
+        if not isinstance(target, int):
+            return []
+        module, size = self._modules[target], self._assigned.get(target)
+        return _holding(module, size) if size else list(module.parameters())
 
     def _method(self, target: int, name: str, arguments: list[Any]) -> None:
         """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns stays here."""
@@ -120,20 +140,77 @@ class Operations:
         module(torch.ones(shape, device=device))
         return [str(buffer.device) for buffer in module.buffers()]
 
-    def _assign(self, target: int, value: Tensor | float) -> None:
-        """Overwrite, in place, the first parameter that ``value`` fits once reshaped; a number fits any."""
-        parameters = list(self._modules[target].parameters())
-        size = value.numel() if isinstance(value, Tensor) else None
-        fitting = [parameter for parameter in parameters if size in (None, parameter.numel())]
-        if not fitting:
-            shapes = ", ".join(str(list(parameter.shape)) for parameter in parameters) or "none"
-            wanted = f"a parameter of {size} elements" if size else "one parameter"
-            raise _Unfit(f"{wanted} was expected; registered: {shapes}")
-        with torch.no_grad():
-            if isinstance(value, Tensor):
-                fitting[0].copy_(value.reshape(fitting[0].shape))
-            else:
-                fitting[0].fill_(value)
+    def _assign_named(self, target: int, values: dict[str, Tensor]) -> None:
+        """Overwrite, in place, each parameter by its name; one that is not there, or has another size, is named."""
+        parameters = dict(self._modules[target].named_parameters())
+        for name, value in values.items():
+            if name not in parameters:
+                raise _Unfit(f"a parameter {name} was expected; registered: {', '.join(parameters) or 'none'}")
+            if parameters[name].shape != value.shape:
+                raise _Unfit(f"the parameter {name} is {list(parameters[name].shape)}, not {list(value.shape)}")
+            with torch.no_grad():
+                parameters[name].copy_(value)
+
+    def _assign(self, target: int, values: list[Tensor | float]) -> None:
+        """Overwrite, in place, what holds the module's numbers with the first of ``values`` that fits.
+
+        A number fits, and fills, all parameters.
+        """
+        module = self._modules[target]
+        for value in values:
+            if not isinstance(value, Tensor):
+                _fill(list(module.parameters()), value)
+                return
+            if tensors := _holding(module, value.numel()):
+                self._assigned[target] = value.numel()
+                _fill(tensors, value)
+                return
+        first = next(value for value in values if isinstance(value, Tensor))
+        if tensors := _leading(module, first):
+            _fill(tensors, first)
+            return
+        shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or "none"
+        raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
+
+
+def _holding(module: nn.Module, size: int) -> list[Tensor]:
+    """The tensors that hold ``size`` numbers, one or equal pieces: parameters, or buffers, or plain attributes."""
+    plain = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+    for held in (list(module.parameters()), list(module.buffers()), plain):
+        floating = [tensor for tensor in held if tensor.is_floating_point()]
+        if whole := [tensor for tensor in floating if tensor.numel() == size]:
+            return whole[:1]
+        pieces = [tensor for tensor in floating if tensor.numel() == floating[0].numel()]
+        if len(pieces) > 1 and len(pieces) * pieces[0].numel() == size:
+            return pieces
+    return []
+
+
+def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
+    """The first rows of a parameter that has more of them than ``value``."""
+    fitting = (p for p in module.parameters() if p.shape[1:] == value.shape[1:] and p.shape[:1] > value.shape[:1])
+    return [parameter.data[: len(value)] for parameter in fitting][:1]
+
+
+@torch.no_grad()
+def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
+    """Write ``value`` into one tensor, transposed if that is its shape, or into pieces; a number into all."""
+    if not isinstance(value, Tensor):
+        for tensor in tensors:
+            tensor.fill_(value)
+        return
+    if value.shape != tensors[0].shape == value.shape[::-1]:
+        value = value.T
+    for tensor, piece in zip(tensors, value.flatten().split(tensors[0].numel()), strict=True):
+        tensor.copy_(piece.reshape(tensor.shape))
+
+
+def _unload() -> None:
+    """Take every submission out of what can be imported."""
+    for importer in [finder for finder in sys.meta_path if isinstance(finder, MemoryImporter)]:
+        sys.meta_path.remove(importer)
+        for known in importer.names:
+            sys.modules.pop(known, None)
 
 
 class _Missing(Exception):

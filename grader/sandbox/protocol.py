@@ -13,19 +13,25 @@ import json
 import math
 import os
 import select
+import socket
 import struct
 import time
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+
+from .second_device.names import DEVICE as SECOND_DEVICE
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_TENSOR_BYTES = 64 << 20  # all tensors of one message together
 MAX_TENSORS = 256
 MAX_DEPTH = 8
-MAX_DIMS = 16
+MAX_DIMS = 8
+MAX_ELEMENTS = 1 << 24  # of all tensors of one message, each as large as its shape says
 MAX_TEXT = 1 << 19
+CHANGED = "changed"  # what a worker says that a submission has left something behind in
 
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
@@ -35,7 +41,19 @@ DTYPES: dict[str, torch.dtype] = {
     )
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+NOTHING = memoryview(b"")
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+
+
+class Patience(Protocol):
+    """Decides for how long to wait, as often as it is asked."""
+
+    def left_s(self) -> float:
+        """Seconds until it wants to be asked again; raises :class:`DeadlineExceeded` when there are none left."""
+
+
+Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
 
 
 class ProtocolError(Exception):
@@ -92,7 +110,7 @@ def _plain(tensor: Tensor) -> Tensor:
         raise ProtocolError(f"a tensor that is not dense ({tensor.layout})")
     if tensor.dtype not in DTYPE_NAMES:
         raise ProtocolError(f"a tensor of {tensor.dtype}")
-    if tensor.device.type not in ("cpu", "cuda"):
+    if tensor.device.type not in ("cpu", "cuda") and str(tensor.device) != SECOND_DEVICE:
         raise ProtocolError(f"a tensor on the device {tensor.device}")
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
         raise ProtocolError(f"a tensor of shape {list(tensor.shape)}, which is too large")
@@ -141,12 +159,12 @@ def _storage_bytes(dtype: torch.dtype, shape: list[int], stride: list[int]) -> i
     return (last + 1) * dtype.itemsize
 
 
-def _payload(tensor: Tensor) -> tuple[list[Any], bytes]:
+def payload(tensor: Tensor) -> tuple[list[Any], bytes]:
     """The header entry and the bytes of one tensor, strides kept (an expanded input arrives expanded)."""
     shape, stride = list(tensor.shape), list(tensor.stride())
     size = _storage_bytes(tensor.dtype, shape, stride)
     entry = [DTYPE_NAMES[tensor.dtype], str(tensor.device), shape, stride]
-    if tensor.device.type != "cpu":
+    if tensor.device.type == "cuda":  # the bytes of all others lie in this process's own memory
         tensor = tensor.as_strided([size // tensor.element_size()], [1]).cpu()
     return entry, ctypes.string_at(tensor.data_ptr(), size) if size else b""
 
@@ -158,7 +176,7 @@ def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], in
     name, device, shape, stride = entry
     if not isinstance(name, str) or name not in DTYPES or not isinstance(device, str):
         raise ProtocolError("a tensor of an unknown dtype")
-    if device != "cpu" and not (
+    if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
         raise ProtocolError("a tensor on an unknown device")
@@ -173,6 +191,123 @@ def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], in
     return DTYPES[name], device, shape, stride, _storage_bytes(DTYPES[name], shape, stride)
 
 
+# ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Message:
+    """A list of values under one header. Each is copied as it is added, as it may change before the message is sent."""
+
+    def __init__(self) -> None:
+        """An empty list."""
+        self._trees: list[Any] = []
+        self._tensors: list[Tensor] = []
+        self._payloads: list[tuple[list[Any], bytes]] = []
+        self._bytes = 0
+
+    def add(self, value: Any) -> None:
+        """Add one value.
+
+        Raises:
+            ProtocolError: If it cannot be expressed, or is too large beside the others; it is left out then.
+        """
+        try:
+            tree = encode(value, self._tensors)
+            new = list(map(payload, self._tensors[len(self._payloads) :]))
+            size = self._bytes + sum(len(data) for _, data in new)
+            if len(self._tensors) > MAX_TENSORS or size > MAX_TENSOR_BYTES:
+                raise ProtocolError("a message that is too large")
+        except (ProtocolError, MemoryError):
+            del self._tensors[len(self._payloads) :]
+            raise
+        self._trees.append(tree)
+        self._payloads += new
+        self._bytes = size
+
+    def packed(self) -> bytes:
+        """The list as bytes.
+
+        Raises:
+            ProtocolError: If it is too large.
+        """
+        return _packed({"list": self._trees}, self._payloads)
+
+
+def _packed(tree: Any, payloads: Sequence[tuple[list[Any], bytes]]) -> bytes:
+    if len(payloads) > MAX_TENSORS or sum(len(data) for _, data in payloads) > MAX_TENSOR_BYTES:
+        raise ProtocolError("a message that is too large")
+    header = _JSON.encode([tree, [entry for entry, _ in payloads]]).encode()
+    if len(header) > MAX_HEADER_BYTES:
+        raise ProtocolError("a message that is too large")
+    return b"".join((struct.pack("<I", len(header)), header, *(data for _, data in payloads)))
+
+
+def pack(value: Any) -> bytes:
+    """One value as bytes.
+
+    Raises:
+        ProtocolError: If it cannot be expressed or is too large.
+    """
+    tensors: list[Tensor] = []
+    tree = encode(value, tensors)
+    return _packed(tree, list(map(payload, tensors)))
+
+
+def unpack(message: bytes) -> Any:
+    """Inverse of :func:`pack`.
+
+    Raises:
+        ProtocolError: If ``message`` breaks a rule of the protocol.
+    """
+    rest = memoryview(message)
+
+    def read(size: int) -> bytearray:
+        nonlocal rest
+        if size > len(rest):
+            raise ProtocolError("a message that ends early")
+        part, rest = bytearray(rest[:size]), rest[size:]
+        return part
+
+    value = _unpacked(read)
+    if rest:
+        raise ProtocolError("a message that goes on after its end")
+    return value
+
+
+def _unpacked(read: Callable[[int], bytearray]) -> Any:
+    """A value from whatever gives the next so many bytes."""
+    (length,) = struct.unpack("<I", read(4))
+    if length > MAX_HEADER_BYTES:
+        raise ProtocolError("a message that is too large")
+    try:
+        tree, entries = json.loads(read(length).decode("utf-8"))
+    except (ValueError, TypeError, RecursionError):
+        raise ProtocolError("a malformed message") from None
+    if not isinstance(entries, list) or len(entries) > MAX_TENSORS:
+        raise ProtocolError("too many tensors")
+    checked = [_check_entry(entry) for entry in entries]
+    if sum(size for *_, size in checked) > MAX_TENSOR_BYTES:
+        raise ProtocolError("a message that is too large")
+    if sum(math.prod(shape) for _, _, shape, _, _ in checked) > MAX_ELEMENTS:
+        raise ProtocolError("a message with too many elements")
+    return decode(tree, [_tensor(*entry, read) for entry in checked])
+
+
+def _tensor(
+    dtype: torch.dtype, device: str, shape: list[int], stride: list[int], size: int, read: Callable[[int], bytearray]
+) -> Tensor:
+    """Read the bytes of one tensor into memory of our own and give them their shape."""
+    data = read(size)
+    try:
+        if size == 0:
+            return torch.empty(shape, dtype=dtype, device=device)
+        # Bytes other than 0 and 1 are no booleans, so those are read as numbers and compared.
+        flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
+        flat = flat != 0 if dtype is torch.bool else flat
+        return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride)
+    except (RuntimeError, AssertionError):  # a device that this machine does not have
+        raise ProtocolError("a tensor on an unknown device") from None
+
+
 # ── The channel ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -184,12 +319,13 @@ class Channel:
         self._fd = fd
         os.set_blocking(fd, False)
         self._poll = select.poll()
+        self._unsent = NOTHING
 
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._fd)
 
-    def send(self, value: Any, deadline: float | None = None) -> None:
+    def send(self, value: Any, deadline: Deadline = None) -> None:
         """Send one message before ``deadline`` (``time.monotonic`` seconds).
 
         Raises:
@@ -197,17 +333,34 @@ class Channel:
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If it does not read in time.
         """
-        tensors: list[Tensor] = []
-        tree = encode(value, tensors)
-        entries, payloads = zip(*map(_payload, tensors), strict=True) if tensors else ((), ())
-        if len(tensors) > MAX_TENSORS or sum(map(len, payloads)) > MAX_TENSOR_BYTES:
-            raise ProtocolError("a message that is too large")
-        header = _JSON.encode([tree, entries]).encode()
-        if len(header) > MAX_HEADER_BYTES:
-            raise ProtocolError("a message that is too large")
-        self._write(b"".join((struct.pack("<I", len(header)), header, *payloads)), deadline)
+        self._queue(value)
+        while self._unsent:
+            if not self._write():
+                self._wait(select.POLLOUT, deadline)
 
-    def receive(self, deadline: float | None = None) -> Any:
+    def post(self, value: Any) -> None:
+        """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
+
+        So both ends may have much to say at a time, and neither waits for ever for the other one to listen. Where the
+        other end is gone, it is :meth:`receive` that says so, after the last message from there.
+
+        Raises:
+            ProtocolError: If ``value`` cannot be expressed or is too large.
+        """
+        self._queue(value)
+        self._push()
+
+    def _queue(self, value: Any) -> None:
+        message = pack(value)
+        self._unsent = memoryview(bytes(self._unsent) + message if self._unsent else message)
+
+    def _push(self) -> None:
+        try:
+            self._write()
+        except PeerClosed:
+            self._unsent = NOTHING
+
+    def receive(self, deadline: Deadline = None) -> Any:
         """Receive one message before ``deadline``.
 
         Raises:
@@ -215,53 +368,27 @@ class Channel:
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If no whole message arrives in time.
         """
-        (length,) = struct.unpack("<I", self._read(4, deadline))
-        if length > MAX_HEADER_BYTES:
-            raise ProtocolError("a message that is too large")
+        return _unpacked(lambda size: self._read(size, deadline))
+
+    def _write(self) -> bool:
+        """Send what the other end takes; False where that is nothing."""
         try:
-            tree, entries = json.loads(self._read(length, deadline).decode("utf-8"))
-        except (ValueError, TypeError, RecursionError):
-            raise ProtocolError("a malformed message") from None
-        if not isinstance(entries, list) or len(entries) > MAX_TENSORS:
-            raise ProtocolError("too many tensors")
-        checked = [_check_entry(entry) for entry in entries]
-        if sum(size for *_, size in checked) > MAX_TENSOR_BYTES:
-            raise ProtocolError("a message that is too large")
-        return decode(tree, [self._read_tensor(*entry, deadline) for entry in checked])
+            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
+        except BlockingIOError:
+            return False
+        except (BrokenPipeError, ConnectionResetError):
+            raise PeerClosed from None
+        return True
 
-    def _read_tensor(
-        self, dtype: torch.dtype, device: str, shape: list[int], stride: list[int], size: int, deadline: float | None
-    ) -> Tensor:
-        """Read the bytes of one tensor into memory of our own and give them their shape."""
-        data = self._read(size, deadline)
-        try:
-            if size == 0:
-                return torch.empty(shape, dtype=dtype, device=device)
-            # Bytes other than 0 and 1 are no booleans, so those are read as numbers and compared.
-            flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
-            flat = flat != 0 if dtype is torch.bool else flat
-            return flat.to(device).as_strided(shape, stride)
-        except (RuntimeError, AssertionError):  # a device that this machine does not have
-            raise ProtocolError("a tensor on an unknown device") from None
-
-    def _write(self, data: bytes, deadline: float | None) -> None:
-        rest = memoryview(data)
-        while rest:
-            try:
-                rest = rest[os.write(self._fd, rest) :]
-            except BlockingIOError:
-                self._wait(select.POLLOUT, deadline)
-            except (BrokenPipeError, ConnectionResetError):
-                raise PeerClosed from None
-
-    def _read(self, size: int, deadline: float | None) -> bytearray:
+    def _read(self, size: int, deadline: Deadline) -> bytearray:
         data = bytearray(size)
         rest = memoryview(data)
         while rest:
             try:
                 count = os.readv(self._fd, [rest])
             except BlockingIOError:
-                self._wait(select.POLLIN, deadline)
+                if self._wait(select.POLLIN | (select.POLLOUT if self._unsent else 0), deadline) & select.POLLOUT:
+                    self._push()
                 continue
             except ConnectionResetError:
                 count = 0
@@ -270,8 +397,33 @@ class Channel:
             rest = rest[count:]
         return data
 
-    def _wait(self, event: int, deadline: float | None) -> None:
-        self._poll.register(self._fd, event)
-        left_ms = None if deadline is None else max(0.0, (deadline - time.monotonic()) * 1000)
-        if not self._poll.poll(left_ms):
-            raise DeadlineExceeded
+    def _wait(self, events: int, deadline: Deadline) -> int:
+        self._poll.register(self._fd, events)
+        while not (happened := self._poll.poll(_wait_ms(deadline))):
+            if isinstance(deadline, float | int):
+                raise DeadlineExceeded
+        return happened[0][1]
+
+    def peer(self, deadline: Deadline) -> int | None:
+        """The number of the process that sends, once it does; None where the system does not tell.
+
+        Its socket has to have been asked for that, by ``SO_PASSCRED``.
+        """
+        if not hasattr(socket, "SO_PASSCRED"):
+            return None
+        self._wait(select.POLLIN, deadline)
+        with socket.socket(fileno=os.dup(self._fd)) as own:
+            _, ancillary, _, _ = own.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]) or None
+        return None
+
+
+def _wait_ms(deadline: Deadline) -> float | None:
+    """How long to wait at most, before looking again."""
+    if deadline is None:
+        return None
+    if isinstance(deadline, float | int):
+        return max(0.0, (deadline - time.monotonic()) * 1000)
+    return deadline.left_s() * 1000

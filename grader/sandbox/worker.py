@@ -8,42 +8,66 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 import torch
 
+from .ahead import Ahead, invalid_reply
 from .limits import GPU_VARIABLES
-from .operations import Operations
-from .protocol import Channel, PeerClosed, ProtocolError
+from .operations import OUT_OF_MEMORY, Operations
+from .protocol import CHANGED, Channel, PeerClosed, ProtocolError
+from .surroundings import Surroundings
 
 REQUESTS_FD = 60  # above all that the zygote has open, below the limit on descriptors
 MAX_DESCRIPTORS = 256  # the zygote opens a handful
 
 
-def serve(fd: int) -> None:
+def serve(fd: int, surroundings: Surroundings) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message in the other direction says that this process is locked and has met no student code yet: whoever
-    dies before that has died of the grader.
+    dies before that has died of the grader. The second request decides what kind of worker this is: one that answers
+    request by request, or one that answers property by property.
     """
     os.closerange(3, fd)
     os.closerange(fd + 1, MAX_DESCRIPTORS)
     channel = Channel(fd)
     channel.send("ready")
-    operations: Operations | None = None
     with contextlib.suppress(PeerClosed):
-        while True:
-            request = channel.receive()
-            if operations is None:
-                packed = request["files"]
-                operations = Operations(json.loads(ctypes.string_at(packed.data_ptr(), packed.numel())))
-                continue
-            reply = operations.perform(request["operations"])
-            try:
-                channel.send(reply)
-            except ProtocolError as error:
-                channel.send({"error": {"kind": "invalid_reply", "message": f"returned {error}"}})
-            except MemoryError:
-                channel.send({"error": {"kind": "memory_exceeded"}})
+        files = json.loads(_bytes(channel.receive()["files"]))
+        request = channel.receive()
+        if "ahead" in request:
+            _answer_properties(channel, request, Ahead(files, surroundings))
+        else:
+            _answer_requests(channel, request, Operations(files))
+
+
+def _answer_requests(channel: Channel, request: dict[str, Any], operations: Operations) -> None:
+    while True:
+        reply = operations.perform(request["operations"])
+        try:
+            channel.send(reply)
+        except ProtocolError as error:
+            channel.send(invalid_reply(error))
+        except MemoryError:
+            channel.send(OUT_OF_MEMORY)
+        request = channel.receive()
+
+
+def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) -> None:
+    """Until the submission has left something behind: then this process says so, and ends."""
+    while True:
+        replies = ahead.answer(_bytes(request["ahead"]), request["bare_packages"])
+        channel.send({"replies": torch.frombuffer(bytearray(replies), dtype=torch.uint8)})
+        request.clear()
+        if not ahead.nothing_is_left():
+            channel.send(CHANGED)
+            return
+        request = channel.receive()
+
+
+def _bytes(packed: torch.Tensor) -> bytes:
+    return ctypes.string_at(packed.data_ptr(), packed.numel())
 
 
 def prepare() -> None:

@@ -23,10 +23,12 @@ from typing import Any
 
 import torch
 
-from . import worker
+from . import second_device, worker
+from .exercise import exercise
 from .limits import Limits
 from .lockdown import Lockdown
 from .resources import LINUX
+from .surroundings import Surroundings
 from .trial import layers_that_hold
 
 USEFUL_MODULES = (
@@ -42,8 +44,8 @@ def main(control_fd: int, configuration: str) -> None:
 
     Args:
         control_fd: The control socket.
-        configuration: JSON with ``limits``, the ``layers`` that are wanted, whether ``files_are_hidden`` already, and
-            whether workers may use ``gpus``.
+        configuration: JSON with ``limits``, the ``layers`` that are wanted, whether ``files_are_hidden`` already,
+            whether workers may use ``gpus``, and whether they get the simulated ``second_device``.
     """
     control = socket.socket(fileno=control_fd)
     wanted = json.loads(configuration)
@@ -51,21 +53,24 @@ def main(control_fd: int, configuration: str) -> None:
     _forget_the_repository()
     worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
-    _warm_up(gpus)
+    _warm_up(gpus, bool(wanted["second_device"]))
     _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    surroundings = Surroundings()  # after all that is imported here
     gc.collect()
     gc.freeze()
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
         _answer(control, {"problems": problems})
-        _obey(control, lockdown, limits, running)
+        _obey(control, lockdown, surroundings, limits, running)
     for pid in running:
         _reap(pid, 0, limits)
     os._exit(0)
 
 
-def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
+def _obey(
+    control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, limits: Limits, running: set[int]
+) -> None:
     """Carry out commands until the judge hangs up; ``running`` has the workers that are left then."""
     while True:
         line, descriptors = b"", []
@@ -77,7 +82,7 @@ def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: s
             descriptors += received
         command = json.loads(line)
         if "start" in command:
-            pid = _start(control, lockdown, *descriptors)
+            pid = _start(control, lockdown, surroundings, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
         else:
@@ -90,7 +95,7 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
     control.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
+def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, rpc_fd: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -99,7 +104,7 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            worker.serve(rpc_fd)
+            worker.serve(rpc_fd, surroundings)
             status = 0
         finally:
             os._exit(status)  # whatever happens, never the code that follows in the zygote
@@ -130,14 +135,19 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _warm_up(gpus: bool) -> None:
+def _warm_up(gpus: bool, simulate: bool) -> None:
     """Run each lazy initialiser once, on one thread, so that no worker pays for it after its fork.
 
     Not where workers may use GPUs: the first backward counts the devices, and neither the driver that it wakes for that
     nor the number that it remembers survives a fork.
     """
     if not gpus:
-        _compute_once()
+        _compute_once("cpu")
+        exercise("cpu")
+    if simulate:
+        second_device.install()
+        _compute_once(second_device.DEVICE)
+        exercise(second_device.DEVICE)
 
 
 def _require_one_thread() -> None:
@@ -145,16 +155,18 @@ def _require_one_thread() -> None:
         raise RuntimeError("the fork server has a second thread: a worker would inherit what that one has locked")
 
 
-def _compute_once() -> None:
-    x = torch.randn(2, 3, 8, requires_grad=True)
-    layer = torch.nn.Linear(8, 8)
-    y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
-    y.sum().backward()
-    torch.polar(torch.ones(2), torch.ones(2)).to(torch.complex64).abs()
-    torch.nn.functional.embedding(torch.tensor([0, 1]), layer.weight)
-    x.detach().to(torch.bfloat16).float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
-    torch.randn(3, generator=torch.Generator().manual_seed(0)).sort()
-    str(x)
+def _compute_once(device: str) -> None:
+    with torch.device(device):
+        x = torch.randn(2, 3, 8, requires_grad=True)
+        layer = torch.nn.Linear(8, 8)
+        y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
+        y.sum().backward()
+        torch.polar(torch.ones(2), torch.ones(2)).to(torch.complex64).abs()
+        torch.nn.functional.embedding(torch.tensor([0, 1]), layer.weight)
+        half = x.detach().to(torch.bfloat16)
+        half.float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
+        torch.randn(3, generator=torch.Generator(device).manual_seed(0)).sort()
+        str(x)
 
 
 def _forget_the_repository() -> None:
@@ -166,5 +178,9 @@ def _forget_the_repository() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
     for name in USEFUL_MODULES:
         importlib.import_module(name)
-    for package in ("grader", "grader.sandbox"):  # nor find the rest of it through what is already imported
+    for package in (
+        "grader",
+        "grader.sandbox",
+        "grader.sandbox.second_device",
+    ):  # nor find the rest of it through what is already imported
         sys.modules[package].__path__ = []

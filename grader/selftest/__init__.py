@@ -1,1 +1,1 @@
-"""The grader tested: hostile, wrong and valid submissions, which `grader verify` judges too, and tests."""
+"""The engine's own tests, and what they share."""

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.assignment import Property, Rubric, Task, load_rubric
 from grader.intake.origin import Origin, Student
 from grader.results.language import task_in_language
 from grader.results.outcome import Outcome
@@ -23,6 +22,8 @@ from grader.results.report import (
     summary_line,
     write_json,
 )
+from grader.rubric import Property, Task
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 PROVENANCE = Provenance(
     grader_version="1.0.0",
@@ -39,11 +40,11 @@ ENVIRONMENTS = (
 )
 MESSAGES = {
     Outcome.FAILED: "float32 output: shape [2, 3], 4 of 6 elements are wrong, the first at [0, 0]",
-    Outcome.CRASHED: "AttributeError: no attribute 'sqare'\n  src/modeling/norm.py:77 in forward: x.sqare()",
+    Outcome.CRASHED: "AttributeError: no attribute 'sofmax'\n  src/attention.py:54 in forward: x.sofmax()",
     Outcome.TIMED_OUT: "no answer within 10 s",
-    Outcome.NOT_IMPLEMENTED: "Task 1: __init__\n  src/modeling/norm.py:44 in __init__: raise NotImplementedError",
+    Outcome.NOT_IMPLEMENTED: "Task 1: __init__\n  src/attention.py:34 in __init__: raise NotImplementedError",
 }
-ENDINGS = [*Outcome][:-1]  # all but our own error, which leaves a report ungraded
+ENDINGS = [*Outcome][:-1] + 6 * [Outcome.FAILED]  # no grader error; wrong values as often as the rest
 
 
 def graded(
@@ -54,18 +55,18 @@ def graded(
     origin: Origin | None = None,
     **fields: object,
 ) -> Report:
-    """A report by the rubric in which everything passes but the properties that are named."""
-    rubric = load_rubric()
-    tasks = [_task(task, outcomes or {}, misconceptions or {}, rubric, language) for task in rubric.tasks]
+    """A report in which all properties of the rubric pass, except those that are named."""
+    rubric = ASSIGNMENT.rubric
+    tasks = [_task(task, outcomes or {}, misconceptions or {}, language) for task in rubric.tasks]
     bonus = {task.id for task in rubric.tasks if task.bonus}
     whole: dict[str, object] = {
         "assignment": rubric.id,
         "submission": SubmissionInfo(id=identifier, sha256="0", files=[], origin=origin),
         "status": "graded",
         "score": sum(task.score for task in tasks if task.id not in bonus),
-        "max_score": 100.0,
+        "max_score": rubric.max_score,
         "bonus": sum(task.score for task in tasks if task.id in bonus),
-        "max_bonus": 50.0,
+        "max_bonus": rubric.max_bonus,
         "tasks": tasks,
         "environment": ENVIRONMENTS[0],
         "provenance": PROVENANCE,
@@ -74,20 +75,18 @@ def graded(
 
 
 def ungraded(identifier: str, status: str, reason: str) -> Report:
-    """A report without a score."""
+    """A report of a submission that was not graded."""
     nothing: dict[str, object] = {"status": status, "reason": reason, "score": None, "bonus": None, "tasks": []}
     return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
 
 
-def _task(
-    task: Task, outcomes: Mapping[str, Outcome], misconceptions: Mapping[str, str], rubric: Rubric, language: str
-) -> TaskReport:
+def _task(task: Task, outcomes: Mapping[str, Outcome], misconceptions: Mapping[str, str], language: str) -> TaskReport:
     properties = [
         _property(prop, outcomes.get(prop.id, Outcome.PASSED), misconceptions.get(prop.id)) for prop in task.properties
     ]
     score = sum(prop.points for prop in properties)
     report = TaskReport(id=task.id, title=task.title, score=score, max_score=task.points, properties=properties)
-    return task_in_language(report, rubric, language)
+    return task_in_language(report, ASSIGNMENT, language)
 
 
 def _property(prop: Property, outcome: Outcome, misconception: str | None) -> PropertyReport:
@@ -103,7 +102,7 @@ def _property(prop: Property, outcome: Outcome, misconception: str | None) -> Pr
 
 
 def drawn(count: int) -> list[Report]:
-    """That many reports, the same ones every time; every seventh is not graded."""
+    """So many reports, the same ones every time; every seventh is not graded."""
     rng = random.Random(5)
     return [_drawn(number, rng) for number in range(count)]
 
@@ -112,7 +111,7 @@ def _drawn(number: int, rng: random.Random) -> Report:
     identifier = f"student{number:02}"
     if number % 7 == 3:
         return ungraded(identifier, ("unreadable", "grader_error")[number % 2], f"reason {number}")
-    rubric, skill = load_rubric(), rng.random()
+    rubric, skill = ASSIGNMENT.rubric, rng.random()
     lost = {name: rng.choice(ENDINGS) for name in rubric.properties if rng.random() > skill}
     held = {
         name: mistake.id
@@ -126,7 +125,7 @@ def _drawn(number: int, rng: random.Random) -> Report:
 
 
 def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Path:
-    """Write reports and their summary as ``grader grade`` does, and give the folder back."""
+    """Write reports and their summary as ``grader grade`` does, and return the folder."""
     for report in reports:
         folder = out / report.submission.id
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A class whose copies are known: everybody wrote something of their own, and then some handed on what they had."""
+"""A class in which it is known who copied: every student wrote something, and some copied from others."""
 
 from __future__ import annotations
 
@@ -9,22 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from grader.assignment import load_rubric
-from grader.grading import reference_files
+from grader.definition import Assignment
 from grader.intake.candidate import Candidate
-from grader.intake.submission import EXPECTED, Submission
-from grader.selftest.submissions import stubs
-from grader.selftest.variants import Variant, all_variants, bases
-from grader.selftest.variants.catalog import HOME
-from grader.similarity.known import Known
-from grader.similarity.work import Work, read_work
+from grader.intake.submission import Submission
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import SWIGLU
+from grader.tools.similarity.known import Known
+from grader.tools.similarity.work import Work, read_work
 
 Files = dict[str, str]
-NORM: Final = HOME["GroupRMSNorm"]
-# What variants share because they derive from it, as a class shares what was said in a lecture.
-LECTURE: Final = Path(bases.__file__)
 
-# Something that is in no reference: each statement is longer than a passage.
+# Code that is in no reference; each statement is longer than a passage.
 PLAN = """
 def plan(weights, limit):
     total = sum(weight * weight for weight in weights if weight > limit)
@@ -46,41 +41,22 @@ class Store:
 
 @dataclass(frozen=True)
 class Desk(Candidate):
-    """A submission that lies in memory."""
+    """A submission in memory."""
 
     files: Mapping[str, str] | None = None
 
     def read(self) -> Submission:
-        """What was handed in."""
+        """The submission."""
         return Submission(self.id, dict(self.files or {}))
 
 
-def honest(size: int) -> list[Files]:
-    """Submissions of people who worked alone: the reference, with variants that nobody else has.
-
-    Where a file's variants run out, the reference stands as it is, so that nothing of it is anybody's own.
-    """
-    reference = reference_files()
-    people = [dict(reference) for _ in range(size)]
-    for number, variant in enumerate(_shuffled(all_variants())):
-        home = HOME[variant.piece]
-        mates = [person for person in people if person[home] == reference[home]] or people
-        mates[number % len(mates)][home] += variant.files[home][len(reference[home]) :]
-    return people
-
-
-def _shuffled(variants: tuple[Variant, ...]) -> list[Variant]:
-    """In an order in which neighbours have nothing to do with each other, the same each time."""
-    return sorted(variants, key=lambda variant: variant.name[::-1])
-
-
 def verbatim(text: str) -> str:
-    """As it is."""
+    """The code unchanged."""
     return text
 
 
 def renamed(text: str) -> str:
-    """With another name for every variable that is assigned to."""
+    """The code with another name for every variable that is assigned to."""
     stores = (
         node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
@@ -89,7 +65,7 @@ def renamed(text: str) -> str:
 
 
 def commented(text: str) -> str:
-    """With comments of one's own, and blank lines."""
+    """The code with other comments, and with blank lines."""
     lines = (
         f"{line}  # here I thought\n" if line.endswith((")", "):")) and '"' not in line else line
         for line in text.split("\n")
@@ -98,7 +74,7 @@ def commented(text: str) -> str:
 
 
 def reordered(text: str) -> str:
-    """With the functions and classes of the file, and the methods of its classes, in reverse order."""
+    """The code with its functions, its classes and their methods in reverse order."""
     tree = ast.parse(text)
     scopes: list[ast.Module | ast.ClassDef] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
     for scope in scopes:
@@ -110,7 +86,7 @@ def reordered(text: str) -> str:
 
 
 def reformatted(text: str) -> str:
-    """Without comments, and laid out by a program."""
+    """The code without comments, laid out by a program."""
     return ast.unparse(ast.parse(text))
 
 
@@ -120,20 +96,20 @@ DISGUISES: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
-    """What ``discover`` would find."""
+    """The candidates that ``discover`` would find."""
     return [Desk(name, Path(name), files=files) for name, files in people.items()]
 
 
-def copied(files: Mapping[str, str], disguise: str, paths: tuple[str, ...] = EXPECTED) -> Files:
-    """These files, disguised."""
+def copied(files: Mapping[str, str], disguise: str, paths: tuple[str, ...] = ASSIGNMENT.rubric.files) -> Files:
+    """The files, each disguised by one of the functions above."""
     return {path: DISGUISES[disguise](files[path]) for path in paths}
 
 
-def with_norm(*texts: str) -> Files:
-    """The stubs, and texts added to the norm's."""
-    return {**stubs(), NORM: "\n\n".join((stubs()[NORM], *texts))}
+def with_own(*texts: str) -> Files:
+    """The stubs, with texts added to one of them."""
+    return {**ASSIGNMENT.stubs(), SWIGLU: "\n\n".join((ASSIGNMENT.stubs()[SWIGLU], *texts))}
 
 
-def read(people: Mapping[str, Mapping[str, str]], known: Known) -> list[Work]:
-    """What ``similar`` makes of them."""
-    return [read_work(desk, known, load_rubric()) for desk in desks(people)]
+def read(people: Mapping[str, Mapping[str, str]], known: Known, assignment: Assignment = ASSIGNMENT) -> list[Work]:
+    """The works that ``grader similar`` would compare."""
+    return [read_work(desk, known, assignment.rubric) for desk in desks(people)]

@@ -1,85 +1,53 @@
-"""What the self-tests share: warm judges, a fork server, and one grader for whole submissions."""
+"""The engine's own tests run on the small assignment, in place of the repository's."""
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from types import ModuleType
+import sys
+from collections.abc import Iterator
 
 import pytest
-import torch
 
-from grader.assignment import Rubric, load_rubric
-from grader.grading import Grader
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.outcome import CaseResult
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
+from grader.definition import Assignment
+from grader.judge.judge import Judge
+from grader.rubric import Rubric
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.settings import Settings
 
-Judge = Callable[..., list[CaseResult]]
+collect_ignore = ["small"]  # its tests belong to its students, and its hidden tests to the judge
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
-    """Tensors are tiny here, and threads would disturb the timing of tests with limits."""
-    torch.set_num_threads(1)
+@pytest.fixture(scope="module", autouse=True)
+def commands_know_the_small_assignment() -> Iterator[None]:
+    """Give the small assignment to all commands, which take theirs when they are imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("grader.cli.", "grader.tools.")) and hasattr(module, "ASSIGNMENT"):
+                patch.setattr(module, "ASSIGNMENT", ASSIGNMENT)
+        yield
+
+
+@pytest.fixture(scope="session")
+def assignment() -> Assignment:
+    """The small assignment."""
+    return ASSIGNMENT
 
 
 @pytest.fixture(scope="session")
 def rubric() -> Rubric:
-    """The rubric of the assignment."""
-    return load_rubric()
+    """The rubric of the small assignment."""
+    return ASSIGNMENT.rubric
 
 
 @pytest.fixture(scope="session")
-def hidden_tests(rubric: Rubric) -> Callable[[str | None], HiddenTests]:
-    """The hidden tests of one task, or of all; each collected once."""
-    return cache(lambda task: HiddenTests(("cpu",), 0, rubric.only(task).properties))
+def judge() -> RunHiddenTests:
+    """``judge(files, task=None)``: its hidden tests on code that is ours, in this process."""
+    return hidden_tests_of(ASSIGNMENT)
 
 
 @pytest.fixture(scope="session")
-def judge(rubric: Rubric, hidden_tests: Callable[[str | None], HiddenTests]) -> Judge:
-    """``judge(files, task=None)``: the hidden tests on code that is ours, in this process."""
-
-    def run(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
-        with warnings.catch_warnings():  # pytest's own filters would turn a student's warning into an exception
-            warnings.simplefilter("ignore")
-            return hidden_tests(task).run(Student(files, InProcessWorker, rubric, Limits()))
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    """One warm fork server."""
-    server = Zygote(Limits())
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
-def grader() -> Iterator[Grader]:
-    """The whole grader with its defaults, on the CPU."""
-    warm = Grader(Settings(device="cpu"))
+def grader() -> Iterator[Judge]:
+    """A judge of whole submissions with its defaults, on the CPU."""
+    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
     yield warm
     warm.close()
-
-
-@pytest.fixture(scope="session")
-def transformers() -> Callable[[str], ModuleType]:
-    """``transformers("models.llama.modeling_llama")``: a module of the installed release, unmodified and offline.
-
-    Imported by name and only here: it takes seconds, and collecting tests must not.
-    """
-
-    def module(name: str) -> ModuleType:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
-            return importlib.import_module(f"transformers.{name}")
-
-    return module

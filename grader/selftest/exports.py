@@ -11,14 +11,15 @@ from functools import cache
 from pathlib import Path
 
 from grader.export.table import written
-from grader.grading import reference_files
-from grader.selftest.submissions import edited, stubs, zipped
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, zipped
 
-NORM = "src/modeling/norm.py"
 NAMES = ("Ada Lovelace", "O'Neil, Jr", "王芳", '=HYPERLINK("x")', 'Zoë "Z" Müller', "Nguyễn Văn An")
 KINDS = ("good", "wrong", "hostile", "empty", "late", "duplicated")
-SCORES = {"good": 100, "wrong": 94, "hostile": None, "empty": None, "late": 100, "duplicated": 100, "absent": None}
-WRONG = (NORM, "mean_square + self.eps", "mean_square")
+FULL = ASSIGNMENT.rubric.max_score
+LOST = ASSIGNMENT.rubric.properties["attention_causal"].points
+SCORES: dict[str, float | None] = {"good": FULL, "late": FULL, "duplicated": FULL, "wrong": FULL - LOST}
+SCORES |= dict.fromkeys(("hostile", "empty", "absent"))
 
 Files = Mapping[str, bytes]
 
@@ -33,17 +34,17 @@ class Someone:
 
     @property
     def user(self) -> str:
-        """What the platform calls them."""
+        """The name that the platform shows."""
         return str(4000 + self.number)
 
     @property
     def email(self) -> str:
-        """An address."""
+        """The e-mail address."""
         return f"s{self.number}@example.org"
 
 
 def class_of(count: int) -> list[Someone]:
-    """That many students who handed something in, and one who did not."""
+    """So many students who handed something in, and one who did not."""
     names = (f"{NAMES[number % len(NAMES)]} {number}" for number in range(count))
     everyone = [Someone(number, name, KINDS[number % len(KINDS)]) for number, name in enumerate(names)]
     return [*everyone, Someone(count, "Absent, Anton", "absent")]
@@ -51,26 +52,30 @@ def class_of(count: int) -> list[Someone]:
 
 @cache
 def _work(kind: str) -> Files:
-    """What a student of that kind handed in, the last time."""
+    """The files that a student of that kind handed in last."""
     match kind:
         case "wrong":
-            return {Path(path).name: text.encode() for path, text in edited(WRONG).items() if "__init__" not in path}
+            return {
+                Path(path).name: text.encode()
+                for path, text in edited(SEES_LATER_TOKENS).items()
+                if "__init__" not in path
+            }
         case "hostile":
             return {"../../escaped.zip": _hostile()}
         case "empty":
             return {"notes.txt": b"I ran out of time."}
         case "duplicated":
-            return {"submission-1.zip": zipped(reference_files())}
+            return {"submission-1.zip": zipped(ASSIGNMENT.solution())}
         case _:
-            return {"submission.zip": zipped(reference_files())}
+            return {"submission.zip": zipped(ASSIGNMENT.solution())}
 
 
 def _hostile() -> bytes:
-    """A zip whose names lead elsewhere, with a link in it, and without anything to grade."""
+    """A zip with paths that lead out of the folder, with a link, and with nothing to grade."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("../../../escaped.py", "x = 1\n")
-        link = zipfile.ZipInfo("src/modeling/norm.py")
+        link = zipfile.ZipInfo(ATTENTION)
         link.external_attr = 0o120777 << 16
         archive.writestr(link, "/etc/passwd")
     return buffer.getvalue()
@@ -83,7 +88,7 @@ def canvas(people: Sequence[Someone]) -> Files:
     for person in people:
         work = dict(_work(person.kind)) if person.kind != "absent" else {}
         if person.kind == "duplicated":
-            work = {"submission.zip": zipped(stubs()), **work}
+            work = {"submission.zip": zipped(ASSIGNMENT.stubs()), **work}
         name = re.sub(r"\W", "", person.name).lower()
         for file, data in work.items():
             attachment += 1
@@ -111,7 +116,7 @@ def gradescope(people: Sequence[Someone]) -> Files:
         for attempt, hour in enumerate(times):
             folder = f"submission_{10 * person.number + attempt + 1}"
             last = attempt == len(times) - 1
-            work = _work(person.kind) if last else {"submission.zip": zipped(stubs())}
+            work = _work(person.kind) if last else {"submission.zip": zipped(ASSIGNMENT.stubs())}
             files |= {f"assignment_7_export/{folder}/{file}": data for file, data in work.items()}
             quoted = person.name.replace("'", "''")
             lines += [f"{folder}:", "  :submitters:", f"  - :name: '{quoted}'", f"    :sid: '{person.user}'"]
@@ -121,8 +126,8 @@ def gradescope(people: Sequence[Someone]) -> Files:
 
 
 def gradebook(people: Sequence[Someone]) -> str:
-    """A Canvas gradebook as it is downloaded, with two assignments, the second one ours."""
-    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "A1 (55)", "A2: RMSNorm (77)"]
+    """A Canvas gradebook as it is downloaded, with two assignments, the second of which is the graded one."""
+    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "A1 (55)", "Small (77)"]
     possible = ["    Points Possible", "", "", "", "", "10", "100"]
     rows = [[person.name, person.user, f"sis{person.number}", person.email, "1", "9", ""] for person in people]
     return written([head, possible, *rows])
@@ -147,6 +152,6 @@ def worksheet(people: Sequence[Someone], most: str = "150.00") -> str:
 
 
 def write_zip(path: Path, files: Files) -> Path:
-    """Write an export as a zip, and give its path back."""
+    """Write an export as a zip, and return its path."""
     path.write_bytes(zipped(files))
     return path

@@ -1,4 +1,4 @@
-"""Faults that are not a student's, for judges to meet at a chosen submission, and a look at what is left running."""
+"""Faults that are not a student's, which judges meet at a chosen submission, and a search for left-over processes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from grader.benchmarks.measure import descendants
+import torch
+
 from grader.intake.submission import Submission
-from grader.judge_process import NAME
+from grader.pool.judge_process import NAME
+from grader.tools.benchmarks.measure import descendants
 
 
 @dataclass(frozen=True)
 class Trap(Submission):
-    """A submission at which something happens to the judge, as soon as it is unpacked in the judge's own process.
+    """A submission that calls a fault as soon as it is unpickled in a judge's process.
 
     Attributes:
-        fault: What happens.
+        fault: The function to call in the judge.
         log: A file that gets one byte for each attempt.
-        times: At how many attempts it happens.
+        times: In how many attempts the fault happens.
     """
 
     _: KW_ONLY
@@ -32,19 +34,19 @@ class Trap(Submission):
     times: int = 1
 
     def __reduce__(self) -> tuple[Callable[..., Submission], tuple[object, ...]]:
-        """How it travels: by whichever way, and through however many processes."""
+        """Pickle the submission so that the fault is called only in a judge, however many processes it passes."""
         return _unpacked, (self.id, self.files, self.fault, self.log, self.times)
 
     @property
     def attempts(self) -> int:
-        """How often a judge has begun with it."""
+        """How often a judge has begun to grade the submission."""
         return self.log.stat().st_size
 
 
 def _unpacked(
     identifier: str, files: Mapping[str, str], fault: Callable[[], object], log: Path, times: int
 ) -> Submission:
-    """In a judge, let it happen, then go on as usual."""
+    """In a judge, call the fault, then go on as usual."""
     trap = Trap(identifier, files, fault=fault, log=log, times=times)
     if multiprocessing.current_process().name != NAME:
         return trap
@@ -56,40 +58,69 @@ def _unpacked(
 
 
 def die() -> None:
-    """As by the kernel when memory is short."""
+    """Kill the judge, as the kernel does when memory is short."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def stall() -> None:
-    """Stand still for ever."""
+    """Stop the judge, so that it never answers."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def stumble() -> None:
-    """Make a mistake."""
+    """Raise an exception in the judge."""
     raise ZeroDivisionError("of our own making")
 
 
 def break_the_oracle() -> None:
     """Have the hidden tests make a mistake."""
-    from grader.judge import oracle
+    from grader.selftest.small.grader.assignment import oracle
 
-    oracle.rms_norm = lambda *_: stumble()  # type: ignore[assignment] # that is the point
+    oracle.attention = lambda *_: stumble()  # type: ignore[assignment] # that is the point
+
+
+def die_over_the_replies() -> None:
+    """Die as soon as an output is to be judged, as a judge does that finds no end in one."""
+    from grader.assignment import oracle
+
+    oracle.rms_norm = lambda *_: die()  # type: ignore[assignment] # that is the point
+
+
+def spin_over_the_replies() -> None:
+    """Compute for ever as soon as an output is to be judged, with little time for that."""
+    from grader.assignment import oracle
+    from grader.pool import judge_process
+
+    judge_process.CPU_S = 1
+    oracle.rms_norm = lambda *_: spin()  # type: ignore[assignment] # that is the point
+
+
+def spin() -> None:
+    """Compute for ever."""
+    while True:
+        pass
+
+
+def find_no_memory_for_the_replies() -> None:
+    """Ask for more memory than a judge may take, as soon as an output is to be judged."""
+    from grader.assignment import oracle
+
+    oracle.rms_norm = lambda *_: torch.ones(1 << 40)
 
 
 def kill_the_fork_server() -> None:
-    """The last in the chain below a judge, as long as there is no worker."""
+    """Kill the fork server of workers: the last process below a judge while there is no worker."""
     os.kill(descendants(os.getpid())[-1], signal.SIGKILL)
 
 
 def kill_the_server_of_judges() -> None:
-    """The process that multiprocessing forks them from, and this one with it."""
+    """Kill the process that judges are forked from, and this judge with it."""
     os.kill(os.getppid(), signal.SIGKILL)
     die()
 
 
 def kill_the_first_worker() -> None:
-    """Soon after it has begun with student code."""
+    """Kill the next worker soon after it has begun to run student code."""
     before = descendants(os.getpid())
 
     def strike() -> None:
@@ -102,7 +133,7 @@ def kill_the_first_worker() -> None:
 
 
 def survivors(pids: Iterable[int], within_s: float) -> list[int]:
-    """Those of some processes that still run after that time; returns at once when none does."""
+    """The processes that still run after some seconds; returns at once when none does."""
     end = time.monotonic() + within_s
     while (running := [pid for pid in pids if _runs(pid)]) and time.monotonic() < end:
         time.sleep(0.01)

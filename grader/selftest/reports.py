@@ -1,4 +1,4 @@
-"""Reports made by hand, for tests of what becomes of them."""
+"""Reports made by hand, for tests of code that reads reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROVENANCE = Provenance(
     duration_s=0.5,
     command="grader grade class",
 )
-Ended = dict[str, tuple[Outcome, float]]  # of each property, and what it is worth
+Ended = dict[str, tuple[Outcome, float]]  # by property: its outcome, and its points
 BONUS = "bonus"
 PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
 USUAL: Ended = {"eps": (PASSED, 6.0), "mean": (FAILED, 4.0), BONUS: (PASSED, 5.0)}
@@ -43,17 +43,17 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
     """A graded submission of two tasks.
 
     Args:
-        identifier: Names it.
-        ended: Its properties; the one called ``bonus`` is a task of its own, beside the score.
-        files: Stands for the digest of the one file.
-        name: Of its student.
-        fields: Of the report, or of its environment or provenance, to replace.
+        identifier: The id of the submission.
+        ended: The properties; the one called ``bonus`` is in a bonus task of its own.
+        files: The digest of the one file.
+        name: The name of the student.
+        fields: Fields to replace, of the report, its environment or its provenance.
     """
     return _made(identifier, ended, files, name, **fields)
 
 
 def write_class(folder: Path, *own: Report) -> Path:
-    """A folder as ``grade`` leaves it after a run over these submissions; gives it back."""
+    """Write a folder as ``grade`` leaves it after a run over these submissions; returns the folder."""
     folder.mkdir(exist_ok=True)
     with opened(folder) as connection:
         ledger = Ledger(connection, {"made": "by hand"})
@@ -94,7 +94,7 @@ def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "
 
 
 def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:
-    """A submission of which nothing can be graded."""
+    """A report of a submission that is unreadable."""
     none: dict[str, Any] = {"status": "unreadable", "reason": reason, "score": None, "bonus": None, "tasks": []}
     return _made(identifier, **(none | fields))
 

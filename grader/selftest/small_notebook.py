@@ -10,12 +10,17 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from grader.notebooks import execute, sources
+from grader.tools.notebooks import execute, sources
 
-SCRIPT = '''# %% [markdown]
+SCRIPT = '''# %% [markdown] lang="en"
 # # 0 · Small
 #
 # The sum of two equal numbers is $x + x = 2x$.
+
+# %% [markdown] lang="zh"
+# # 0 · 小
+#
+# 两个相等的数之和是 $x + x = 2x$。
 
 # %%
 from checks import quiet
@@ -48,6 +53,13 @@ with quiet():
     assert triple(2) == 6, "Three twos make six."
     ### END HIDDEN TESTS
 '''
+WORDS = """"Twice x." = "x 的两倍。"
+"Three times x." = "x 的三倍。"
+"One and one make two." = "一加一等于二。"
+"Texts double too." = "文字也能加倍。"
+"Three ones make three." = "三个一是三。"
+"Three twos make six." = "三个二是六。"
+"""
 NAME = "0_small"
 
 NOISY = """import sys
@@ -64,19 +76,26 @@ HARD_CODED = "def double(x):\n    return 2"
 
 @contextmanager
 def small_walkthrough(folder: Path) -> Iterator[None]:
-    """Put the small notebook in the place of the walk-through, in both languages."""
-    for language in sources.LANGUAGES:
-        (folder / language).mkdir(parents=True)
-        (folder / language / f"{NAME}.py").write_text(SCRIPT, encoding="utf-8")
+    """Put the small notebook in the place of the walk-through."""
+    folder.mkdir(parents=True)
+    write(folder)
     (folder / "checks.py").write_bytes((sources.SOURCES / "checks.py").read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "SOURCES", folder)
         yield
 
 
+def write(folder: Path, script: str = SCRIPT, words: str = WORDS) -> Path:
+    """Write a script and its table of words; gives the script."""
+    path = folder / f"{NAME}.py"
+    path.write_text(script, encoding="utf-8")
+    path.with_suffix(".toml").write_text(words, encoding="utf-8")
+    return path
+
+
 def reference() -> NotebookNode:
     """The notebook as its author wrote it."""
-    return sources.read(sources.scripts("en")[0])
+    return sources.read(sources.scripts()[0], "en")
 
 
 def blank(notebook: NotebookNode) -> NotebookNode:

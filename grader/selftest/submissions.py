@@ -11,19 +11,39 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.grading import reference_files
+from grader.definition import Assignment
 from grader.intake.submission import Submission
+from grader.rubric import Rubric
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 REPOSITORY = Path(__file__).parents[2]
+ATTENTION, SWIGLU = "src/attention.py", "src/swiglu.py"
+WORK = Rubric.model_validate(  # asks for two functions of one tensor, for tests of what student code may do
+    {
+        "id": "work",
+        "title": {"en": "Work", "zh": "\u5de5\u4f5c"},
+        "practice": 10,
+        "tasks": [{"id": "task1", "title": "work", "file": "src/work.py", "names": ["work", "play"], "properties": []}],
+        "misconceptions": [],
+        "sha256": "",
+    }
+)
+EXPECTED = {  # what an assignment with a nested file asks for, for tests of what is found where
+    "src/functional.py": ("apply",),
+    "src/modeling/norm.py": ("Norm",),
+    "src/modeling/vocab.py": ("Vocab", "ParallelVocab"),
+}
+HANDED_IN = {path: "".join(f"class {name}: ...\n" for name in names) for path, names in EXPECTED.items()}
+SEES_LATER_TOKENS = (ATTENTION, "scores.masked_fill(later, -torch.inf)", "scores")  # costs attention_causal
 
 
-def edited(*edits: tuple[str, str, str]) -> dict[str, str]:
+def edited(*edits: tuple[str, str, str], of: Assignment = ASSIGNMENT) -> dict[str, str]:
     """The reference with each ``(path, what stands there, what takes its place)`` carried out.
 
     Raises:
-        ValueError: If an edit does not find its place.
+        ValueError: If the text that an edit replaces is not in the reference.
     """
-    files = reference_files()
+    files = of.solution()
     for path, old, new in edits:
         if old not in files[path]:
             raise ValueError(f"{old!r} is not in the reference's {path}; mend the edit.")
@@ -31,19 +51,13 @@ def edited(*edits: tuple[str, str, str]) -> dict[str, str]:
     return files
 
 
-def stubs() -> dict[str, str]:
-    """The submission of someone who has not begun."""
-    root = REPOSITORY / "src"
-    return {f"src/{path.relative_to(root).as_posix()}": path.read_text() for path in sorted(root.rglob("*.py"))}
-
-
 def submission(files: Mapping[str, str], identifier: str = "someone") -> Submission:
-    """What intake makes of those files."""
+    """The files as a submission."""
     return Submission(identifier, dict(files))
 
 
 def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write the files below ``folder``, and give it back."""
+    """Write the files below ``folder``, and return the folder."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,17 +74,20 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def handed_out(folder: Path) -> Path:
-    """What a student gets, as far as the tests need it."""
-    for name in ("src", "tests"):
-        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(REPOSITORY / "grader" / "rubric.toml", folder / "tests" / "rubric.toml")
+def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
+    """Copy what a student gets into a folder, as far as the tests need it."""
+    shutil.copytree(of.root / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    harness = shutil.ignore_patterns("__pycache__", "test_*.py", "rubric.toml")
+    shutil.copytree(REPOSITORY / "tests", folder / "tests", ignore=harness)
+    for test in (of.root / "tests").glob("test_*.py"):
+        shutil.copy(test, folder / "tests")
+    shutil.copy(of.folder / "rubric.toml", folder / "tests")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder
 
 
 def run(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """``python -m module`` in a folder, in English unless the arguments say otherwise."""
+    """Run ``python -m module`` in a folder, in English unless the arguments say otherwise."""
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", module, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,29 +13,29 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
-from grader import run as class_run
 from grader.cli import app as cli
 from grader.cli import grade
-from grader.executors.base import Executor
-from grader.grading import Grader, reference_files
 from grader.intake.submission import Submission
-from grader.judge import oracle
+from grader.judge.judge import Judge
+from grader.pool import run as class_run
+from grader.pool.executors.base import Executor
+from grader.pool.schedule import GradingFailed
 from grader.results.report import Practice, Report, Summary
-from grader.schedule import GradingFailed
-from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
 from grader.settings import Settings
 
-NORM = "src/modeling/norm.py"
+pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
 
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Path:
     """A submission that is right."""
-    return write_folder(tmp_path / "ada", reference_files())
+    return write_folder(tmp_path / "ada", ASSIGNMENT.solution())
 
 
 @pytest.fixture
-def in_process(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
 
     def grade_all(submissions: Iterable[Submission], settings: Settings, executor: Executor) -> Iterator[Report]:
@@ -86,7 +87,7 @@ def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("option", "value", "advice"),
     [
-        ("--only", "task9", "no such task. Choose one of task1, task2, task3, task4."),
+        ("--only", "task9", "no such task. Choose one of task1, task2."),
         ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
     ],
     ids=["only", "lang"],
@@ -97,6 +98,7 @@ def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here, so asking for one is no mistake")
+@pytest.mark.process
 def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
     """Through a real judge process, which alone can tell."""
     line = only_line(run("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1"))
@@ -111,6 +113,7 @@ def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, m
     assert only_line(run("grade", ada, "--out", tmp_path / "out"), 3) == "grader: ada: the judge died 3 times."
 
 
+@pytest.mark.process
 def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del in_process
 
@@ -126,7 +129,7 @@ def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, mo
 def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path) -> None:
     del in_process
     out = tmp_path / "out"
-    write_folder(tmp_path / "bo", edited((NORM, "mean_square + self.eps", "mean_square")))
+    write_folder(tmp_path / "bo", edited(SEES_LATER_TOKENS))
     (tmp_path / "nobody.zip").touch()
     result = run("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
     assert result.exit_code == 2  # that path is not there
@@ -136,8 +139,8 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
     result = run("grade", tmp_path / "class", "--out", out)
     assert result.exit_code == 0, result.output
     assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
-        "[1/3] ada: 100/100, bonus 50/50",
-        "[2/3] bo: 94/100, bonus 50/50",
+        "[1/3] ada: 100/100, bonus 20/20",
+        "[2/3] bo: 70/100, bonus 20/20",
         "[3/3] nobody: unreadable: The zip cannot be read: File is not a zip file.",
     ]
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.json")) == [
@@ -147,7 +150,7 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
         "summary.json",
     ]
     summary = Summary.model_validate_json((out / "summary.json").read_bytes())
-    assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 94), ("nobody", None)]
+    assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 70), ("nobody", None)]
     _show_the_class(out)
 
 
@@ -156,15 +159,17 @@ def _show_the_class(out: Path) -> None:
     assert whole.exit_code == 0
     table, properties, misconceptions, overview = whole.stdout.split("\n\n")
     assert [line.split()[0] for line in table.splitlines()] == ["submission", "ada", "bo", "nobody"]
-    assert " norm_eps_inside_sqrt                  6     1   2   50%               - " in properties.splitlines()
-    assert misconceptions.splitlines()[1].split()[:5] == ["1", "Your", "result", "does", "not"]
-    assert overview.splitlines()[0] == "score: mean 97.0, median 97.0, lowest 94.0, highest 100.0"
-    assert whole.stdout.splitlines()[2].split() == ["bo", "36", "22", "36", "50", "94", "50"]
+    (row,) = (line.split() for line in properties.splitlines() if "attention_causal" in line)
+    assert row == ["attention_causal", "30", "1", "2", "50%", "-"]
+    hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["en"]
+    assert misconceptions.splitlines()[1].split()[:5] == ["1", *hint.split()[:4]]
+    assert overview.splitlines()[0] == "score: mean 85.0, median 85.0, lowest 70.0, highest 100.0"
+    assert whole.stdout.splitlines()[2].split() == ["bo", "70", "20", "70", "20"]
     one = run("show", out, "bo")
     assert one.exit_code == 0
-    assert "bo: 94/100, bonus 50/50" in one.stdout
-    assert "Your result does not depend on eps." in one.stdout
-    assert "✗       0/6   eps is added inside the square root" in one.stdout
+    assert "bo: 70/100, bonus 20/20" in one.stdout
+    assert hint in " ".join(one.stdout.split())
+    assert re.search(r"✗ +0/30 +a token gathers from itself", one.stdout)
     assert f"{out / 'zoe' / 'report.json'}: No such file" in only_line(run("show", out, "zoe"))
     (out / "ada" / "report.json").write_text('{"score": "100"}')
     assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
@@ -177,11 +182,11 @@ def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp
     checks.write_text("\n".join(["student_id,notebook,cell,points,max_points", *rows]))
     result = run("grade", ada, "--out", tmp_path / "out", "--notebooks", checks)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[1].split() == ["ada", "42", "22", "36", "50", "100", "50", "4"]
+    assert result.stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]
     assert "ada: notebook checks never ran: 0_small: triple" in result.stdout
     assert "notebooks only, no submission: zoe" in result.stdout
     line = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes()).submissions[0]
-    assert (line.score, line.bonus) == (100, 50)
+    assert (line.score, line.bonus) == (100, 20)
     assert line.practice == Practice(points=4, max_points=10, unsettled=["0_small: triple"])
 
 
@@ -201,30 +206,33 @@ def test_our_own_failure_is_shown_and_ends_with_3(
 ) -> None:
     del in_process
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
-    monkeypatch.setattr(oracle, "rms_norm", fail)
+    write_folder(ada, edited(SEES_LATER_TOKENS))  # replies that no judge has passed before
+    monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
-        {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 50.0}
+        {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}
         | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None}
     ]
 
 
+@pytest.mark.process
 def test_the_installed_command_grades_with_real_judges(tmp_path: Path) -> None:
     """From the shell, one task of two submissions, in two judge processes."""
-    write_folder(tmp_path / "class" / "ada", reference_files())
-    write_folder(tmp_path / "class" / "bo", edited((NORM, "mean_square + self.eps", "mean_square")))
-    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(tmp_path / "class")]
+    write_folder(tmp_path / "class" / "ada", ASSIGNMENT.solution())
+    write_folder(tmp_path / "class" / "bo", edited(SEES_LATER_TOKENS))
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(tmp_path / "class")]
     command += ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1", "--jobs", "2", "--lang", "zh"]
     result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     assert sum(line.startswith("[") for line in result.stderr.splitlines()) == 2
     report = Report.model_validate_json((tmp_path / "out" / "bo" / "report.json").read_bytes())
-    assert (report.score, report.max_score, report.max_bonus) == (36, 42, 0)
-    assert report.tasks[0].properties[1].hint == "你的结果与 eps 无关。开方之前要把它加到均方上。"
+    assert (report.score, report.max_score, report.max_bonus) == (70, 100, 0)
+    mistake = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens")
+    assert report.tasks[0].properties[1].hint == mistake.hint["zh"]
     assert report.provenance.command.endswith("--jobs 2 --lang zh")

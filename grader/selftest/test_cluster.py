@@ -15,27 +15,26 @@ from typing import Any
 
 import pytest
 
-from grader.benchmarks.measure import descendants
-from grader.executors.base import Executor
-from grader.executors.choose import open_executor
-from grader.grading import Grader
 from grader.intake.submission import Submission
+from grader.judge.judge import Judge
+from grader.pool.executors.base import Executor
+from grader.pool.executors.choose import open_executor
+from grader.pool.schedule import grade_all
 from grader.results.report import Report
 from grader.sandbox.limits import Limits
-from grader.schedule import grade_all
 from grader.selftest import faulty
-from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
-from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
 from grader.settings import CannotGrade, Settings
+from grader.tools.benchmarks.dask_processes import DaskProcesses
+from grader.tools.benchmarks.measure import descendants
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
-NORM = "src/modeling/norm.py"
-SLOW = (NORM, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
-WRONG = (NORM, "mean_square + self.eps", "mean_square")
-SETTINGS = Settings(device="cpu", only="task1", limits=Limits(submission_s=60))
+SLOW = (ATTENTION, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
+SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=60))
 LEAVE_S = 15.0
 
 
@@ -57,7 +56,7 @@ def executor(dask: DaskProcesses) -> Iterator[Executor]:
 @pytest.fixture(scope="module")
 def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
     """The report of the same grader in this process, which nothing happens to."""
-    with closing(Grader(SETTINGS)) as grader:
+    with closing(Judge(SETTINGS)) as grader:
         yield lambda submission: without_times(grader.grade(submission))
 
 
@@ -76,10 +75,10 @@ def test_reports_are_those_of_this_machine_even_where_judges_die(
 ) -> None:
     """Also: a worker under a nanny may have children, and its limit of memory says nothing about them."""
     trap = Trap("trap", edited(), fault=faulty.die, log=tmp_path / "log")
-    submissions = [someone("wrong", WRONG), trap, Submission("nothing", reason="is empty")]
+    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason="is empty")]
     reports = {report.submission.id: report for report in grade_all(submissions, SETTINGS, executor)}
     assert trap.attempts == 2
-    plain = [someone("wrong", WRONG), someone("trap"), Submission("nothing", reason="is empty")]
+    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason="is empty")]
     assert {name: without_times(report) for name, report in reports.items()} == {
         submission.id: expected(submission) for submission in plain
     }
@@ -105,8 +104,8 @@ def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executo
 
 
 def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = importlib.import_module("grader.executors.cluster")
-    monkeypatch.setattr(cluster, "edition", lambda: "9.9.9, rubric 0")
+    cluster = importlib.import_module("grader.pool.executors.cluster")
+    monkeypatch.setattr(cluster, "__version__", "9.9.9")
     with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* has grader .* here it is 9\.9\.9, rubric 0\."):
         list(grade_all([someone("ada")], SETTINGS, executor))
 
@@ -119,7 +118,7 @@ def test_a_worker_that_goes_loses_nothing_and_leaves_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]], how: signal.Signals
 ) -> None:
     """Two workers; the one that gave the first report goes while it is at its next submission."""
-    submissions = [someone(f"s{number}", *([WRONG] if number == 2 else []), SLOW) for number in range(5)]
+    submissions = [someone(f"s{number}", *([SEES_LATER_TOKENS] if number == 2 else []), SLOW) for number in range(5)]
     with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
         doomed, _ = dask.start_worker(), dask.start_worker()
         with closing(grade_all(submissions, SETTINGS, executor)) as graded:
@@ -158,14 +157,23 @@ def running(tmp_path: Path) -> Iterator[tuple[DaskProcesses, subprocess.Popen[st
     for number in range(6):
         write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
     options = ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1"]
-    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", str(tmp_path / "class"), *options]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "grader.selftest.command",
+        "grade",
+        str(tmp_path / "class"),
+        *options,
+    ]
     with DaskProcesses(tmp_path) as dask:
         dask.start_worker()
         with subprocess.Popen(
             [*command, "--executor", dask.address], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
         ) as process:
             assert process.stderr is not None
-            assert process.stderr.readline().endswith(": 42/42, bonus 0/0\n")
+            assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
             yield dask, process
             process.kill()
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.judge import oracle
 from grader.judge.compare import (
     DTYPES,
     FORWARD_FLOOR,
@@ -193,29 +192,3 @@ def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
     except WrongAnswer as error:
         return str(error)
     return ""
-
-
-def test_the_oracles_gradient_is_that_of_its_forward() -> None:
-    """The formula against autograd, in float64."""
-    generator = torch.Generator().manual_seed(0)
-    x, upstream = (torch.randn(2, 3, 12, generator=generator, dtype=torch.float64) for _ in range(2))
-    gamma = torch.randn(12, generator=generator, dtype=torch.float64)
-    leaves = x.clone().requires_grad_(), gamma.clone().requires_grad_()
-    oracle.rms_norm(*leaves, 4, 0.1).backward(upstream)
-    gradients = oracle.rms_norm_gradients(x, gamma, 4, 0.1, upstream)
-    torch.testing.assert_close(gradients.input, leaves[0].grad)
-    torch.testing.assert_close(gradients.gamma, leaves[1].grad)
-    assert bool((gradients.input_scale >= gradients.input.abs()).all())
-
-
-@pytest.mark.parametrize(
-    ("length", "ratio"), [(1, 2), (16, 2), (17, 4), (32, 4), (33, 6), (48, 6)], ids=lambda value: str(value)
-)
-def test_the_oracles_ratio_is_the_smallest_even_one(length: int, ratio: int) -> None:
-    assert oracle.smallest_even_ratio(length, 8) == ratio
-
-
-def test_the_oracles_lowest_frequency_is_divided_by_exactly_the_ratio() -> None:
-    plain, scaled = (oracle.ntk_angles(16, 10000.0, ratio, 2)[1] for ratio in (1, 4))
-    torch.testing.assert_close(scaled[-1], plain[-1] / 4)
-    assert scaled[0] == plain[0]

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from grader import conditions as module
-from grader.conditions import conditions, differing
+from grader.pool import conditions as module
+from grader.pool.conditions import conditions, differing
 from grader.sandbox.levels import Level
 from grader.sandbox.limits import Limits
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import REPOSITORY
 from grader.settings import Settings
 
 OTHER: dict[str, Any] = {
+    "assignment": replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent),  # another package: more files decide
     "device": "cpu",
     "only": "task1",
     "seed": 1,
@@ -30,60 +32,64 @@ OTHER: dict[str, Any] = {
 
 
 def test_the_same_settings_are_the_same_conditions() -> None:
-    assert conditions(Settings()) == conditions(Settings())
+    assert conditions(Settings(ASSIGNMENT)) == conditions(Settings(ASSIGNMENT))
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
 def test_each_setting_is_a_condition_but_the_command_line(name: str) -> None:
-    """A setting that is new has to be named here."""
-    other = replace(Settings(), **{name: OTHER.get(name, "grader grade")})
-    assert differing(conditions(Settings()), conditions(other)) == ([] if name == "command" else [name])
+    """A setting that is new has to be named here; an assignment is known by what lies in its files."""
+    other = replace(Settings(ASSIGNMENT), **{name: OTHER.get(name, "grader grade")})
+    shown = {"command": [], "assignment": ["code and rubric"]}.get(name, [name])
+    assert differing(conditions(Settings(ASSIGNMENT)), conditions(other)) == shown
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project, to be changed."""
-    for name in ("grader", "ref"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("selftest", "__pycache__"))
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The engine and the assignment in a folder of their own, to be changed."""
+    ignored = shutil.ignore_patterns("selftest", "assignment", "docs", "__pycache__")
+    shutil.copytree(REPOSITORY / "grader", tmp_path / "grader", ignore=ignored)
+    shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
+    folder = tmp_path / "grader" / "assignment"
+    shutil.copytree(ASSIGNMENT.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(module, "HERE", tmp_path / "grader")
-    monkeypatch.setattr(module, "reference_paths", lambda: sorted((tmp_path / "ref").rglob("*.py")))
-    return tmp_path
+    return Settings(replace(ASSIGNMENT, folder=folder, root=tmp_path))
 
 
 @pytest.mark.parametrize(
     ("path", "counts"),
     [
-        ("grader/rubric.toml", True),
-        ("grader/hidden/test_norm.py", True),
+        ("grader/assignment/rubric.toml", True),
+        ("grader/assignment/hidden/test_swiglu.py", True),
         ("grader/judge/compare.py", True),
-        ("grader/results/advice.py", True),
-        ("ref/modeling/norm.py", True),
+        ("grader/results/language.py", True),
+        ("ref/swiglu.py", True),
+        ("grader/assignment/variants/wrong/swiglu.py", False),
         ("grader/cli/grade.py", False),
         ("grader/export/moodle.py", False),
     ],
 )
-def test_code_is_a_condition_where_it_decides(copy: Path, path: str, counts: bool) -> None:
-    before = conditions(Settings())
-    with (copy / path).open("a") as file:
+def test_code_is_a_condition_where_it_decides(copied: Settings, path: str, counts: bool) -> None:
+    before = conditions(copied)
+    with (copied.assignment.root / path).open("a") as file:
         file.write("\n# changed\n")
-    assert differing(before, conditions(Settings())) == ["code and rubric"] * counts
+    assert differing(before, conditions(copied)) == ["code and rubric"] * counts
 
 
-def test_a_file_that_is_new_or_renamed_counts(copy: Path) -> None:
-    before = conditions(Settings())
-    hidden = copy / "grader" / "hidden"
-    (hidden / "test_norm.py").rename(hidden / "test_renamed.py")
-    assert differing(before, conditions(Settings())) == ["code and rubric"]
+def test_a_file_that_is_new_or_renamed_counts(copied: Settings) -> None:
+    before = conditions(copied)
+    hidden = copied.assignment.hidden
+    (hidden / "test_swiglu.py").rename(hidden / "test_renamed.py")
+    assert differing(before, conditions(copied)) == ["code and rubric"]
 
 
 def test_versions_and_the_machine_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = conditions(Settings())
+    before = conditions(Settings(ASSIGNMENT))
     assert (before["torch"], before["python"]) == (version("torch"), sys.version.split()[0])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.setattr(shutil, "which", lambda _: "/elsewhere/bwrap")
     monkeypatch.setattr(module, "DISTRIBUTIONS", ("torch", "pytest", "no-such-distribution"))
     changed = {"gpus", "bubblewrap", "pydantic", "pyseccomp", "landlockpy"}
-    assert {*differing(before, conditions(Settings()))} == changed & {*before}
+    assert {*differing(before, conditions(Settings(ASSIGNMENT)))} == changed & {*before}
 
 
 def test_gpus_are_known_by_name_and_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,4 +98,4 @@ def test_gpus_are_known_by_name_and_driver(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "version").write_text("NVRM version: 580.1\n")
     monkeypatch.setattr(module, "GPUS", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert conditions(Settings())["gpus"] == "NVIDIA H200 NVRM version: 580.1"
+    assert conditions(Settings(ASSIGNMENT))["gpus"] == "NVIDIA H200 NVRM version: 580.1"

@@ -5,20 +5,24 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
+import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from grader.cli.app import app
-from grader.console import track
-from grader.grading import Grader, reference_files
 from grader.intake.submission import Submission
+from grader.judge.judge import Judge
+from grader.pool.progress import track
 from grader.results.report import Report
 from grader.sandbox.levels import LAYERS
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+
+pytestmark = pytest.mark.process
 
 
-def test_the_bar_says_what_is_done_what_runs_and_what_failed(grader: Grader) -> None:
+def test_the_bar_says_what_is_done_what_runs_and_what_failed(grader: Judge) -> None:
     unreadable = grader.grade(Submission("nobody", reason="there is nothing"))
-    graded = grader.grade(Submission("ada", reference_files()))
+    graded = grader.grade(Submission("ada", ASSIGNMENT.solution()))
     screen = Console(file=io.StringIO(), force_terminal=True, width=120)
 
     def reports() -> Iterator[Report]:
@@ -35,5 +39,5 @@ def test_the_doctor_names_every_layer_with_what_it_does_or_its_remedy() -> None:
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
     subjects = {line.split()[1] for line in result.stdout.splitlines() if line[:1] in "✓✗"}
-    assert {"python", "torch", "gpu", "isolation"} <= subjects
-    assert subjects - {"python", "torch", "gpu", "isolation"} <= set(LAYERS)
+    assert {"python", "torch", "device", "isolation"} <= subjects
+    assert subjects - {"python", "torch", "device", "isolation"} <= set(LAYERS)

@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from grader.assignment import LANGUAGES, load_rubric
 from grader.cli import app as cli
 from grader.pages import diff_words
 from grader.pages.diff import page, tallies
 from grader.results.diff import Cause, Difference, Kind, Reason, difference, in_order
 from grader.results.outcome import Outcome
 from grader.results.report import Report
+from grader.rubric import LANGUAGES
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}
 NEW_TESTS = {"hidden_tests_sha256": "c" * 64}
@@ -234,7 +235,7 @@ def test_the_page_needs_nothing_beside_itself_and_believes_no_name(
 
 def test_a_row_spans_all_properties_of_a_submission() -> None:
     own = changed(report("ada"), report("ada", LOST | {"mean": (PASSED, 4.0)}, **NEW_TESTS))
-    text = page([own], 3, load_rubric(), "en", ("old", "new"))
+    text = page([own], 3, ASSIGNMENT.rubric, "en", ("old", "new"))
     assert text.count('rowspan="2"') == 3
     assert text.count("<tr") == text.count("</tr>") == 1 + 2 + 1 + 2  # two heads; two properties in both tables
 
@@ -260,9 +261,9 @@ def test_everything_is_said_in_every_language(words: Mapping[str, Mapping[str, s
 
 
 def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> None:
-    identifier, known = next(iter(load_rubric().properties.items()))
+    identifier, known = next(iter(ASSIGNMENT.rubric.properties.items()))
     (change,) = changed(report("ada", {identifier: (PASSED, 1.0)}), report("ada", {identifier: (FAILED, 1.0)})).changes
-    assert diff_words.title(change, load_rubric(), "zh") == known.title["zh"]
+    assert diff_words.title(change, ASSIGNMENT.rubric, "zh") == known.title["zh"]
 
 
 @pytest.mark.parametrize(

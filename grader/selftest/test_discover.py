@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from grader.grading import reference_files
-from grader.intake.candidate import MAX_ID, Candidate
-from grader.intake.discover import IntakeError, discover
+from grader.intake.candidate import Candidate
+from grader.intake.discover import IntakeError
+from grader.intake.discover import discover as discover_any
 from grader.intake.submission import Submission
-from grader.selftest.submissions import write_folder, zipped
+from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM = "src/modeling/norm.py"
+discover = partial(discover_any, expected=EXPECTED)
 
 
 def ids(*paths: Path) -> list[str]:
@@ -21,7 +23,7 @@ def ids(*paths: Path) -> list[str]:
 
 
 def test_a_folder_with_src_is_one_submission(tmp_path: Path) -> None:
-    assert ids(write_folder(tmp_path / "ada", reference_files())) == ["ada"]
+    assert ids(write_folder(tmp_path / "ada", HANDED_IN)) == ["ada"]
 
 
 def test_a_folder_with_loose_files_is_one_submission(tmp_path: Path) -> None:
@@ -29,16 +31,16 @@ def test_a_folder_with_loose_files_is_one_submission(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_folders_and_zips_is_a_class(tmp_path: Path) -> None:
-    zip_of_one = zipped(reference_files())
+    zip_of_one = zipped(HANDED_IN)
     write_folder(tmp_path, {f"bo/{NORM}": "x = 1\n", "Ada.ZIP": zip_of_one, "notes.txt": "x", ".git/src/x.py": ""})
     write_folder(tmp_path, {"__MACOSX/x": ""})
     assert ids(tmp_path) == ["Ada", "bo"]
 
 
 def test_a_zip_is_one_submission(tmp_path: Path) -> None:
-    write_folder(tmp_path, {"ada.zip": zipped(reference_files())})
+    write_folder(tmp_path, {"ada.zip": zipped(HANDED_IN)})
     (candidate,) = discover([tmp_path / "ada.zip"])
-    assert candidate.read() == Submission("ada", reference_files())
+    assert candidate.read() == Submission("ada", HANDED_IN)
 
 
 def test_a_zip_that_is_none_is_found_in_a_class_and_gives_a_reason(tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_a_zip_that_is_none_is_found_in_a_class_and_gives_a_reason(tmp_path: Pat
 
 
 def test_the_current_folder_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(write_folder(tmp_path / "ada", reference_files()))
+    monkeypatch.chdir(write_folder(tmp_path / "ada", HANDED_IN))
     assert ids(Path()) == ["ada"]
 
 
@@ -66,14 +68,14 @@ def test_submissions_of_one_name_are_told_apart(tmp_path: Path) -> None:
         ("ada@uni.edu", "ada@uni.edu"),
         ("..--..", "--"),
         (";", "submission"),
-        ("x" * 150, "x" * MAX_ID),
+        ("x" * 150, "x" * 91 + "-a09244d5"),
     ],
     ids=["umlauts", "chinese", "shell", "address", "dots", "nothing_left", "long"],
 )
 def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
     tmp_path: Path, name: str, identifier: str
 ) -> None:
-    assert ids(write_folder(tmp_path / name, reference_files())) == [identifier]
+    assert ids(write_folder(tmp_path / name, HANDED_IN)) == [identifier]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from grader.assignment import LatePenalty, Policy, load_rubric
 from grader.cli import app as cli
 from grader.cli import export as command
 from grader.export.drops import drops, remember
 from grader.export.rows import rows
 from grader.results.database import opened
 from grader.results.outcome import Outcome
+from grader.rubric import LatePenalty, Policy
 from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, report, unreadable, write_class
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -114,9 +116,10 @@ def test_a_student_is_followed_into_another_submission(out: Path) -> None:
 
 def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any grading: the deadline was forgotten, say."""
-    rubric = load_rubric()
     strict = Policy(bonus_cap=2, late_penalty=LatePenalty(per_day=0.1))
-    monkeypatch.setattr(command, "load_rubric", lambda: rubric.model_copy(update={"policy": strict}))
+    changed = replace(ASSIGNMENT)  # whose rubric is read anew
+    changed.__dict__["rubric"] = ASSIGNMENT.rubric.model_copy(update={"policy": strict})
+    monkeypatch.setattr(command, "ASSIGNMENT", changed)
     result = export(out)
     assert not accepted(result)
     assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]

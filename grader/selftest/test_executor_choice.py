@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.cli import app as cli
-from grader.executors.choose import open_executor
-from grader.executors.local import LocalExecutor
+from grader.pool.executors.choose import open_executor
+from grader.pool.executors.local import LocalExecutor
 from grader.selftest.submissions import edited, write_folder
 from grader.settings import CannotGrade
 
@@ -53,7 +53,7 @@ def test_the_command_ends_with_one_line_if_no_scheduler_answers(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
-    from grader.executors import connect
+    from grader.pool.executors import connect
 
     monkeypatch.setattr(connect, "CONNECT_S", 0.5)
     place = tmp_path_factory.mktemp("nobody")
@@ -69,7 +69,7 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, choice: str, module: str
 ) -> None:
     for name in ("cluster", "connect", "slurm"):
-        monkeypatch.delitem(sys.modules, f"grader.executors.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"grader.pool.executors.{name}", raising=False)
     for name in (module, f"{module}.{choice}"):  # an earlier test may have imported it
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CannotGrade, match=rf'{module} is not installed\. .* pip install -e "\.\[grader,cluster\]"'):
@@ -78,7 +78,7 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
 
 def test_plain_tcp_to_another_machine_comes_with_a_warning() -> None:
     pytest.importorskip("distributed")
-    from grader.executors.connect import warning
+    from grader.pool.executors.connect import warning
 
     assert warning("tcp://127.0.0.1:1", "127.0.0.1") == warning("tcp://localhost:1", "localhost") == ""
     assert warning("tls://10.0.0.7:8786", "10.0.0.7") == ""

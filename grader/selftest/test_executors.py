@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader import schedule
-from grader.executors.base import Executor
-from grader.executors.local import LocalExecutor
 from grader.intake.submission import Submission
-from grader.judge_process import Abandoned, Failure
-from grader.judges import PLACE, Task
+from grader.pool import schedule
+from grader.pool.executors.base import Executor
+from grader.pool.executors.local import LocalExecutor
+from grader.pool.judge_pool import PLACE, Job
+from grader.pool.judge_process import Abandoned, Failure
+from grader.pool.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.results.report import Report
-from grader.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
 from grader.settings import Settings
 
@@ -31,23 +32,23 @@ def executor() -> Iterator[LocalExecutor]:
 
 @pytest.fixture
 def judged_by(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> Callable[..., Iterator[Report]]:
-    """``judged_by(task, ids)``: reports of those submissions from a task of the test's own."""
+    """``judged_by(job, ids)``: reports of those submissions from a job of the test's own."""
 
-    def run(task: Callable[[Task], Answer], ids: Iterator[str]) -> Iterator[Report]:
-        monkeypatch.setattr(schedule, "grade_submission", task)
-        return grade_all(map(Submission, ids), Settings(), executor)
+    def run(job: Callable[[Job], Answer], ids: Iterator[str]) -> Iterator[Report]:
+        monkeypatch.setattr(schedule, "grade_submission", job)
+        return grade_all(map(Submission, ids), Settings(ASSIGNMENT), executor)
 
     return run
 
 
-def passed(task: Task) -> Report:
+def passed(job: Job) -> Report:
     """A report in no time."""
-    return report(submission=report().submission.model_copy(update={"id": task.submission.id}))
+    return report(submission=report().submission.model_copy(update={"id": job.submission.id}))
 
 
-def given_up(task: Task) -> Report:
+def given_up(job: Job) -> Report:
     """What a judge says when it is only to report a failure."""
-    return passed(task).model_copy(update={"status": "grader_error", "reason": task.failure, "score": None})
+    return passed(job).model_copy(update={"status": "grader_error", "reason": job.failure, "score": None})
 
 
 def test_few_submissions_are_held_at_a_time(judged_by: Callable[..., Iterator[Report]]) -> None:
@@ -67,10 +68,10 @@ def test_few_submissions_are_held_at_a_time(judged_by: Callable[..., Iterator[Re
 def test_closing_abandons_what_runs_at_once(judged_by: Callable[..., Iterator[Report]]) -> None:
     begun, ended = threading.Semaphore(0), threading.Semaphore(0)
 
-    def endless(task: Task) -> Report:
-        if task.submission.id == "first":
+    def endless(job: Job) -> Report:
+        if job.submission.id == "first":
             begun.acquire()
-            return passed(task)
+            return passed(job)
         begun.release()
         while not PLACE.get().abandoned():
             time.sleep(0.01)
@@ -96,28 +97,28 @@ def test_an_executor_that_ends_takes_its_tasks_along() -> None:
 def test_a_failure_is_tried_again_and_then_reported(
     judged_by: Callable[..., Iterator[Report]], bad: Failure | Exception
 ) -> None:
-    """Also that of a task that nobody foresaw, as long as others succeed between its attempts."""
-    tries: list[Task] = []
+    """Also that of a job that nobody foresaw, as long as others succeed between its attempts."""
+    tries: list[Job] = []
 
-    def task(task: Task) -> Answer:
-        if task.submission.id != "bad":
-            return passed(task)
-        tries.append(task)
-        if task.failure is not None:
-            return given_up(task)
+    def job(job: Job) -> Answer:
+        if job.submission.id != "bad":
+            return passed(job)
+        tries.append(job)
+        if job.failure is not None:
+            return given_up(job)
         if isinstance(bad, Failure):
             return bad
         raise bad
 
     ids = iter(["bad", "good"])
     if isinstance(bad, Failure):
-        *_, last = judged_by(task, ids)
+        *_, last = judged_by(job, ids)
         assert (last.status, last.reason) == ("grader_error", "it died")
         assert len(tries) == ATTEMPTS + 1
         assert tries[-1].submission.files == {}
     else:
         with pytest.raises(GradingFailed, match=r"3 judges in a row failed .*: ZeroDivisionError: it died"):
-            list(judged_by(task, ids))
+            list(judged_by(job, ids))
 
 
 def test_a_submission_that_takes_workers_along_is_charged_with_it(
@@ -126,12 +127,12 @@ def test_a_submission_that_takes_workers_along_is_charged_with_it(
     """Also if there is no other between its attempts."""
     monkeypatch.setattr(LocalExecutor, "killers", (ConnectionError,))
 
-    def task(task: Task) -> Answer:
-        if task.failure is not None:
-            return given_up(task)
+    def job(job: Job) -> Answer:
+        if job.failure is not None:
+            return given_up(job)
         raise ConnectionError("four workers have died")
 
-    (only,) = judged_by(task, iter(["poison"]))
+    (only,) = judged_by(job, iter(["poison"]))
     assert (only.status, only.reason) == ("grader_error", "ConnectionError: four workers have died")
 
 
@@ -139,12 +140,12 @@ def test_a_submission_is_not_charged_with_what_it_had_no_part_in(judged_by: Call
     """Not even if that happens more often than it may fail, with others graded between."""
     tries: list[str] = []
 
-    def task(task: Task) -> Answer:
-        tries.append(task.submission.id)
-        unlucky = task.submission.id == "unlucky" and tries.count("unlucky") <= ATTEMPTS - 1
-        return Failure("it did not start", begun=False) if unlucky else passed(task)
+    def job(job: Job) -> Answer:
+        tries.append(job.submission.id)
+        unlucky = job.submission.id == "unlucky" and tries.count("unlucky") <= ATTEMPTS - 1
+        return Failure("it did not start", begun=False) if unlucky else passed(job)
 
-    assert sorted(report.status for report in judged_by(task, iter(["unlucky", "a", "b"]))) == ["graded"] * 3
+    assert sorted(report.status for report in judged_by(job, iter(["unlucky", "a", "b"]))) == ["graded"] * 3
     assert tries.count("unlucky") == ATTEMPTS
 
 
@@ -152,7 +153,7 @@ def test_an_executor_that_has_gone_says_what_to_do(monkeypatch: pytest.MonkeyPat
     executor = LocalExecutor(1)
     executor.gone = "the scheduler has gone"
 
-    def endless(_: Task) -> Report:
+    def endless(_: Job) -> Report:
         while not PLACE.get().abandoned():
             time.sleep(0.01)
         raise Abandoned
@@ -160,4 +161,4 @@ def test_an_executor_that_has_gone_says_what_to_do(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(schedule, "grade_submission", endless)
     threading.Timer(0.2, executor.shutdown).start()
     with pytest.raises(GradingFailed, match="the scheduler has gone"):
-        list(grade_all(map(Submission, "abc"), Settings(), executor))
+        list(grade_all(map(Submission, "abc"), Settings(ASSIGNMENT), executor))

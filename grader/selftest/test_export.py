@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grader.assignment import LatePenalty, Policy, Rubric
 from grader.export.formats import FORMATS, export
 from grader.export.nbgrader import names
 from grader.export.rows import Export, ExportError
@@ -27,6 +26,7 @@ from grader.results.report import (
     SubmissionInfo,
     TaskReport,
 )
+from grader.rubric import LatePenalty, Policy, Rubric
 from grader.selftest.exports import NAMES, Someone, gradebook, worksheet
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
@@ -54,7 +54,7 @@ def report(identifier: str, score: float | None, origin: Origin | None = None, *
     )
     task = TaskReport(id="task1", title="One", score=score or 0, max_score=100, properties=[right, wrong])
     whole: dict[str, object] = {
-        "assignment": "a2",
+        "assignment": "small",
         "submission": SubmissionInfo(id=identifier, sha256="0", files=[], notices=["A notice."], origin=origin),
         "status": "unreadable" if score is None else "graded",
         "reason": "The zip\ncannot be read." if score is None else None,
@@ -101,7 +101,7 @@ def table(made: Export) -> list[dict[str, str]]:
 
 GRADES = ["90", "91", "92", "93", "94", ""]  # score and 30 points of bonus
 BLANK = "Nguyễn Văn An (r4005): left blank; unreadable: The zip cannot be read."
-OURS = "A2: RMSNorm and Embedding (77)"
+OURS = "Small: Attention and SwiGLU (77)"
 
 
 def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric: Rubric) -> None:
@@ -122,9 +122,9 @@ def test_a_canvas_gradebook_is_filled_in_and_otherwise_kept(rubric: Rubric) -> N
     before = [*csv.DictReader(io.StringIO(excused, newline=""))]
     after = [*csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))]
     assert text.startswith("\ufeffStudent,ID,")
-    assert [row["A2: RMSNorm (77)"] for row in after] == ["100", "90", "EX", "92", "93", "94", ""]
+    assert [row["Small (77)"] for row in after] == ["100", "90", "EX", "92", "93", "94", ""]
     for old, new in zip(before, after, strict=True):
-        assert new | {"A2: RMSNorm (77)": "", "Student": ""} == old | {"A2: RMSNorm (77)": "", "Student": ""}
+        assert new | {"Small (77)": "", "Student": ""} == old | {"Small (77)": "", "Student": ""}
         assert new["Student"] == inert(old["Student"])
 
 
@@ -132,7 +132,7 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
     ours = [Student(id="4001", name=NAMES[0]), Student(id="4000", name="Nobody Known")]
     reports = [report(own.id, 50, Origin(source="folders", students=(own,))) for own in ours]
     made = sent(reports, "canvas", rubric, template=gradebook(PEOPLE), assignment_id="77")
-    assert [row["A2: RMSNorm (77)"] for row in table(made)] == ["100", "80", "", "", "", "", ""]
+    assert [row["Small (77)"] for row in table(made)] == ["100", "80", "", "", "", "", ""]
     assert made.remarks == ["Nobody Known: not in the gradebook that was given"]
 
 
@@ -239,13 +239,13 @@ def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a
 
 
 def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubric) -> None:
-    ours = report("ada", None, status="grader_error", reason="rms_norm: Traceback")
+    ours = report("ada", None, status="grader_error", reason="swiglu: Traceback")
     made = sent([ours], "gradescope", rubric)
     (content,) = map(json.loads, made.files.values())
     assert "score" not in content
     assert "no fault of yours" in content["output"]
     assert "Traceback" not in content["output"]
-    assert made.remarks == ["ada (ada): left blank; grader_error: rms_norm: Traceback"]
+    assert made.remarks == ["ada (ada): left blank; grader_error: swiglu: Traceback"]
 
 
 def test_nbgrader_columns_hold_raw_score_penalty_and_grade(rubric: Rubric) -> None:

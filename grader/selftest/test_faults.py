@@ -16,24 +16,24 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.benchmarks.measure import descendants
 from grader.cli import app as cli
-from grader.grading import Grader, reference_files
-from grader.intake.candidate import Candidate
+from grader.intake.reader import Reader
+from grader.judge.judge import Judge
+from grader.pool.schedule import ATTEMPTS
 from grader.results.database import LEDGER
 from grader.results.report import Report
 from grader.sandbox.launch import Worker, Zygote
-from grader.schedule import ATTEMPTS
 from grader.selftest.faulty import Trap, break_the_oracle
-from grader.selftest.submissions import REPOSITORY, edited, submission, write_folder
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, submission, write_folder
 from grader.settings import Settings
+from grader.tools.benchmarks.measure import descendants
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
-NORM = "src/modeling/norm.py"
 GRADINGS = 200 if os.environ.get("GRADER_LONG") else 20
-WAIT = {"src/functional.py": "import time\ndef wait():\n    time.sleep(60)\n"}
-LOAD = ("load", {"module": "src.functional", "name": "wait", "bare_packages": False})
+WAIT = {"src/work.py": "import time\ndef wait():\n    time.sleep(60)\n"}
+LOAD = ("load", {"module": "src.work", "name": "wait", "bare_packages": False})
 CALL = ("call", {"target": "wait", "arguments": []})
 
 
@@ -45,7 +45,7 @@ def grade(folder: Path, out: Path) -> Result:
 
 def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
-        write_folder(tmp_path / "class" / name, reference_files())
+        write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
     replace = os.replace
     written: list[Path] = []
 
@@ -64,15 +64,15 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     )
     files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert files == {*written, tmp_path / "out" / LEDGER}  # no temporary file either
-    assert Report.model_validate_json(written[0].read_bytes()).score == 42
+    assert Report.model_validate_json(written[0].read_bytes()).score == 100
 
 
 def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_folder(tmp_path / "ada", reference_files())
-    trap = Trap("ada", reference_files(), fault=break_the_oracle, log=tmp_path / "log", times=99)
-    monkeypatch.setattr(Candidate, "read", lambda _: trap)
+    write_folder(tmp_path / "ada", ASSIGNMENT.solution())
+    trap = Trap("ada", ASSIGNMENT.solution(), fault=break_the_oracle, log=tmp_path / "log", times=99)
+    monkeypatch.setattr(Reader, "read", lambda *_: trap)
     result = grade(tmp_path / "ada", tmp_path / "out")
     assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
     assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
@@ -84,14 +84,15 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
 def test_a_reference_that_fails_is_one_line(tmp_path: Path) -> None:
     """In a copy of the project, with the command as it is typed."""
     for name in ("grader", "ref"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("selftest", "__pycache__"))
-    broken = tmp_path / "ref" / "modeling" / "norm.py"
-    broken.write_text(edited((NORM, "mean_square + self.eps", "mean_square"))[NORM])
-    write_folder(tmp_path / "ada", reference_files())
-    command = [sys.executable, "-W", "ignore", "-m", "grader", "grade", "ada", "--out", "out", "--only", "task1"]
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    ref = tmp_path / "grader" / "selftest" / "small" / ATTENTION.replace("src", "ref")
+    ref.write_text(edited(SEES_LATER_TOKENS)[ATTENTION])
+    write_folder(tmp_path / "ada", ASSIGNMENT.solution())
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command"]
+    command += ["grade", "ada", "--out", "out", "--only", "task1"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("grader: the reference fails a hidden test, so nothing can be graded. norm_eps_")
+    assert result.stderr.startswith("grader: the reference fails a hidden test, so nothing can be graded. attention_")
     assert result.stderr.count("\n") == 1
 
 
@@ -114,11 +115,11 @@ def test_nothing_piles_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)  # so that Python looks at TMPDIR again
     edit = (
-        "        compute_dtype =",
-        "        if input.dtype is torch.float16: __import__('os')._exit(3)\n        compute_dtype =",
+        "        projected =",
+        "        if len(input) == 3: __import__('os')._exit(3)\n        projected =",
     )
-    bad = submission(edited((NORM, "mean_square + self.eps", "mean_square"), (NORM, *edit)))
-    with contextlib.closing(Grader(Settings(device="cpu", only="task1"))) as grader:
+    bad = submission(edited(SEES_LATER_TOKENS, (ATTENTION, *edit)))
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task1"))) as grader:
         grader.grade(bad)
         before = belongings()
         outcomes = {repr(grader.grade(bad).tasks) for _ in range(GRADINGS)}

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader import grading
-from grader.grading import Grader, reference_files
 from grader.intake.submission import Submission
+from grader.judge import judge
+from grader.judge.judge import Judge
 from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import SWIGLU
 from grader.settings import CannotGrade, Settings
+
+pytestmark = pytest.mark.process
 
 LOOK = """
 import os, resource, threading
@@ -36,8 +40,8 @@ def gpu_zygote() -> Iterator[Zygote]:
 
 def answer(zygote: Zygote, function: str) -> str:
     """What became of a function of ``LOOK`` in a worker."""
-    worker = zygote.start({"src/functional.py": LOOK})
-    load = ("load", {"module": "src.functional", "name": function, "bare_packages": False})
+    worker = zygote.start({"src/work.py": LOOK})
+    load = ("load", {"module": "src.work", "name": function, "bare_packages": False})
     reply = worker.request([load, ("call", {"target": function, "arguments": []})], 10.0)
     worker.close()
     return str(reply["error"].get("message", reply["error"]["kind"]) if "error" in reply else "done")
@@ -67,39 +71,40 @@ def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.Mo
     """Its first backward would count devices, in the fork server, for all workers."""
     from grader.sandbox import zygote
 
-    computed: list[bool] = []
-    monkeypatch.setattr(zygote, "_compute_once", lambda: computed.append(True))
-    zygote._warm_up(gpus=True)
+    computed: list[str] = []
+    monkeypatch.setattr(zygote, "_compute_once", computed.append)
+    zygote._warm_up(gpus=True, simulate=False)
     assert not computed
-    zygote._warm_up(gpus=False)
-    assert computed
+    zygote._warm_up(gpus=False, simulate=True)
+    assert computed == ["cpu", "gpu:0"]
 
 
 def test_a_class_on_a_gpu_starts_with_the_reference_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that does not start there must stop the run, rather than cost the students."""
-    monkeypatch.setattr(grading, "devices", lambda _: ("cpu", "cpu:0"))  # anything but the CPU alone
+    monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))  # anything but the CPU alone
     with_gpus = Zygote.start
 
     def broken(self: Zygote, files: dict[str, str]) -> object:
-        return with_gpus(self, files | {"src/functional.py": "raise OSError('no driver')"})
+        return with_gpus(self, files | {SWIGLU: "raise OSError('no driver')"})
 
     monkeypatch.setattr(Zygote, "start", broken)
     with pytest.raises(CannotGrade, match=r"the reference fails a hidden test, .* OSError: no driver"):
-        Grader(Settings(device="auto", only="task4"))
+        Judge(Settings(ASSIGNMENT, device="auto", only="task2"))
 
 
 def test_workers_for_gpus_grade_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grading, "devices", lambda _: ("cpu", "cpu:0"))
-    grader = Grader(Settings(device="auto", only="task1"))
-    report = grader.grade(Submission("reference", reference_files()))
+    monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))
+    grader = Judge(Settings(ASSIGNMENT, device="auto", only="task1"))
+    report = grader.grade(Submission("reference", ASSIGNMENT.solution()))
     grader.close()
-    assert report.score == 42
+    assert report.score == report.max_score
     assert str(grader.isolation) == report.environment.isolation == "process"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_the_reference_keeps_all_points_on_a_gpu() -> None:
-    grader = Grader(Settings(device="cuda"))
-    report = grader.grade(Submission("reference", reference_files()))
+    grader = Judge(Settings(ASSIGNMENT, device="cuda"))
+    report = grader.grade(Submission("reference", ASSIGNMENT.solution()))
     grader.close()
-    assert (report.score, report.bonus, report.environment.devices) == (100, 50, ["cuda:0"])
+    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
+    assert report.environment.devices == ["cuda:0"]

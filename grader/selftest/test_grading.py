@@ -4,62 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from grader.grading import Grader, reference_files
+from grader.definition import Assignment
 from grader.intake.discover import discover
-from grader.judge import oracle
+from grader.judge.judge import Judge
 from grader.results.outcome import Outcome
 from grader.results.report import PropertyReport, Report
-from grader.samples.__main__ import write_class
-from grader.samples.students import STUDENTS
+from grader.rubric import Rubric
 from grader.sandbox.limits import Limits
-from grader.selftest.submissions import edited, stubs, submission
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission
 from grader.settings import CannotGrade, Settings
 
-NORM, VOCAB, ROPE = "src/modeling/norm.py", "src/modeling/vocab_emb.py", "src/modeling/pos_emb.py"
+pytestmark = pytest.mark.process
 
-# id: score, bonus, misconceptions that the report must name. lena hangs, and is graded below with short limits.
-EXPECTED: dict[str, tuple[float | None, float | None, set[str]]] = {
-    "ada": (100, 50, set()),
-    "bo": (0, 0, set()),
-    "chen": (100, 0, set()),
-    "dana": (90, 50, {"norm_over_whole_hidden"}),
-    "emeka": (94, 50, {"norm_eps_outside"}),
-    "farid": (94, 50, {"norm_squares_before_upcast"}),
-    "grace": (77, 50, {"shard_clamped_ids", "shard_seed_without_rank"}),
-    "hiro": (100, 42, {"rotary_adjacent_pairs"}),
-    "ines": (100, 33, {"rope_scaled_positions", "rope_odd_ratio"}),
-    "jonas": (100, 41, {"rope_static_keeps_growth", "rope_persistent_tables"}),
-    "kofi": (66, 50, set()),
-    "mina": (100, 50, set()),
-    "nils": (58, 0, set()),
-    "olga": (42, 50, set()),
-    "pavel": (None, None, set()),
-}
-
-Sample = Callable[[str], Report]
+HANGS = (SWIGLU, "        gate = nn.functional.silu", "        while True: pass\n        gate = nn.functional.silu")
 
 
 @pytest.fixture(scope="module")
-def sample(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    """``sample(id)``: the report of a student of the sample class, graded once."""
-    folder = tmp_path_factory.mktemp("class")
-    write_class(folder)
-    candidates = {candidate.id: candidate for candidate in discover([folder])}
-    assert candidates.keys() == {student.id for student in STUDENTS} == {*EXPECTED, "lena"}
-    return cache(lambda identifier: grader.grade(candidates[identifier].read()))
-
-
-@pytest.fixture(scope="module")
-def hasty() -> Iterator[Grader]:
-    """A grader of the bonus task with little patience, whose hints are Chinese."""
+def hasty(assignment: Assignment) -> Iterator[Judge]:
+    """A judge of the bonus task with little patience, whose hints are Chinese."""
     limits = Limits(request_s=4, retry_s=1.5, submission_s=60)
-    warm = Grader(Settings(device="cpu", only="task4", language="zh", limits=limits))
+    warm = Judge(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
     yield warm
     warm.close()
 
@@ -69,114 +38,93 @@ def properties(report: Report) -> dict[str, PropertyReport]:
     return {prop.id: prop for task in report.tasks for prop in task.properties}
 
 
-@pytest.mark.parametrize("identifier", EXPECTED)
-def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str) -> None:
-    report = sample(identifier)
-    named = {prop.misconception for prop in properties(report).values()} - {None}
-    assert (report.score, report.bonus, named) == EXPECTED[identifier]
-    assert report.status == ("unreadable" if identifier == "pavel" else "graded")
+def lost(report: Report) -> dict[str, Outcome]:
+    """What became of the properties that did not earn their points."""
+    return {name: prop.outcome for name, prop in properties(report).items() if prop.points < prop.max_points}
 
 
-def test_a_hang_costs_its_properties_only(hasty: Grader) -> None:
-    files = edited((ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:"))
-    report = hasty.grade(submission(files, "lena"))
-    hung = {prop.id for prop in properties(report).values() if prop.outcome is Outcome.TIMED_OUT}
-    assert hung == {"rope_smallest_even_ratio", "rope_static", "rope_buffers"}
-    assert (report.bonus, report.max_bonus, report.score) == (33, 50, 0)
-    assert properties(report)["rope_static"].hint.startswith("你的代码没有按时给出结果")
+def test_the_reference_earns_everything_and_is_told_nothing(grader: Judge, assignment: Assignment) -> None:
+    report = grader.grade(submission(assignment.solution()))
+    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
+    assert {prop.hint for prop in properties(report).values()} == {""}
 
 
-def test_hints_are_in_the_language_asked_for(hasty: Grader, sample: Sample) -> None:
-    files = edited((ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)"))
-    (chinese,) = [p for p in properties(hasty.grade(submission(files))).values() if p.outcome is not Outcome.PASSED]
-    assert chinese.misconception == "rope_odd_ratio"
-    assert chinese.hint.startswith("你取了最小的 k'")
-    assert properties(sample("ines"))["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
+def test_stubs_earn_nothing_and_are_told_so(grader: Judge, assignment: Assignment) -> None:
+    report = grader.grade(submission(assignment.stubs()))
+    assert (report.score, report.bonus) == (0, 0)
+    assert {prop.outcome for prop in properties(report).values()} == {Outcome.NOT_IMPLEMENTED}
+    assert assignment.stubs().keys() == {file.path for file in report.submission.files}
 
 
-def test_every_lost_point_comes_with_a_hint_and_a_case_that_says_why(sample: Sample) -> None:
-    lost = [p for name in EXPECTED for p in properties(sample(name)).values() if p.points < p.max_points]
-    assert len(lost) > 50
-    for prop in lost:
-        assert prop.hint, prop.id
-        assert any(case.outcome is prop.outcome and case.message for case in prop.cases), prop.id
+def test_a_mistake_costs_its_property_and_is_named(grader: Judge, rubric: Rubric) -> None:
+    report = grader.grade(submission(edited(SEES_LATER_TOKENS)))
+    assert lost(report) == {"attention_causal": Outcome.FAILED}
+    wrong = properties(report)["attention_causal"]
+    assert wrong.misconception == "attention_sees_later_tokens"
+    assert wrong.hint == rubric.misconception(wrong.misconception).hint["en"]
+    assert any(case.outcome is Outcome.FAILED and case.message for case in wrong.cases)
 
 
-def test_a_full_property_comes_without_a_hint(sample: Sample) -> None:
-    assert {prop.hint for prop in properties(sample("ada")).values()} == {""}
+def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
+    report = hasty.grade(submission(edited(HANGS)))
+    assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
+    assert properties(report)["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")
 
 
-def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> None:
-    """Expected values have fractions. The only ones in a message are its own error, in ulp or to one digit, and eps.
-
-    ``test_compare`` shows the other half: errors in ulp say the same whatever value was expected.
-    """
-    for name in EXPECTED:
-        for prop in properties(sample(name)).values():
-            for case in prop.cases:
-                known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
-                known += map(float, re.findall(r"(?:eps=|up to )([-+.e\d]+)", case.message))
-                for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
-                    assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
-
-
-def test_grading_again_gives_the_same_bytes_but_for_the_time(grader: Grader, sample: Sample) -> None:
-    files = edited((NORM, "unflatten(-1, (-1, self.group_size))", "unflatten(-1, (1, -1))"))
+def test_grading_again_gives_the_same_bytes_but_for_the_time(grader: Judge) -> None:
     texts = []
     for _ in range(2):
-        data = grader.grade(submission(files)).model_dump(mode="json")
+        data = grader.grade(submission(edited(SEES_LATER_TOKENS))).model_dump(mode="json")
         assert {data["provenance"].pop(name) is not None for name in ("started_at", "duration_s")} == {True}
         texts.append(json.dumps(data))
     assert texts[0] == texts[1]
-    assert texts[0] != json.dumps(sample("dana").model_dump(mode="json"))
 
 
-def test_stubs_score_nothing_and_say_so(sample: Sample) -> None:
-    assert {prop.outcome for prop in properties(sample("bo")).values()} == {Outcome.NOT_IMPLEMENTED}
-    assert stubs().keys() == {file.path for file in sample("bo").submission.files}
-
-
-def test_a_package_whose_sibling_fails_costs_the_sibling_only(sample: Sample) -> None:
-    """``nils``: norm.py has a syntax error, and ``src/modeling/__init__.py`` imports it."""
-    scores = {task.id: task.score for task in sample("nils").tasks}
-    assert scores == {"task1": 0, "task2": 22, "task3": 36, "task4": 0}
-    assert "SyntaxError" in properties(sample("nils"))["norm_groups"].cases[0].message
-
-
-def test_helper_modules_and_further_arguments_are_welcome(grader: Grader) -> None:
-    files = edited(
-        (NORM, "groups.square().mean(dim=-1, keepdim=True)", "mean_square_of(groups)"),
-        (NORM, "import torch\n", "import torch\nfrom ..tools.mean import mean_square_of\n"),
-        (NORM, '        device: torch.device | str = "cpu",\n', '        device="cpu",\n        process_group=None,\n'),
-        (VOCAB, "def forward(self, input_ids: Tensor)", "def forward(self, input_ids, offset=0)"),
-    )
-    files["src/tools/mean.py"] = "def mean_square_of(x):\n    return x.square().mean(dim=-1, keepdim=True)\n"
+def test_a_package_whose_sibling_fails_costs_the_sibling_only(grader: Judge) -> None:
+    """``src/__init__.py`` imports both files, and one of them has a syntax error."""
+    files = edited((ATTENTION, "def forward(", "def forward(:"))
+    files["src/__init__.py"] = "from . import attention, swiglu\n"
     report = grader.grade(submission(files))
-    assert (report.score, report.bonus) == (100, 50)
+    assert (report.score, report.bonus) == (0, report.max_bonus)
+    assert "SyntaxError" in properties(report)["attention_heads"].cases[0].message
 
 
-def test_our_own_failure_is_nobodys_zero(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def test_helper_modules_and_further_arguments_are_welcome(grader: Judge) -> None:
+    files = edited(
+        (SWIGLU, "nn.functional.silu(", "opened("),
+        (SWIGLU, "import torch\n", "import torch\nfrom .tools.gates import opened\n"),
+        (SWIGLU, "init_seed: int = 42)", "init_seed: int = 42, process_group=None)"),
+        (ATTENTION, "def forward(self, input: Tensor)", "def forward(self, input, offset=0)"),
+    )
+    files["src/tools/gates.py"] = "def opened(x):\n    return x * x.sigmoid()\n"
+    report = grader.grade(submission(files))
+    assert lost(report) == {}
+
+
+def test_our_own_failure_is_nobodys_zero(
+    grader: Judge, assignment: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
-    monkeypatch.setattr(oracle, "rms_norm", fail)
-    report = grader.grade(submission(reference_files()))
+    monkeypatch.setattr(assignment.part("oracle"), "swiglu", fail)
+    report = grader.grade(submission(assignment.solution()))
     assert (report.status, report.score, report.bonus) == ("grader_error", None, None)
     assert report.reason is not None
-    assert re.match(r"(?s)norm_groups, .*ZeroDivisionError: of our own making", report.reason)
-    outcomes = {prop.id: prop.outcome for prop in properties(report).values()}
-    assert outcomes["norm_groups"] is Outcome.GRADER_ERROR
-    assert outcomes["vocab_lookup"] is Outcome.PASSED
+    assert re.match(r"(?s)swiglu_gate, .*ZeroDivisionError: of our own making", report.reason)
+    assert lost(report) == {"swiglu_gate": Outcome.GRADER_ERROR}
 
 
-def test_a_reference_that_fails_stops_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = edited((VOCAB, "init_base_seed + rank", "init_base_seed"))
-    monkeypatch.setattr("grader.grading.reference_files", lambda: broken)
-    with pytest.raises(CannotGrade, match=r"^the reference fails a hidden test.* shard_seed, "):
-        Grader(Settings(device="cpu", only="task3"))
+def test_a_reference_that_fails_stops_everything(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = edited(SEES_LATER_TOKENS)
+    monkeypatch.setattr(Assignment, "solution", lambda _: broken)
+    with pytest.raises(CannotGrade, match=r"^the reference fails a hidden test.* attention_causal, "):
+        Judge(Settings(assignment, device="cpu", only="task1"))
 
 
-def test_what_cannot_be_read_is_not_run(sample: Sample, tmp_path: Path) -> None:
-    assert sample("pavel").tasks == []
-    assert sample("pavel").reason == "The zip cannot be read: File is not a zip file."
-    assert list(tmp_path.iterdir()) == []
+def test_what_cannot_be_read_is_not_run(grader: Judge, tmp_path: Path) -> None:
+    (tmp_path / "pavel.zip").write_bytes(b"")
+    (candidate,) = discover([tmp_path])
+    report = grader.grade(candidate.read())
+    assert (report.status, report.score, report.tasks) == ("unreadable", None, [])
+    assert report.reason == "The zip cannot be read: File is not a zip file."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from grader.judge import hidden_tests
 from grader.judge.hidden_tests import HiddenTests, HiddenTestsError
 from grader.judge.student import Student
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 TESTS = """
 import pytest
@@ -82,21 +83,22 @@ class Ada:
         """Between properties."""
 
 
-def collected(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> HiddenTests:
+def collected(place: Path, text: str) -> HiddenTests:
     """The tests of one file."""
+    folder = place / "hidden"
+    folder.mkdir()
     (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name
-    monkeypatch.setattr(hidden_tests, "HIDDEN", folder)
-    return HiddenTests(("cpu",), 7, ["a"])
+    return HiddenTests(replace(ASSIGNMENT, folder=folder.parent), ("cpu",), 7, ["a"])
 
 
-def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tests, ada = collected(tmp_path, TESTS, monkeypatch), Ada()
+def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:
+    tests, ada = collected(tmp_path, TESTS), Ada()
     results = tests.run(cast(Student, ada))
     assert {result.id: (str(result.outcome), result.message) for result in results} == OUTCOMES
     assert ada.cases == len(OUTCOMES)
     assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")
 
 
-def test_tests_that_cannot_be_collected_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_that_cannot_be_collected_are_named(tmp_path: Path) -> None:
     with pytest.raises(HiddenTestsError, match=r"(?s)test_\d+\.py.*has no @pytest\.mark\.rubric"):
-        collected(tmp_path, "def test_unmarked():\n    pass\n", monkeypatch)
+        collected(tmp_path, "def test_unmarked():\n    pass\n")

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from grader.grading import reference_files
 from grader.intake.archive import read_archive
 from grader.intake.folder import read_folder
-from grader.intake.submission import (
-    EXPECTED,
-    MAX_ENTRIES,
-    MAX_FILE_BYTES,
-    MAX_FILES,
-    Submission,
-)
-from grader.selftest.submissions import write_folder, zipped
+from grader.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
+from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
-LOOSE = {"norm.py": NORM, "vocab_emb.py": EXPECTED[3], "pos_emb.py": EXPECTED[2], "functional.py": FUNCTIONAL}
+LOOSE = {Path(path).name: path for path in EXPECTED}
 
 
 def from_folder(tmp_path: Path, files: dict[str, str | bytes]) -> Submission:
     """What intake makes of a folder with those files."""
-    return read_folder(write_folder(tmp_path / "someone", files), "someone")
+    return read_folder(write_folder(tmp_path / "someone", files), "someone", expected=EXPECTED)
 
 
 def from_zip(files: dict[str, str | bytes]) -> Submission:
     """What intake makes of a zip with those files."""
-    return read_archive(io.BytesIO(zipped(files)), "someone")
+    return read_archive(io.BytesIO(zipped(files)), "someone", expected=EXPECTED)
 
 
 def noticed(submission: Submission) -> str:
@@ -41,34 +33,34 @@ def noticed(submission: Submission) -> str:
 
 
 def test_folder_and_zip_give_the_same_submission(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = dict(reference_files())
-    assert from_folder(tmp_path, files) == from_zip(files) == Submission("someone", reference_files())
+    files: dict[str, str | bytes] = dict(HANDED_IN)
+    assert from_folder(tmp_path, files) == from_zip(files) == Submission("someone", HANDED_IN)
 
 
 def test_only_python_below_src_is_taken(tmp_path: Path) -> None:
     more = {"README.md": "x", "src/data.csv": "1", "tests/test_norm.py": "x", "src/tools/helper.py": "y = 1\n"}
-    submission = from_folder(tmp_path, {**reference_files(), **more})
-    assert submission.files.keys() - reference_files().keys() == {"src/tools/helper.py"}
+    submission = from_folder(tmp_path, {**HANDED_IN, **more})
+    assert submission.files.keys() - HANDED_IN.keys() == {"src/tools/helper.py"}
     assert submission.notices == ()
 
 
 @pytest.mark.parametrize("prefix", ["homework", "my homework/a2", "a2/src_backup"])
 def test_a_nested_top_folder_is_seen_through(tmp_path: Path, prefix: str) -> None:
-    files: dict[str, str | bytes] = {f"{prefix}/{path}": text for path, text in reference_files().items()}
+    files: dict[str, str | bytes] = {f"{prefix}/{path}": text for path, text in HANDED_IN.items()}
     for submission in (from_folder(tmp_path, files), from_zip(files)):
-        assert dict(submission.files) == reference_files()
+        assert dict(submission.files) == HANDED_IN
         assert submission.notices == (f"Found inside the folder {prefix!r}.",)
 
 
 def test_the_src_with_the_most_expected_files_is_the_one(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {f"new/{path}": text for path, text in reference_files().items()}
+    files: dict[str, str | bytes] = {f"new/{path}": text for path, text in HANDED_IN.items()}
     submission = from_folder(tmp_path, {"old/src/functional.py": "old = 1\n", **files})
-    assert dict(submission.files) == reference_files()
+    assert dict(submission.files) == HANDED_IN
 
 
 def test_loose_files_are_put_in_their_places(tmp_path: Path) -> None:
-    submission = from_folder(tmp_path, {name: reference_files()[path] for name, path in LOOSE.items()})
-    assert dict(submission.files) == {path: reference_files()[path] for path in EXPECTED}
+    submission = from_folder(tmp_path, {name: HANDED_IN[path] for name, path in LOOSE.items()})
+    assert dict(submission.files) == {path: HANDED_IN[path] for path in EXPECTED}
     assert f"'norm.py' was taken as {NORM}." in submission.notices
 
 
@@ -85,7 +77,7 @@ def test_other_names_are_not_guessed_at(tmp_path: Path, name: str) -> None:
 
 
 def test_a_forgotten_file_is_noticed(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = dict(reference_files())
+    files: dict[str, str | bytes] = dict(HANDED_IN)
     del files[NORM]
     submission = from_folder(tmp_path, files)
     assert submission.notices == (f"{NORM} is missing.",)
@@ -99,28 +91,39 @@ def test_an_empty_folder_has_nothing_to_grade(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clutter", ["__MACOSX/src/modeling/._norm.py", ".git/src/functional.py", "src/.cache/x.py"])
 def test_clutter_is_passed_over(tmp_path: Path, clutter: str) -> None:
-    files: dict[str, str | bytes] = {**reference_files(), clutter: b"\0\1"}
-    assert from_folder(tmp_path, files) == from_zip(files) == Submission("someone", reference_files())
+    files: dict[str, str | bytes] = {**HANDED_IN, clutter: b"\0\1"}
+    assert from_folder(tmp_path, files) == from_zip(files) == Submission("someone", HANDED_IN)
 
 
 def test_the_only_zip_in_a_folder_is_opened(tmp_path: Path) -> None:
-    submission = from_folder(tmp_path, {"handed in.zip": zipped(reference_files())})
-    assert dict(submission.files) == reference_files()
+    submission = from_folder(tmp_path, {"handed in.zip": zipped(HANDED_IN)})
+    assert dict(submission.files) == HANDED_IN
 
 
-def test_of_two_zips_none_is_chosen(tmp_path: Path) -> None:
-    submission = from_folder(tmp_path, {name: zipped(reference_files()) for name in ("a.zip", "b.zip")})
-    assert submission.reason is not None
+def test_two_zips_that_say_the_same_are_no_doubt(tmp_path: Path) -> None:
+    submission = from_folder(tmp_path, {name: zipped(HANDED_IN) for name in ("a.zip", "b.zip")})
+    assert dict(submission.files) == HANDED_IN
+    assert submission.concerns == ()
+
+
+def test_of_two_versions_in_two_zips_none_counts_and_both_are_named(tmp_path: Path) -> None:
+    other = {**HANDED_IN, NORM: "x = 1\n"}
+    submission = from_folder(tmp_path, {"a.zip": zipped(HANDED_IN), "b.zip": zipped(other)})
+    assert submission.files.keys() == HANDED_IN.keys() - {NORM}
+    (concern,) = submission.concerns
+    assert concern.code == "doubtful"
+    assert f"{NORM} is there twice, as a.zip/{NORM} and as b.zip/{NORM}, and they differ" in concern.text
+    assert concern.text in submission.notices
 
 
 @pytest.mark.parametrize("target", ["inside", "outside"])
 def test_a_link_to_a_file_is_not_followed(tmp_path: Path, target: str) -> None:
     outside = tmp_path / "secret.py"
     outside.write_text("secret = 1\n")
-    folder = write_folder(tmp_path / "someone", reference_files())
+    folder = write_folder(tmp_path / "someone", HANDED_IN)
     (folder / FUNCTIONAL).unlink()
     (folder / FUNCTIONAL).symlink_to(outside if target == "outside" else folder / NORM)
-    submission = read_folder(folder, "someone")
+    submission = read_folder(folder, "someone", expected=EXPECTED)
     assert FUNCTIONAL not in submission.files
     assert f"{FUNCTIONAL} is not a regular file (a link, perhaps)" in noticed(submission)
     assert "secret" not in "".join(submission.files.values())
@@ -130,11 +133,11 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     write_folder(tmp_path / "elsewhere", {"norm.py": "secret = 1\n", "more/secret.py": "secret = 2\n"})
     folder = write_folder(tmp_path / "someone", {FUNCTIONAL: "x = 1\n"})
     (folder / "src" / "modeling").symlink_to(tmp_path / "elsewhere")
-    assert read_folder(folder, "someone").files == {FUNCTIONAL: "x = 1\n"}
+    assert read_folder(folder, "someone", expected=EXPECTED).files == {FUNCTIONAL: "x = 1\n"}
 
 
 def test_a_submission_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
-    write_folder(tmp_path / "other", reference_files())
+    write_folder(tmp_path / "other", HANDED_IN)
     (tmp_path / "someone").symlink_to(tmp_path / "other")
     assert read_folder(tmp_path / "someone", "someone").reason == "The folder cannot be opened: Not a directory."
 
@@ -142,7 +145,7 @@ def test_a_submission_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "someone", {NORM: "x = 1\n"})
     os.mkfifo(folder / FUNCTIONAL)
-    submission = read_folder(folder, "someone")
+    submission = read_folder(folder, "someone", expected=EXPECTED)
     assert submission.files == {NORM: "x = 1\n"}
     assert f"{FUNCTIONAL} is not a regular file" in noticed(submission)
 
@@ -158,15 +161,15 @@ def test_a_folder_by_the_name_of_a_file_is_no_file(tmp_path: Path) -> None:
         (b"# Dr\xfccken\n", "is not UTF-8 (byte 4)"),
         (b"x = 1\0\n", "contains NUL bytes"),
         (b"#" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
-        ("x = 1\n".encode("utf-16"), "contains NUL bytes"),
+        ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32, which Python does not read; save it as UTF-8"),
     ],
     ids=["latin_1", "nul", "too_large", "utf_16"],
 )
 def test_a_file_that_is_no_source_costs_itself_only(tmp_path: Path, data: bytes, problem: str) -> None:
-    files: dict[str, str | bytes] = {**reference_files(), NORM: data}
+    files: dict[str, str | bytes] = {**HANDED_IN, NORM: data}
     for submission in (from_folder(tmp_path, files), from_zip(files)):
         assert f"{NORM} {problem}" in noticed(submission)
-        assert submission.files == {path: text for path, text in reference_files().items() if path != NORM}
+        assert submission.files == {path: text for path, text in HANDED_IN.items() if path != NORM}
 
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
@@ -174,14 +177,12 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
     assert submission.reason == f"{MAX_FILES + 1} Python files under src/; at most {MAX_FILES} are taken."
 
 
-def test_too_many_entries_are_refused(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {f"data/{number}.csv": "" for number in range(MAX_ENTRIES + 1)}
-    assert from_zip(files).reason == f"The archive holds {MAX_ENTRIES + 1} files; hand in src/ only."
-    assert from_folder(tmp_path, files).reason == f"More than {MAX_ENTRIES} files and folders; hand in src/ only."
+def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"more/{number}.py": "" for number in range(MAX_ENTRIES + 1)}
+    reason = f"It holds {MAX_ENTRIES + 1} Python files; hand in src/ only."
+    assert from_zip(files).reason == from_folder(tmp_path, files).reason == reason
 
 
-def test_a_zip_in_the_place_of_a_folder_is_not_opened_twice(tmp_path: Path) -> None:
-    """A zip inside the zip stays closed: one level is what a learning platform adds."""
-    inner = zipped({"again.zip": zipped(reference_files())})
-    assert from_folder(tmp_path, {"a.zip": inner}).reason is not None
-    assert zipfile.is_zipfile(io.BytesIO(inner))
+def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:
+    inner = zipped({"again.zip": zipped(HANDED_IN)})
+    assert dict(from_folder(tmp_path, {"a.zip": inner}).files) == HANDED_IN

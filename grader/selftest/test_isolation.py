@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +12,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.assignment import Rubric
-from grader.benchmarks.measure import descendants
 from grader.judge.student import Student
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
 from grader.sandbox.limits import Limits
+from grader.sandbox.lockdown import readable_paths
+from grader.selftest.submissions import WORK
+from grader.tools.benchmarks.measure import descendants
 
-SECRET = Path(__file__).parents[1] / "rubric.toml"
+pytestmark = pytest.mark.process
+
+SECRET = Path(__file__).parents[1] / "assignment" / "rubric.toml"
 ONES = torch.ones(1, 1, 1, 4)
 
 ATTACKS = {
@@ -63,12 +67,12 @@ def zygotes() -> Iterator[dict[str, Zygote]]:
         server.close()
 
 
-def succeeds(attack: str, zygote: Zygote, rubric: Rubric) -> bool:
+def succeeds(attack: str, zygote: Zygote) -> bool:
     """Whether student code manages the attack; it tells by the value that it returns."""
     text = f"""
     import ctypes, os
 
-    def apply_rotary_pos_emb(input, cos, sin):
+    def work(input):
         try:
             {attack}
         except (OSError, RuntimeError, AssertionError, ValueError):
@@ -76,17 +80,17 @@ def succeeds(attack: str, zygote: Zygote, rubric: Rubric) -> bool:
         return torch.ones_like(input)
     """
     student = Student(
-        {"src/functional.py": "import torch\n" + textwrap.dedent(text)}, zygote.start, rubric, Limits(request_s=5)
+        {"src/work.py": "import torch\n" + textwrap.dedent(text)}, zygote.start, WORK, Limits(request_s=5)
     )
     try:
-        return bool(student.apply_rotary_pos_emb(ONES, ONES, ONES).all())
+        return bool(student.work(ONES).all())
     finally:
         student.start_afresh()
 
 
 @pytest.mark.parametrize(("layer", "name"), CASES, ids=[f"{layer}-{name}" for layer, name in CASES])
 def test_an_attack_succeeds_without_the_layer_and_fails_with_it(
-    layer: str, name: str, zygotes: dict[str, Zygote], rubric: Rubric
+    layer: str, name: str, zygotes: dict[str, Zygote]
 ) -> None:
     if layer in zygotes[layer].isolation.missing:
         pytest.skip(f"{layer} does not hold here: {zygotes[layer].isolation.missing[layer]}")
@@ -94,24 +98,24 @@ def test_an_attack_succeeds_without_the_layer_and_fails_with_it(
         pytest.skip("only root has a user to drop")
     attack = ATTACKS[layer][name]
     if os.geteuid() == 0 or name not in STOPPED_BY_LIMITS:
-        assert succeeds(attack, zygotes["none"], rubric), "the control: without the layer it works"
-    assert not succeeds(attack, zygotes[layer], rubric)
+        assert succeeds(attack, zygotes["none"]), "the control: without the layer it works"
+    assert not succeeds(attack, zygotes[layer])
 
 
-def test_the_strongest_isolation_stops_every_attack(zygote: Zygote, rubric: Rubric) -> None:
+def test_the_strongest_isolation_stops_every_attack(zygote: Zygote) -> None:
     if zygote.isolation.level < Level.LANDLOCK:
         pytest.skip(f"isolation here is only {zygote.isolation}")
     layers = {"seccomp", "landlock"} & zygote.isolation.held  # a container hides what Landlock would forbid to look for
     guarded = [attack for layer in layers for attack in ATTACKS[layer].values()]
-    assert [attack for attack in guarded if succeeds(attack, zygote, rubric)] == []
+    assert [attack for attack in guarded if succeeds(attack, zygote)] == []
 
 
-def test_without_landlock_and_namespaces_no_file_can_be_opened(rubric: Rubric) -> None:
+def test_without_landlock_and_namespaces_no_file_can_be_opened() -> None:
     with fork_server("namespaces", "landlock") as server:
         if "seccomp" not in server.isolation.held:
             pytest.skip("seccomp does not hold here")
         assert server.isolation.level is Level.SECCOMP
-        assert not succeeds("open(os.__file__).close()", server, rubric)
+        assert not succeeds("open(os.__file__).close()", server)
 
 
 @contextmanager
@@ -124,18 +128,42 @@ def fork_server(*without: str) -> Iterator[Zygote]:
         server.close()
 
 
-def test_two_hundred_workers_leave_no_process_and_no_descriptor(zygote: Zygote, rubric: Rubric) -> None:
+def test_in_a_virtual_environment_packages_are_excluded_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, the place of the standard library for one platform holds the packages."""
+    library = tmp_path / "lib" / "python3"
+    packages = library / "site-packages"
+    for name in ("torch", "grader", "__editable__.a2.pth", "a2_rmsnorm_embedding.dist-info"):
+        (packages / name).mkdir(parents=True)
+    (library / "os.py").touch()
+    places = {"stdlib": library, "platstdlib": library, "purelib": packages, "platlib": packages}
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(places[name]))
+    readable = [Path(path) for path in readable_paths()]
+    assert {packages / "torch", library / "os.py"} <= {*readable}
+    for hidden in ("grader", "__editable__.a2.pth", "a2_rmsnorm_embedding.dist-info"):
+        assert not any((packages / hidden).is_relative_to(path) for path in readable)
+
+
+def test_here_no_readable_folder_holds_what_is_excluded() -> None:
+    readable = [Path(path) for path in readable_paths()]
+    packages = Path(sysconfig.get_path("purelib"))
+    assert not any(packages.is_relative_to(path) for path in readable)
+    assert any(path.name == "torch" for path in readable)
+
+
+def test_two_hundred_workers_leave_no_process_and_no_descriptor(zygote: Zygote) -> None:
     def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))
 
     def processes() -> int:
         return len(descendants(os.getpid()))
 
-    files = {"src/functional.py": "def apply_rotary_pos_emb(input, cos, sin):\n    return input\n"}
+    files = {"src/work.py": "def work(input):\n    return input\n"}
     before = descriptors(), processes()
     for _ in range(200):
-        student = Student(files, zygote.start, rubric, Limits())
-        student.apply_rotary_pos_emb(ONES, ONES, ONES)
+        student = Student(files, zygote.start, WORK, Limits())
+        student.work(ONES)
         student.start_afresh()
     assert (descriptors(), processes()) == before
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
-from grader import judges
 from grader.intake.submission import Submission
-from grader.judge_process import Failure
-from grader.judges import Judges, Patience, Task
+from grader.pool import judge_pool
+from grader.pool.judge_pool import Job, JudgePool, Patience
+from grader.pool.judge_process import Failure
 from grader.results.report import Report
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
 from grader.settings import Settings
 
@@ -27,7 +28,7 @@ class Puppet:
         self.settings, self.ready, self.ended = settings, False, threading.Event()
         self.made.append(self)
 
-    def ask(self, submission: Submission, failure: str | None) -> None:
+    def ask(self, submission: Submission, failure: str | None, condemned: Collection[str]) -> None:
         """Nothing to do."""
 
     def answer(self, within_s: float, abandoned: Callable[[], bool]) -> Report | Failure | None:
@@ -49,19 +50,19 @@ class Puppet:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
     """All judges of the test, in the order in which they were started."""
     Puppet.made, Puppet.answers = [], []
-    monkeypatch.setattr(judges, "JudgeProcess", Puppet)
+    monkeypatch.setattr(judge_pool, "JudgeProcess", Puppet)
     return Puppet.made
 
 
-def grade(pool: Judges, settings: Settings | None = None) -> Report | Failure:
+def grade(pool: JudgePool, settings: Settings | None = None) -> Report | Failure:
     """One submission."""
-    return pool.grade(Task(Submission("someone"), settings or Settings(), Patience()), lambda: False)
+    return pool.grade(Job(Submission("someone"), settings or Settings(ASSIGNMENT), Patience()), lambda: False)
 
 
 def test_a_judge_is_kept_for_the_next_task_with_the_same_settings(made: list[Puppet]) -> None:
-    pool = Judges()
+    pool = JudgePool()
     for seed in (0, 0, 1, 0, 1):
-        grade(pool, Settings(seed=seed))
+        grade(pool, Settings(ASSIGNMENT, seed=seed))
     assert [judge.settings.seed for judge in made] == [0, 1]
     pool.close()
     assert all(judge.ended.is_set() for judge in made)
@@ -73,7 +74,7 @@ def test_a_judge_is_kept_for_the_next_task_with_the_same_settings(made: list[Pup
     ids=["failure", "grader error"],
 )
 def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | Failure) -> None:
-    pool = Judges()
+    pool = JudgePool()
     Puppet.answers = [answer]
     assert grade(pool) == answer
     assert made[0].ended.is_set()
@@ -83,8 +84,8 @@ def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | F
 
 
 def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges, "KEEP_S", 0.05)
-    pool = Judges()
+    monkeypatch.setattr(judge_pool, "KEEP_S", 0.05)
+    pool = JudgePool()
     grade(pool)
     assert made[0].ended.wait(5)
     grade(pool)
@@ -94,17 +95,17 @@ def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytes
 def test_a_judge_at_work_does_not_end_because_it_was_idle_before(
     made: list[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judges, "KEEP_S", 0.05)
-    pool = Judges()
+    monkeypatch.setattr(judge_pool, "KEEP_S", 0.05)
+    pool = JudgePool()
     grade(pool)
-    assert pool._idle_one(Settings())  # as the next task does
+    assert pool._idle_one(Settings(ASSIGNMENT))  # as the next task does
     time.sleep(0.2)
     assert not made[0].ended.is_set()
 
 
 def test_none_is_kept_by_a_pool_that_has_ended(made: list[Puppet]) -> None:
     """A task may finish just after that."""
-    pool = Judges()
+    pool = JudgePool()
     pool.close()
     grade(pool)
     assert made[0].ended.is_set()

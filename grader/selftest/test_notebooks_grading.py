@@ -10,13 +10,16 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from grader.notebooks import course, release, sources
-from grader.notebooks.grade import NothingToGrade, grade
-from grader.notebooks.outcomes import Check
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+import nbformat
+
 from grader.results.outcome import Outcome
+from grader.tools.notebooks import course, release, sources
+from grader.tools.notebooks.grade import NothingToGrade, grade
+from grader.tools.notebooks.outcomes import Check
 
 from .small_notebook import (
     HARD_CODED,
@@ -30,6 +33,8 @@ from .small_notebook import (
     small_walkthrough,
     without,
 )
+
+pytestmark = pytest.mark.process
 
 ALL = pytest.mark.skipif(
     not os.environ.get("ALL_NOTEBOOKS"), reason="takes minutes: set ALL_NOTEBOOKS=1 to run every notebook"
@@ -60,7 +65,7 @@ class Graded:
         with zipfile.ZipFile(work / "zoe.zip", "w") as archive:
             archive.writestr(f"homework/{NAME}.ipynb", nbformat.writes(solved))
         self.said: list[str] = []
-        self.checks = grade(work, self.out, say=self.said.append)
+        self.checks = grade(work, self.out, say=self.said.append, uncontained=True)
 
     def of(self, student: str) -> dict[str, Check]:
         """A student's checks, by cell."""
@@ -151,7 +156,7 @@ def test_metadata_of_a_students_own_change_nothing(graded: Graded) -> None:
 
 
 def test_every_student_gets_feedback(graded: Graded) -> None:
-    page = graded.out / "feedback" / "ada" / course.ASSIGNMENT / f"{NAME}.html"
+    page = graded.out / "feedback" / "ada" / course.HOMEWORK / f"{NAME}.html"
     assert "double_laws" in page.read_text(encoding="utf-8")
     assert graded.said[-1].startswith("[1/1] 0_small: ")
 
@@ -196,7 +201,7 @@ def test_a_notebook_that_is_not_released_is_missed(graded: Graded, tmp_path: Pat
 
 def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
     with pytest.raises(NothingToGrade, match=r"holds no submission\. Expected a folder or a zip for each student"):
-        grade(tmp_path, tmp_path / "out")
+        grade(tmp_path, tmp_path / "out", uncontained=True)
 
 
 def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +217,7 @@ def test_every_notebook_gives_full_marks_or_none(tmp_path: Path, language: str) 
     work = tmp_path / "work"
     shutil.copytree(course.source_folder(tmp_path / "course"), work / "reference")
     shutil.copytree(course.release_folder(tmp_path / "course"), work / "blank")
-    checks = grade(work, tmp_path / "out", language)
+    checks = grade(work, tmp_path / "out", language, uncontained=True)
     assert {check.student for check in checks} == {"reference", "blank"}
     wrong = [check for check in checks if check.points != (check.max_points if check.student == "reference" else 0)]
     assert wrong == []

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
 import nbformat
 
-from grader.notebooks import handbook, sources
+from grader.tools.notebooks import handbook, sources
 
 from .small_notebook import NAME, reference, small_walkthrough
 

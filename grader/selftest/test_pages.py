@@ -14,17 +14,18 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.assignment import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.cli.app import app
-from grader.handout.pages import read
 from grader.intake.origin import Origin, Student
 from grader.pages.render import HERE, Pages
 from grader.results.language import in_language
 from grader.results.outcome import Outcome
 from grader.results.report import Practice, Report, SubmissionInfo
 from grader.results.statistics import entry
+from grader.rubric import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 from grader.selftest.html_page import parse
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.tools.handout.pages import read
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202eevil\ud800 <img src=x onerror=alert(2)>"
 
@@ -36,7 +37,7 @@ def make(rubric: Rubric) -> Make:
     """``make(report)``: the page of one student, in English unless said otherwise."""
 
     def page(report: Report, practice: Practice | None = None, language: str = "en", handout: str = "") -> str:
-        return Pages(rubric, language, handout).student(in_language(report, rubric, language), practice)
+        return Pages(rubric, language, handout).student(in_language(report, ASSIGNMENT, language), practice)
 
     return page
 
@@ -99,27 +100,29 @@ def test_the_same_reports_make_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_every_lost_point_is_explained(make: Make, rubric: Rubric) -> None:
-    lost = {"norm_groups": Outcome.FAILED, "vocab_lookup": Outcome.CRASHED, "shard_seed": Outcome.FAILED}
-    page = parse(make(graded("ada", lost, {"norm_groups": "norm_strided_groups"})))
+    lost = {"attention_heads": Outcome.FAILED, "attention_causal": Outcome.FAILED, "swiglu_gate": Outcome.CRASHED}
+    page = parse(make(graded("ada", lost, {"attention_heads": "attention_unscaled"})))
     explained = {article.attributes["id"]: article.text for article in page.all("article")}
     assert [*explained] == [*lost]
-    assert "Recognised mistake " + rubric.misconception("norm_strided_groups").hint["en"] in explained["norm_groups"]
-    assert "4 of 6 elements are wrong" in explained["norm_groups"]
-    assert "src/modeling/norm.py:77 in forward" in explained["vocab_lookup"]
-    assert "Hint " + rubric.properties["shard_seed"].hint["en"] in explained["shard_seed"]
+    assert "Recognised mistake " + rubric.misconception("attention_unscaled").hint["en"] in explained["attention_heads"]
+    assert "4 of 6 elements are wrong" in explained["attention_heads"]
+    assert "src/attention.py:54 in forward" in explained["swiglu_gate"]
+    assert rubric.properties["attention_causal"].hint["en"] in explained["attention_causal"]
     for name, text in explained.items():
         assert f"handout/{rubric.handout_place(name or '', 'en')}" in text
         assert f"0 / {rubric.properties[name or ''].points:g}" in text
-    assert "3 of 32 properties lost their points" in page.text
+    assert f"3 of {len(rubric.properties)} properties lost their points" in page.text
 
 
-def test_a_mistake_that_ends_many_properties_is_explained_once(make: Make) -> None:
-    lost = dict.fromkeys(("norm_groups", "norm_gamma", "vocab_lookup"), Outcome.CRASHED)
+def test_a_mistake_that_ends_many_properties_is_explained_once(make: Make, rubric: Rubric) -> None:
+    lost = dict.fromkeys(("attention_heads", "attention_causal", "swiglu_gate"), Outcome.CRASHED)
     first, other = parse(make(graded("ada", lost))).all("article")
-    assert (first.attributes["id"], other.attributes["id"]) == ("norm_groups", "vocab_lookup")  # another task
+    assert (first.attributes["id"], other.attributes["id"]) == ("attention_heads", "swiglu_gate")  # another task
     (follower,) = first.all("li")
-    assert follower.attributes["id"] == "norm_gamma"
-    assert follower.text.startswith("0 / 3 every feature is scaled by its own gamma handout/en/task1.html#norm_gamma")
+    assert follower.attributes["id"] == "attention_causal"
+    own = rubric.properties["attention_causal"]
+    place = f"handout/{rubric.handout_place('attention_causal', 'en')}"
+    assert follower.text.startswith(f"0 / {own.points:g} {own.title['en']} {place}")
     assert len(first.all("pre")) == len(other.all("pre")) == 1
 
 
@@ -144,7 +147,7 @@ def test_practice_counts_for_those_without_a_score_too(make: Make) -> None:
 
 def test_a_fault_of_the_grader_is_no_students_business(make: Make, rubric: Rubric) -> None:
     """The reason is for the assistant, so it stands on the class page alone."""
-    report = ungraded("ada", "grader_error", "norm_groups: ZeroDivisionError in oracle.py")
+    report = ungraded("ada", "grader_error", "attention_heads: ZeroDivisionError in oracle.py")
     text = make(report)
     assert "The grader failed, not you" in text
     assert "It costs you nothing" in text
@@ -159,8 +162,8 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
         late=True,
         submitted_at="2026-10-02T12:00:00+00:00",
     )
-    info = SubmissionInfo(id="pair", sha256="0", files=[], notices=["src/functional.py is missing."], origin=origin)
-    strict = rubric.model_copy(update={"policy": Policy(late_penalty=LatePenalty(per_day=0.1), bonus_cap=20)})
+    info = SubmissionInfo(id="pair", sha256="0", files=[], notices=["src/swiglu.py is missing."], origin=origin)
+    strict = rubric.model_copy(update={"policy": Policy(late_penalty=LatePenalty(per_day=0.1), bonus_cap=10)})
     practice = Practice(points=7.5, max_points=10, unsettled=["0_small: double"])
     text = parse(Pages(strict, "en").student(graded("pair", submission=info), practice)).text
     for part in (
@@ -168,12 +171,12 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
         "Practice 7.5 / 10",
         "never ran, which a person looks at: 0_small: double.",
         "2026-10-02 12:00:00+00:00 (late)",
-        "108 points: 12 are taken off for lateness (1 days begun).",
-        "src/functional.py is missing.",
+        "99 points: 11 are taken off for lateness (1 days begun).",
+        "src/swiglu.py is missing.",
     ):
         assert part in text
-    capped = rubric.model_copy(update={"policy": Policy(bonus_cap=20)})
-    assert "120 points: of the bonus, 20 count." in parse(Pages(capped, "en").student(graded("ada"))).text
+    capped = rubric.model_copy(update={"policy": Policy(bonus_cap=10)})
+    assert "110 points: of the bonus, 10 count." in parse(Pages(capped, "en").student(graded("ada"))).text
 
 
 def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
@@ -183,7 +186,7 @@ def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
 def test_hostile_text_stays_text(rubric: Rubric) -> None:
     origin = Origin(source="canvas", students=(Student(id=HOSTILE, name=HOSTILE, email=HOSTILE),))
     info = SubmissionInfo(id=HOSTILE[:-50], sha256="0", files=[], notices=[HOSTILE], origin=origin)
-    report = graded("x", {"norm_groups": Outcome.FAILED, "norm_gamma": Outcome.CRASHED})
+    report = graded("x", {"attention_heads": Outcome.FAILED, "attention_causal": Outcome.CRASHED})
     words = {"title": HOSTILE, "hint": HOSTILE, "misconception": HOSTILE, "id": HOSTILE}
     data = json.loads(report.model_dump_json())
     data["tasks"][0]["properties"][0] |= words
@@ -196,9 +199,9 @@ def test_hostile_text_stays_text(rubric: Rubric) -> None:
     for language in LANGUAGES:
         pages = Pages(rubric, language)
         for text in (
-            pages.student(in_language(hostile, rubric, language)),
+            pages.student(in_language(hostile, ASSIGNMENT, language)),
             pages.student(
-                in_language(unreadable, rubric, language), Practice(points=0, max_points=1, unsettled=[HOSTILE])
+                in_language(unreadable, ASSIGNMENT, language), Practice(points=0, max_points=1, unsettled=[HOSTILE])
             ),
             pages.classroom([entry(hostile), entry(unreadable)]),
         ):
@@ -234,32 +237,32 @@ def test_a_page_is_in_one_language(
         assert not re.search(r"[\u4e00-\u9fff]", re.sub(r"<style>.*?</style>", "", "".join(everything["en"].values())))
 
 
-def test_a_report_of_either_language_reads_the_same(rubric: Rubric) -> None:
-    lost = {"norm_groups": Outcome.FAILED, "norm_gamma": Outcome.CRASHED, "shard_seed": Outcome.FAILED}
-    held = {"norm_groups": "norm_strided_groups"}
+def test_a_report_of_either_language_reads_the_same() -> None:
+    lost = {"attention_heads": Outcome.FAILED, "attention_causal": Outcome.CRASHED, "swiglu_gate": Outcome.FAILED}
+    held = {"attention_heads": "attention_unscaled"}
     english, chinese = (graded("ada", lost, held, language) for language in LANGUAGES)
     assert english != chinese
-    assert in_language(english, rubric, "zh") == chinese
+    assert in_language(english, ASSIGNMENT, "zh") == chinese
     assert "6 个元素中有 4 个不对" in chinese.tasks[0].properties[0].cases[0].message
-    back = in_language(chinese, rubric, "en")  # but for messages, which are not translated back
+    back = in_language(chinese, ASSIGNMENT, "en")  # but for messages, which are not translated back
     for task, wanted in zip(back.tasks, english.tasks, strict=True):
         assert [(prop.title, prop.hint) for prop in task.properties] == [(p.title, p.hint) for p in wanted.properties]
 
 
 def test_what_the_rubric_no_longer_knows_keeps_its_words(make: Make, rubric: Rubric) -> None:
-    text = graded("ada", {"norm_groups": Outcome.FAILED}).model_dump_json().replace('"norm_groups"', '"norm_of_old"')
+    text = graded("ada", {"swiglu_gate": Outcome.FAILED}).model_dump_json().replace('"swiglu_gate"', '"gate_of_old"')
     report = Report.model_validate_json(text)
-    assert in_language(report, rubric, "en") == report
+    assert in_language(report, ASSIGNMENT, "en") == report
     page = parse(make(report))
-    assert "Read" not in page.one("article", id="norm_of_old").text
-    assert "norm_of_old" in Pages(rubric, "en").classroom([entry(report)])
+    assert "Read" not in page.one("article", id="gate_of_old").text
+    assert "gate_of_old" in Pages(rubric, "en").classroom([entry(report)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_handout_has_the_places_that_pages_point_at(rubric: Rubric, language: str) -> None:
     anchors = {
         f"{language}/{page.name}.html#{token.attrs['id']}"
-        for page in read(language, rubric)
+        for page in read(language, rubric, ASSIGNMENT.root / "handout")
         for token in page.tokens
         if "id" in token.attrs
     }
@@ -270,15 +273,15 @@ def test_students_tests_point_at_the_same_place(
     rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "handout" / "zh").mkdir(parents=True)
-    (tmp_path / "handout" / "zh" / "task3.html").touch()
-    students_page = importlib.import_module("tests.page")  # by name: what students get carries few types
+    (tmp_path / "handout" / "zh" / "task2.html").touch()
+    students_page = importlib.import_module("tests.harness.page")  # by name: what students get carries few types
     monkeypatch.setattr(students_page, "ROOT", tmp_path)
-    whole = importlib.import_module("tests.rubric").load()
+    whole = importlib.import_module("tests.harness.rubric").load((ASSIGNMENT.folder / "rubric.toml",))
     feedback = SimpleNamespace(rubric=whole, language="zh")
-    place = students_page.Page(feedback, lambda text, *_: text)._handout(whole.property("shard_seed"))
-    assert place == f"handout/{rubric.handout_place('shard_seed', 'zh')}"
+    place = students_page.Page(feedback, lambda text, *_: text)._handout(whole.property("swiglu_gate"))
+    assert place == f"handout/{rubric.handout_place('swiglu_gate', 'zh')}"
 
 
 def test_a_handout_on_the_web_is_linked(make: Make) -> None:
-    page = parse(make(graded("ada", {"norm_gamma": Outcome.FAILED}), handout="https://example.org/a2/"))
-    assert page.one("article").one("a").attributes["href"] == "https://example.org/a2/en/task1.html#norm_gamma"
+    page = parse(make(graded("ada", {"swiglu_gate": Outcome.FAILED}), handout="https://example.org/hand/"))
+    assert page.one("article").one("a").attributes["href"] == "https://example.org/hand/en/task2.html#swiglu_gate"

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import LANGUAGES, Rubric
 from grader.pages.render import HERE, Pages
 from grader.results.language import in_language
 from grader.results.report import Practice
 from grader.results.statistics import entry
+from grader.rubric import LANGUAGES, Rubric
 from grader.selftest.class_reports import drawn
 from grader.selftest.html_page import Element, parse
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 PA11Y, BROWSER = shutil.which("pa11y"), shutil.which("chromium") or shutil.which("google-chrome")
 HEADINGS = ("h1", "h2", "h3", "h4")
@@ -44,7 +45,7 @@ def texts(rubric: Rubric) -> dict[str, str]:
         found[f"class-{language}"] = pages.classroom([entry(report, practice) for report in reports])
         for report in reports:
             name = f"{report.submission.id}-{report.status}-{language}"
-            found[name] = pages.student(in_language(report, rubric, language), practice)
+            found[name] = pages.student(in_language(report, ASSIGNMENT, language), practice)
     return found
 
 
@@ -171,6 +172,7 @@ CLICKS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 @pytest.mark.parametrize("name", CLICKS)
 def test_tables_are_sorted_and_searched(texts: dict[str, str], tmp_path: Path, name: str) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from grader.assignment import RUBRIC_PATH, LatePenalty, Policy, Rubric, load_rubric
 from grader.intake.origin import Origin
 from grader.results.policy import Grade, days_late, grade
+from grader.rubric import LatePenalty, Policy, Rubric, load_rubric
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 DUE = datetime(2026, 10, 2, 16, tzinfo=UTC)
 FLAGGED = Origin(source="canvas", late=True)
@@ -77,7 +78,7 @@ def test_cap_and_penalty_are_both_said() -> None:
 
 def test_the_lines_of_the_rubric_that_are_commented_out_are_a_policy(tmp_path: Path) -> None:
     """So that removing a # is all it takes."""
-    text = RUBRIC_PATH.read_text(encoding="utf-8")
+    text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
     start = text.index("[policy]")
     end = text.index("\n\n", start)
     (tmp_path / "rubric.toml").write_text(text[:start] + text[start:end].replace("\n# ", "\n") + text[end:])

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.notebooks import grade
-from grader.notebooks.outcomes import Check
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+
 from grader.results.outcome import Outcome
 from grader.results.practice import PracticeError, read_practice
 from grader.results.report import Practice
+from grader.tools.notebooks import grade
+from grader.tools.notebooks.outcomes import Check
 
 
 def test_practice_is_the_share_earned_of_what_it_is_worth(tmp_path: Path) -> None:

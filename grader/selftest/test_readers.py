@@ -35,7 +35,7 @@ PROVENANCE = {
 }
 CASE = {"id": "c-float32", "outcome": "failed", "error_ulp": 20.5, "limit_ulp": 16.0, "elements": 6, "message": "off"}
 PROPERTY = {
-    "id": "norm_groups",
+    "id": "layer_scale",
     "title": "groups",
     "points": 0.0,
     "max_points": 10.0,
@@ -54,7 +54,7 @@ REPORT: dict[str, Any] = {
     "max_score": 100.0,
     "bonus": 0.0,
     "max_bonus": 50.0,
-    "tasks": [{"id": "task1", "title": "Norm", "score": 32.0, "max_score": 42.0, "properties": [PROPERTY]}],
+    "tasks": [{"id": "task1", "title": "Layer", "score": 32.0, "max_score": 42.0, "properties": [PROPERTY]}],
     "environment": ENVIRONMENT,
     "provenance": PROVENANCE,
 }

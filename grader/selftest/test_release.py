@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.assignment import LANGUAGES
 from grader.cli.app import app
 from grader.cli.release import RELEASED
-from grader.release.bundle import ReleaseRefused, bundle
-from grader.release.leaks import leaks
-from grader.release.write import write_repository, write_zip
+from grader.rubric import LANGUAGES
 from grader.selftest.submissions import REPOSITORY
+from grader.tools.release.bundle import ReleaseRefused, bundle
+from grader.tools.release.leaks import leaks
+from grader.tools.release.write import write_repository, write_zip
 
 ROTATE = (REPOSITORY / "ref/functional.py").read_text()
-HIDDEN = (REPOSITORY / "grader/hidden/test_functional.py").read_text()
-EPS = (REPOSITORY / "grader/hidden/test_norm.py").read_text()
+HIDDEN = (REPOSITORY / "grader/assignment/hidden/test_functional.py").read_text()
+EPS = (REPOSITORY / "grader/assignment/hidden/test_norm.py").read_text()
 STUB = (REPOSITORY / "src/functional.py").read_text()
 RENAMED = """
 def turn(x, c, s):
@@ -97,7 +97,7 @@ PLANTS = {
     "in a picture": ("handout/en/task4.svg", f"<svg><desc>{html.escape(LINE)}</desc></svg>"),
     "in a picture's text": ("handout/en/task4.md", f"![{LINE}](task4.svg)"),
     "in an archive": ("handout/more.zip", "PK"),
-    "the grader": ("grader/rubric.toml", ""),
+    "the grader": ("grader/assignment/rubric.toml", ""),
     "the reference's folder": ("notebooks/ref/norm.py", ""),
     "git's history": ("src/.git/config", ""),
     "nbgrader's database": ("notebooks/gradebook.db", ""),
@@ -126,12 +126,22 @@ def test_solutions_of_notebooks_are_secret_too(tmp_path: Path) -> None:
     assert line == "notebooks/0.ipynb, cell 1:1: the same statement as notebooks/0.py:2"
 
 
+def test_hidden_tests_are_secret_in_chinese_too(tmp_path: Path) -> None:
+    hidden = 'assert half([4, 1, 3, 2]) == [4, 3], "{}"'
+    (tmp_path / "notebooks").mkdir()
+    script = tmp_path / "notebooks" / "0.py"
+    script.write_text("### BEGIN HIDDEN TESTS\n" + hidden.format("The larger half.") + "\n### END HIDDEN TESTS\n")
+    script.with_suffix(".toml").write_text('"The larger half." = "较大的一半。"', encoding="utf-8")
+    copied = notebook(hidden.format("较大的一半。"))
+    assert [*leaks({"notebooks/zh/0.ipynb": copied.encode()}, tmp_path)]
+
+
 def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
     options = ["--handout", str(tmp_path / "handout"), "--notebooks", str(tmp_path / "notebooks")]
     result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
-    assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:26" in result.stderr
+    assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
     assert result.stderr.splitlines()[-1] == "grader: nothing was released."
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -141,6 +151,7 @@ def test_what_has_not_been_built_is_asked_for(tmp_path: Path) -> None:
         bundle({"handout": tmp_path / "handout"})
 
 
+@pytest.mark.process
 def test_the_same_files_give_the_same_zip_and_the_same_commit(tmp_path: Path) -> None:
     files = {"README.md": "Grüße\n".encode(), "src/a.py": b"x = 1\n"}
     commits = {write_repository(files, tmp_path / "repository") for _ in range(2)}

@@ -8,17 +8,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from grader.cli.app import app
-from grader.console import LINE_EVERY
+from grader.pool.progress import LINE_EVERY
 from grader.results import report as results
 from grader.results.outcome import Outcome
 from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """A graded class of three."""
-    lost = dict.fromkeys(("norm_groups", "norm_gamma"), Outcome.CRASHED) | {"shard_seed": Outcome.FAILED}
-    held = {"shard_seed": "shard_seed_without_rank"}
+    lost = dict.fromkeys(("swiglu_gate", "swiglu_weights"), Outcome.CRASHED) | {"attention_causal": Outcome.FAILED}
+    held = {"attention_causal": "attention_sees_later_tokens"}
     return write(tmp_path / "out", [graded("ada"), graded("bo", lost, held), ungraded("chen", "unreadable", "no zip")])
 
 
@@ -124,15 +125,14 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     result = run("show", out, "bo", "--lang", "zh")
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
-    assert (
-        "所有 rank 得到了相同的行。种子应是 init_base_seed 加上 rank。 (recognised: shard_seed_without_rank)" in lines
-    )
-    assert "read: handout/zh/task3.html#shard_seed" in lines
-    assert "crashed, like norm_groups" in lines
-    assert lines.count("src/modeling/norm.py:77 in forward: x.sqare()") == 1
+    hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["zh"]
+    assert f"{hint} (recognised: attention_sees_later_tokens)" in lines
+    assert f"read: handout/{ASSIGNMENT.rubric.handout_place('attention_causal', 'zh')}" in lines
+    assert "crashed, like swiglu_gate" in lines
+    assert lines.count("src/attention.py:54 in forward: x.sofmax()") == 1
 
 
 def test_practice_points_are_shown(tmp_path: Path) -> None:
     practice = {"ada": results.Practice(points=4, max_points=10)}
     out = write(tmp_path / "out", [graded("ada"), graded("bo")], practice)
-    assert run("show", out).stdout.splitlines()[1].split() == ["ada", "42", "22", "36", "50", "100", "50", "4"]
+    assert run("show", out).stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]

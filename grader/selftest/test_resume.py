@@ -18,7 +18,6 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import grade
-from grader.grading import reference_files
 from grader.intake.submission import Submission
 from grader.results import database
 from grader.results.database import LEDGER, opened
@@ -26,17 +25,19 @@ from grader.results.ledger import Ledger
 from grader.results.report import Report
 from grader.selftest import reports
 from grader.selftest.reports import unreadable
-from grader.selftest.submissions import REPOSITORY, edited, stubs, write_folder
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import REPOSITORY, SEES_LATER_TOKENS, SWIGLU, edited, write_folder
 
-NORM = "src/modeling/norm.py"
-FILE = "src/functional.py"
+pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
+
+FILE = SWIGLU
 LONG = bool(os.environ.get("GRADER_LONG"))
 TIMES = re.compile(r'"(started_at|duration_s)": [^\n]*')
 
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Judges that give everybody the same; the list has whom they have graded."""
+    """JudgePool that give everybody the same; the list has whom they have graded."""
     graded: list[str] = []
 
     def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
@@ -93,7 +94,7 @@ def test_what_changed_is_graded_and_what_is_gone_is_left_out(judged: list[str], 
     run(place)
     judged.clear()
     write_folder(place / "class", {f"ada/{FILE}": "a = 2\n", "cy.zip": "", f"di/{FILE}": "a = 1\n"})
-    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "functional.py")  # the same file, with a remark
+    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "swiglu.py")  # the same file, with a remark
     run(place)
     assert judged == ["ada", "bo", "di"]
     (place / "class" / "cy.zip").unlink()
@@ -226,9 +227,10 @@ def test_a_regrade_that_was_stopped_halfway_cannot_be_exported(
 # ── Killed for real ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.process
 def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
     """In each of two places the same command; in one of them the coordinator is killed, and started again."""
-    kinds = [reference_files(), stubs(), edited((NORM, "mean_square + self.eps", "mean_square"))]
+    kinds = [ASSIGNMENT.solution(), ASSIGNMENT.stubs(), edited(SEES_LATER_TOKENS)]
     places = [tmp_path / "calm", tmp_path / "killed"]
     for place in places:
         for number in range(size := 200 if LONG else 6):
@@ -257,7 +259,7 @@ def command(place: Path) -> subprocess.Popen[bytes]:
     """``grade`` with real judges, in a place, so that the command line is the same everywhere."""
     options = ["--out", "out", "--device", "cpu", "--only", "task1", "--jobs", "2", "--lang", "en"]
     return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "grader", "grade", "class", *options],
+        [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", "class", *options],
         cwd=place,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.export.table import inert
 from grader.intake.discover import discover
 from grader.intake.origin import Origin, Student
 from grader.intake.roster import RosterError, match, owner, read_roster
@@ -38,8 +39,10 @@ def test_a_classroom_roster_is_read(roster: Path) -> None:
 def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
     people = class_of(6)
     write_folder(tmp_path, {"canvas.csv": "\ufeff" + gradebook(people), "moodle.csv": worksheet(people)})
-    assert [(own.id, own.name) for own in read_roster(tmp_path / "canvas.csv")] == [(p.user, p.name) for p in people]
-    expected = [Student(id=person.user, name=person.name, email=person.email) for person in people]
+    assert [(own.id, own.name) for own in read_roster(tmp_path / "canvas.csv")] == [
+        (p.user, inert(p.name)) for p in people
+    ]
+    expected = [Student(id=person.user, name=inert(person.name), email=person.email) for person in people]
     assert read_roster(tmp_path / "moodle.csv") == expected
 
 

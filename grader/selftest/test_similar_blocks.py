@@ -5,25 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.selftest.classroom import OTHER, PLAN, read, with_norm
-from grader.selftest.submissions import stubs
-from grader.similarity.blocks import MAX_LINES, MAX_WIDTH, blocks
-from grader.similarity.code import PASSAGE, read_code
-from grader.similarity.findings import compared
-from grader.similarity.known import Known, read_known
-from grader.similarity.work import Piece
-
-NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
+from grader.selftest.classroom import OTHER, PLAN, read, with_own
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, SWIGLU
+from grader.tools.similarity.blocks import MAX_LINES, MAX_WIDTH, blocks
+from grader.tools.similarity.code import PASSAGE, read_code
+from grader.tools.similarity.findings import compared
+from grader.tools.similarity.known import Known, read_known
+from grader.tools.similarity.work import Piece
 
 
 @pytest.fixture(scope="module")
 def known() -> Known:
-    return read_known()
+    return read_known(ASSIGNMENT)
 
 
 def piece(text: str, known: Known) -> Piece:
-    (work,) = read({"ada": {NORM: text}}, known)
-    return work.pieces[NORM]
+    (work,) = read({"ada": {SWIGLU: text}}, known)
+    return work.pieces[SWIGLU]
 
 
 def test_lines_side_by_side_are_those_that_match(known: Known) -> None:
@@ -86,9 +85,11 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_no_source_stops_a_comparison(text: str, known: Known) -> None:
-    people = {"ada": with_norm(PLAN) | {VOCAB: text}, "bo": with_norm(PLAN) | {VOCAB: text}, "eve": stubs()}
+    same = with_own(PLAN) | {ATTENTION: text}
+    people = {"ada": same, "bo": same, "eve": ASSIGNMENT.stubs()}
     findings = compared(read(people, known))
     pair = findings.pairs[0]
     assert {pair.first.id, pair.second.id} == {"ada", "bo"}

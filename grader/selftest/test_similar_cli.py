@@ -14,17 +14,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.assignment import LANGUAGES
 from grader.cli import app as cli
 from grader.cli import similar as command
-from grader.grading import reference_files
-from grader.selftest.classroom import NORM, OTHER, PLAN, with_norm
-from grader.selftest.submissions import REPOSITORY, stubs, write_folder
-from grader.similarity import page
-from grader.similarity.listing import COLUMNS
-from grader.similarity.wording import WORDS
+from grader.rubric import LANGUAGES
+from grader.selftest.classroom import OTHER, PLAN, with_own
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, write_folder
+from grader.tools.similarity import page
+from grader.tools.similarity.findings import COLUMNS
+from grader.tools.similarity.wording import WORDS
 
-VOCAB = "src/modeling/vocab_emb.py"
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
 CHINESE = WORDS["zh"]["short"]
@@ -48,11 +47,11 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two that share a plan, one with the reference, one who has not begun, one whose files are broken."""
     folder = tmp_path_factory.mktemp("room")
     for name, files in {
-        "ada": with_norm(PLAN, HOSTILE, OTHER) | {VOCAB: BRIEF},
-        "bo": with_norm(PLAN, HOSTILE, OTHER) | {VOCAB: BRIEF},
-        "=chen": reference_files(),
-        "dana": stubs(),
-        "eve": {VOCAB: "def f(:"},
+        "ada": with_own(PLAN, HOSTILE, OTHER) | {ATTENTION: BRIEF},
+        "bo": with_own(PLAN, HOSTILE, OTHER) | {ATTENTION: BRIEF},
+        "=chen": ASSIGNMENT.solution(),
+        "dana": ASSIGNMENT.stubs(),
+        "eve": {ATTENTION: "def f(:"},
     }.items():
         write_folder(folder / name, files)
     return folder
@@ -76,7 +75,7 @@ def test_the_list_reads_back(out: Path) -> None:
     by_file = {row["file"]: row for row in rows}
     assert by_file["everything"]["strongest"] == "yes"
     assert by_file["everything"]["first_share"] == "1.000"
-    short = by_file[VOCAB]
+    short = by_file[ATTENTION]
     assert (short["first_share"], short["second_share"]) == ("", "")
     assert short["remark"].startswith("too short to tell")
     parts = [int(row["first_shared"]) for row in rows if row["file"] != "everything"]
@@ -86,10 +85,10 @@ def test_the_list_reads_back(out: Path) -> None:
 def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
     lines = (out / "stdout").read_text().splitlines()
     assert any(re.match(r"\s*1\s+ada\s+bo\s+everything\s+\d+\s+100%\s+100%", line) for line in lines)
-    assert any("100% of what norm.py adds to the stub is in ref" in line for line in lines)
+    assert any("100% of what swiglu.py adds to the stub is in ref" in line for line in lines)
     assert any(re.match(r"ada: .*einops is not among the libraries asked for: import einops", line) for line in lines)
     assert lines[-1].startswith("5 submissions compared, 1 pairs to look at: ")
-    assert "eve: src/modeling/vocab_emb.py: syntax error in line 1" in (out / "stderr").read_text()
+    assert "eve: src/attention.py: syntax error in line 1" in (out / "stderr").read_text()
 
 
 class Reader(HTMLParser):
@@ -152,16 +151,18 @@ def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path
     assert (tmp_path / "similar.csv").read_bytes() == (out / "similar.csv").read_bytes()
 
 
+@pytest.mark.process
 def test_two_runs_write_the_same_bytes(room: Path, out: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7"}  # which changes every fingerprint
-    arguments = ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
-    subprocess.run([sys.executable, "-m", "grader", *arguments], cwd=REPOSITORY, env=environment, check=True)
+    command = [sys.executable, "-m", "grader.selftest.command"]
+    command += ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
+    subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
     for name in ("similar.html", "similar.csv"):
         assert (tmp_path / name).read_bytes() == (out / name).read_bytes()
 
 
 def test_only_so_many_pairs_are_shown(room: Path, tmp_path: Path) -> None:
-    write_folder(room.parent / "more" / "one", with_norm(PLAN) | {VOCAB: "y = [1, 2] @ z[3:4]\n" * 2})
+    write_folder(room.parent / "more" / "one", with_own(PLAN) | {ATTENTION: "y = [1, 2] @ z[3:4]\n" * 2})
     result = run(room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "2")
     assert "3 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
@@ -190,16 +191,16 @@ def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
     assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
     assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
     assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
-    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / NORM))
+    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / SWIGLU))
     assert not out.exists()
 
 
 def test_what_is_not_installed_is_named_with_its_remedy(
     room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "grader.similarity.code", raising=False)
+    monkeypatch.delitem(sys.modules, "grader.tools.similarity.code", raising=False)
     for name in [
-        name for name in sys.modules if name.startswith("grader.similarity.") and not name.endswith("wording")
+        name for name in sys.modules if name.startswith("grader.tools.similarity.") and not name.endswith("wording")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "copydetect", None)

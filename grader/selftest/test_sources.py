@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.intake.submission import MAX_FILE_BYTES, Submission, Unreadable, decode_source, is_source_path
+from grader.intake.source_rules import MAX_FILE_BYTES, Refused, decoded
+from grader.intake.submission import Submission, is_source_path
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 
@@ -20,13 +21,13 @@ NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
     ids=["byte_order_mark", "line_ends", "chinese", "empty"],
 )
 def test_source_is_read_as_python_reads_it(data: bytes, text: str) -> None:
-    assert decode_source(data) == text
+    assert decoded(data) == text
 
 
 def test_a_file_as_large_as_allowed_is_taken() -> None:
-    assert len(decode_source(b"#" * MAX_FILE_BYTES)) == MAX_FILE_BYTES
-    with pytest.raises(Unreadable, match="is larger than 1 MiB"):
-        decode_source(b"#" * (MAX_FILE_BYTES + 1))
+    assert len(decoded(b"#" * MAX_FILE_BYTES)) == MAX_FILE_BYTES
+    with pytest.raises(Refused, match="too_large"):
+        decoded(b"#" * (MAX_FILE_BYTES + 1))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from grader.assignment import Rubric
 from grader.results.distribution import Bin, distribution
 from grader.results.outcome import Outcome
 from grader.results.report import Report
 from grader.results.statistics import ClassStatistics, class_statistics, entry
+from grader.rubric import Rubric
 from grader.selftest.class_reports import ENVIRONMENTS, PROVENANCE, graded, ungraded
 
 FAILED, CRASHED, NOT_ASSESSED = Outcome.FAILED, Outcome.CRASHED, Outcome.NOT_ASSESSED
@@ -53,66 +53,68 @@ def test_the_middle_and_the_ends_of_a_distribution() -> None:
     assert (spread.mean, spread.median, spread.lowest, spread.highest) == (30, 15, 0, 90)
 
 
-def test_pass_rates_count_graded_work_that_could_be_assessed() -> None:
+def test_pass_rates_count_graded_work_that_could_be_assessed(rubric: Rubric) -> None:
     """Of five, one is unreadable and one had no GPU for it; of three, two pass."""
     reports = [
         graded("ada"),
         graded("bo"),
-        graded("chen", {"norm_gamma": CRASHED}),
-        graded("dana", {"norm_gamma": NOT_ASSESSED}),
+        graded("chen", {"attention_causal": CRASHED}),
+        graded("dana", {"attention_causal": NOT_ASSESSED}),
         ungraded("emeka", "unreadable", "no zip"),
     ]
     statistics = statistics_of(*reports)
-    prop = next(one for one in statistics.properties if one.id == "norm_gamma")
-    assert (prop.passed, prop.assessed, prop.rate, prop.max_points) == (2, 3, 2 / 3, 3)
+    prop = next(one for one in statistics.properties if one.id == "attention_causal")
+    assert (prop.passed, prop.assessed, prop.rate) == (2, 3, 2 / 3)
+    assert prop.max_points == rubric.properties["attention_causal"].points
     assert statistics.statuses == {"graded": 4, "unreadable": 1}
 
 
 def test_a_property_that_nobody_could_be_assessed_on_has_no_rate() -> None:
     (prop,) = [
-        one for one in statistics_of(graded("ada", {"norm_gamma": NOT_ASSESSED})).properties if one.assessed == 0
+        one for one in statistics_of(graded("ada", {"swiglu_gate": NOT_ASSESSED})).properties if one.assessed == 0
     ]
-    assert (prop.id, prop.rate, prop.discrimination) == ("norm_gamma", None, None)
+    assert (prop.id, prop.rate, prop.discrimination) == ("swiglu_gate", None, None)
 
 
 def test_discrimination_is_a_correlation_with_all_other_points() -> None:
-    """By hand: passing is 1, 1, 0; of the other 147 points 0, 8 and 16 are lost. The deviations give 3/sqrt(12)."""
+    """By hand: passing is 1, 1, 0; of the other points 0, 30 and 60 are lost. The deviations give 3/sqrt(12)."""
     reports = [
         graded("ada"),
-        graded("bo", {"vocab_lookup": FAILED}),
-        graded("chen", {"norm_gamma": FAILED, "vocab_lookup": FAILED, "rotary_pairing_and_sign": FAILED}),
+        graded("bo", {"attention_causal": FAILED}),
+        graded("chen", {"swiglu_gate": FAILED, "attention_causal": FAILED, "attention_rotary": FAILED}),
     ]
     by_id = {prop.id: prop for prop in statistics_of(*reports).properties}
-    assert by_id["norm_gamma"].discrimination == pytest.approx(3 / math.sqrt(12))
-    assert by_id["norm_groups"].discrimination is None  # all the same
+    assert by_id["swiglu_gate"].discrimination == pytest.approx(3 / math.sqrt(12))
+    assert by_id["attention_heads"].discrimination is None  # all the same
     assert statistics_of(reports[0]).properties[0].discrimination is None  # one is too few
 
 
 def test_a_property_whose_passing_goes_with_fewer_points_discriminates_negatively(rubric: Rubric) -> None:
     """With two students the correlation is -1: whoever passes it has lost everything else."""
-    others = {name: FAILED for name in rubric.properties if name != "norm_gamma"}
-    reports = [graded("ada", {"norm_gamma": FAILED}), graded("bo", others)]
+    first, *others = rubric.properties
+    reports = [graded("ada", {first: FAILED}), graded("bo", dict.fromkeys(others, FAILED))]
     by_id = {prop.id: prop for prop in statistics_of(*reports).properties}
-    assert by_id["norm_gamma"].discrimination == pytest.approx(-1)
+    assert by_id[first].discrimination == pytest.approx(-1)
 
 
 def test_a_submission_holds_a_misconception_once() -> None:
-    two = {"shard_zeros_elsewhere": "shard_clamped_ids", "shard_owned_ids": "shard_clamped_ids"}
-    one = {"norm_groups": "norm_strided_groups"}
+    two = {"attention_rotary": "attention_unscaled", "attention_heads": "attention_unscaled"}
+    one = {"attention_causal": "attention_sees_later_tokens"}
     reports = [
         graded("ada", dict.fromkeys(two, FAILED), two),
         graded("bo", dict.fromkeys([*two, *one], FAILED), two | one),
-        graded("chen", {"norm_groups": FAILED}),
+        graded("chen", {"attention_causal": FAILED}),
     ]
     found = [(one.id, one.properties, one.submissions) for one in statistics_of(*reports).misconceptions]
     assert found == [
-        ("shard_clamped_ids", ("shard_owned_ids", "shard_zeros_elsewhere"), 2),
-        ("norm_strided_groups", ("norm_groups",), 1),
+        ("attention_unscaled", ("attention_heads", "attention_rotary"), 2),
+        ("attention_sees_later_tokens", ("attention_causal",), 1),
     ]
 
 
 def test_outcomes_count_properties_and_submissions(rubric: Rubric) -> None:
-    reports = [graded("ada", {"norm_gamma": CRASHED, "norm_groups": CRASHED}), graded("bo", {"norm_gamma": FAILED})]
+    lost = {"attention_causal": CRASHED, "attention_heads": CRASHED}
+    reports = [graded("ada", lost), graded("bo", {"attention_causal": FAILED})]
     found = {one.outcome: (one.properties, one.submissions) for one in statistics_of(*reports).outcomes}
     every = 2 * len(rubric.properties)
     assert found == {Outcome.PASSED: (every - 3, 2), FAILED: (1, 1), CRASHED: (2, 1)}
@@ -138,7 +140,7 @@ def test_a_class_of_which_nothing_was_graded_has_no_distribution() -> None:
 
 
 def test_points_that_nobody_could_earn_have_no_distribution() -> None:
-    """As with ``--only task4``."""
+    """As with ``--only task2``."""
     statistics = statistics_of(graded("ada", score=0.0, max_score=0.0))
     assert statistics.score is None
     assert statistics.bonus is not None

@@ -2,75 +2,75 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from grader.grading import reference_files
 from grader.intake.discover import discover
-from grader.intake.submission import EXPECTED
-from grader.selftest.submissions import handed_out, run, write_folder
-
-NORM = "src/modeling/norm.py"
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, handed_out, write_folder
+from grader.selftest.warm import WarmPython
 
 
 @pytest.fixture
 def solved(tmp_path: Path) -> Path:
     """A student's folder with everything done."""
-    return write_folder(handed_out(tmp_path / "a2"), reference_files())
+    return write_folder(handed_out(tmp_path / "small"), ASSIGNMENT.solution())
 
 
-def test_the_zip_is_what_the_grader_takes(solved: Path) -> None:
-    write_folder(solved, {"src/modeling/helper.py": "ONE = 1\n", "src/notes.txt": "no Python"})
+def test_the_zip_is_what_the_grader_takes(solved: Path, run: WarmPython) -> None:
+    write_folder(solved, {"src/helper.py": "ONE = 1\n", "src/notes.txt": "no Python"})
     result = run(solved, "tests.submit")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stdout.count("✓") == 4
-    assert "submission.zip holds 7 files of src/ (3 beside those above)" in result.stdout
-    (candidate,) = discover([solved / "submission.zip"])
+    assert result.stdout.count("✓") == 2
+    assert "submission.zip holds 4 files of src/ (2 beside those above)" in result.stdout
+    (candidate,) = discover([solved / "submission.zip"], expected=ASSIGNMENT.rubric.expected)
     submission = candidate.read()
-    assert submission.files == {**reference_files(), "src/modeling/helper.py": "ONE = 1\n"}
+    assert submission.files == {**ASSIGNMENT.solution(), "src/helper.py": "ONE = 1\n"}
     assert submission.notices == ()
 
 
-def test_the_same_work_gives_the_same_bytes(solved: Path) -> None:
+def test_the_same_work_gives_the_same_bytes(solved: Path, run: WarmPython) -> None:
     run(solved, "tests.submit")
     first = (solved / "submission.zip").read_bytes()
-    (solved / NORM).touch()
+    (solved / SWIGLU).touch()
     run(solved, "tests.submit", "--out", "again.zip", "--lang", "zh")
     assert (solved / "again.zip").read_bytes() == first
 
 
-def test_what_is_still_to_write_is_named_and_may_be_handed_in(tmp_path: Path) -> None:
-    result = run(handed_out(tmp_path / "a2"), "tests.submit")
+def test_what_is_still_to_write_is_named_and_may_be_handed_in(tmp_path: Path, run: WarmPython) -> None:
+    result = run(handed_out(tmp_path / "small"), "tests.submit")
     assert result.returncode == 0
     assert "still to write, line" in result.stdout
     assert "✓" not in result.stdout
 
 
-TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the four files, and what is said of each
+TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and what is said of each
+    {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax ({file}:1)"},
     {
-        None: "this file is missing",
-        "def broken(:\n": "SyntaxError: invalid syntax ({file}:1)",
         "import torch\n\nx = 1 / 0\n": "ZeroDivisionError: division by zero ({file}:3)",
         "class Another: ...\n": "is not defined in it",
     },
     {
         "from .nowhere import thing\n": "nowhere.py",
         "raise SystemExit(0)\n": "this file ends the program when it is imported",
+    },
+    {
         "# " + "x" * (1 << 20): "larger than 1 MiB",
-        "\0": "null bytes",
+        "\0": "contains NUL bytes",
     },
     {"import os\nos._exit(0)\n": "this file ends the program when it is imported"},
 )
 
 
-@pytest.mark.parametrize("troubles", TROUBLES, ids=["at_import", "odd", "exits_at_once"])
+@pytest.mark.parametrize("troubles", TROUBLES, ids=["missing", "at_import", "elsewhere", "odd", "exits_at_once"])
 def test_what_would_cost_a_task_is_said_before_anything_is_packed(
-    solved: Path, troubles: dict[str | None, str]
+    solved: Path, troubles: dict[str | None, str], run: WarmPython
 ) -> None:
-    said = dict(zip(EXPECTED, troubles.values(), strict=False))
-    for file, text in zip(EXPECTED, troubles, strict=False):
+    said = dict(zip(ASSIGNMENT.rubric.files, troubles.values(), strict=False))
+    for file, text in zip(ASSIGNMENT.rubric.files, troubles, strict=False):
         (solved / file).unlink() if text is None else (solved / file).write_text(text)
     result = run(solved, "tests.submit")
     assert result.returncode == 1
@@ -81,22 +81,60 @@ def test_what_would_cost_a_task_is_said_before_anything_is_packed(
     assert not (solved / "submission.zip").exists()
 
 
-def test_a_broken_file_can_be_handed_in_for_the_sake_of_the_others(solved: Path) -> None:
-    (solved / NORM).write_text("def broken(:\n")
+def test_a_broken_file_can_be_handed_in_for_the_sake_of_the_others(solved: Path, run: WarmPython) -> None:
+    (solved / SWIGLU).write_text("def broken(:\n")
     result = run(solved, "tests.submit", "--anyway")
     assert result.returncode == 0
     with zipfile.ZipFile(solved / "submission.zip") as archive:
-        assert archive.read(NORM) == b"def broken(:\n"
+        assert archive.read(SWIGLU) == b"def broken(:\n"
 
 
-def test_a_place_that_cannot_be_written_to_is_named(solved: Path) -> None:
+def test_a_place_that_cannot_be_written_to_is_named(solved: Path, run: WarmPython) -> None:
     result = run(solved, "tests.submit", "--out", "nowhere/submission.zip")
     assert result.returncode == 2
     assert result.stdout.splitlines()[-1] == "nowhere/submission.zip: No such file or directory"
 
 
-def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path) -> None:
+def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, run: WarmPython) -> None:
     write_folder(solved, {"src/helper.py": "import os.path\nimport pytest\nfrom torch import nn\nfrom .a import b\n"})
     result = run(solved, "tests.submit")
     assert result.returncode == 0
     assert "Your code imports pytest. Only Python and torch are sure to be there when it is graded." in result.stdout
+
+
+REFUSED = {  # what is in a helper module, and what is said of it
+    "utf_16": ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32; save it as UTF-8"),
+    "latin_1": (b"# Dr\xfccken\n", "is not UTF-8 (byte 4); save it as UTF-8"),
+    "no_such_coding": (b"# coding: klingon\n", "names an encoding that Python does not read"),
+    "own_import": (b"import sys\nsys.path.insert(0, 'src')\nfrom attention import x\n", "Import it relatively"),
+    "type_parameters": (b"def first[T](items: list[T]) -> T: ...\n", "src/helper.py:1"),
+}
+
+
+@pytest.mark.parametrize(("data", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_the_grader_could_not_run_is_refused_in_one_line(
+    solved: Path, run: WarmPython, data: bytes, said: str
+) -> None:
+    if said == "src/helper.py:1" and sys.version_info < (3, 12):
+        pytest.skip("only a later Python reads this at all; an earlier one says that it is a syntax error")
+    write_folder(solved, {"src/helper.py": data})
+    result = run(solved, "tests.submit")
+    assert result.returncode == 1
+    (line,) = [line for line in result.stdout.splitlines() if "src/helper.py" in line]
+    assert said in line
+
+
+def test_a_coding_line_is_honoured_by_everyone(solved: Path, run: WarmPython) -> None:
+    """GBK, said so as PEP 263 asks for: the tests run it, submit packs it, and the grader reads the same text."""
+    text = "# -*- coding: gbk -*-\n# 均方根\n" + ASSIGNMENT.solution()[ATTENTION]
+    (solved / ATTENTION).write_bytes(text.encode("gbk"))
+    result = run(solved, "tests.submit")
+    assert result.returncode == 0, result.stdout
+    (candidate,) = discover([solved / "submission.zip"], expected=ASSIGNMENT.rubric.expected)
+    assert candidate.read().files[ATTENTION] == text
+
+
+def test_the_rules_are_the_same_file_on_both_sides() -> None:
+    ours = REPOSITORY / "grader" / "intake" / "source_rules.py"
+    theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
+    assert ours.read_bytes() == theirs.read_bytes()

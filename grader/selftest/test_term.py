@@ -7,26 +7,27 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.assignment import RUBRIC_PATH, load_rubric
 from grader.cli import app as cli
 from grader.cli import export, grade
-from grader.grading import Grader
 from grader.intake.submission import Submission
+from grader.judge.judge import Judge
 from grader.results.report import Report, Summary
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
 
 LONG = bool(os.environ.get("GRADER_LONG"))
 SIZE = 60 if LONG else 6
 LATE = "late_penalty = { per_day = 0.1 }\ndue = 2026-10-02T20:00:00Z\n"
-BONUS = 50
+BONUS = ASSIGNMENT.rubric.max_bonus
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +37,7 @@ def known() -> dict[str, Report]:
 
 
 @pytest.fixture
-def judged(grader: Grader, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
     if LONG:
         return
@@ -101,7 +102,7 @@ def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someon
     upload = tmp_path / "upload.csv"
     arguments = ("--template", tmp_path / "gradebook.csv", "--assignment-id", "77", "--out", upload)
     result = run("export", tmp_path / "out", "--to", "canvas", *arguments)
-    grades = column(upload, "ID", "A2: RMSNorm (77)")
+    grades = column(upload, "ID", "Small (77)")
     assert grades.pop("") == "100"  # points possible
     assert grades == {person.user: expected(person) for person in people}
     assert named(result) == list(grades.values()).count("")
@@ -150,7 +151,7 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     for to, key in (("nbgrader", "score"), ("csv", "grade")):
         run("export", tmp_path / "out", "--to", to, "--out", tmp_path / f"{to}.csv")
         by_student = column(tmp_path / f"{to}.csv", "student_id", key)
-        assert {user: by_student[user] for user in by_student if by_student[user] == "135"}.keys() == {
+        assert {user: by_student[user] for user in by_student if by_student[user] == "108"}.keys() == {
             person.user for person in people if person.kind == "late"
         }
     check_pages(tmp_path / "out")
@@ -158,9 +159,9 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
 
 def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rubric with a late penalty in it, as an assistant would write it."""
-    text = RUBRIC_PATH.read_text(encoding="utf-8").replace("[policy]\n", f"[policy]\n{LATE}")
-    (folder / "rubric.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(export, "load_rubric", lambda: load_rubric(folder / "rubric.toml"))
+    text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
+    (folder / "rubric.toml").write_text(text.replace("[policy]\n", f"[policy]\n{LATE}"), encoding="utf-8")
+    monkeypatch.setattr(export, "ASSIGNMENT", replace(ASSIGNMENT, folder=folder))
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path
     for to, name in (("junit", "junit.xml"), ("csv", "grades.csv"), ("nbgrader", "nbgrader.csv")):
         assert run("export", tmp_path / "out", "--to", to).stdout.endswith(f"{tmp_path / 'out' / name}\n")
     rows = [*csv.DictReader(io.StringIO((tmp_path / "out" / "grades.csv").read_text(encoding="utf-8")))]
-    assert {row["student_id"]: row["grade"] for row in rows} == {"4000": "150", "4001": "144", "4002": ""}
+    assert {row["student_id"]: row["grade"] for row in rows} == {"4000": "120", "4001": "90", "4002": ""}
 
 
 def test_reports_of_an_earlier_run_are_not_exported(judged: None, tmp_path: Path) -> None:
@@ -179,7 +180,7 @@ def test_reports_of_an_earlier_run_are_not_exported(judged: None, tmp_path: Path
         write_zip(tmp_path / "given.zip", exports.canvas(class_of(size)))
         run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
     run("export", tmp_path / "out", "--to", "csv")
-    assert column(tmp_path / "out" / "grades.csv", "student_id", "grade") == {"4000": "150"}
+    assert column(tmp_path / "out" / "grades.csv", "student_id", "grade") == {"4000": "120"}
 
 
 def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from grader.sandbox.protocol import (
     MAX_TENSORS,
     Channel,
     DeadlineExceeded,
+    Message,
     PeerClosed,
     ProtocolError,
+    pack,
+    unpack,
 )
 
 
@@ -160,3 +163,73 @@ def test_a_deadline_holds_for_sending_to_someone_who_does_not_read() -> None:
         channel.send(torch.zeros(1 << 22), started + 0.2)
     channel.close()
     assert 0.2 <= time.monotonic() - started < 5
+
+
+# ── Messages of several values ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_several_values_travel_under_one_header() -> None:
+    message = Message()
+    for value in (torch.ones(2), {"x": [1, torch.zeros(1, dtype=torch.bool)]}, None):
+        message.add(value)
+    one, two, three = unpack(message.packed())
+    assert torch.equal(one, torch.ones(2))
+    assert (two["x"][0], two["x"][1].tolist(), three) == (1, [False], None)
+
+
+def test_a_value_is_sent_as_it_was_when_it_was_added() -> None:
+    message, tensor = Message(), torch.zeros(2)
+    message.add(tensor)
+    tensor += 1
+    assert unpack(message.packed())[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("value", [[torch.ones(1), object()], [torch.ones(1)] * MAX_TENSORS], ids=["type", "number"])
+def test_a_value_that_does_not_fit_is_left_out_with_all_its_tensors(value: object) -> None:
+    message = Message()
+    message.add(torch.tensor(1.0))
+    with pytest.raises(ProtocolError, match=r"a value of type object|too large"):
+        message.add(value)
+    message.add(torch.tensor(2.0))
+    assert [tensor.item() for tensor in unpack(message.packed())] == [1, 2]
+
+
+@pytest.mark.parametrize(("cut", "rule"), [(-1, "ends early"), (None, "goes on after its end")])
+def test_a_message_in_memory_has_its_own_length(cut: int | None, rule: str) -> None:
+    with pytest.raises(ProtocolError, match=rule):
+        unpack(pack(torch.ones(2))[:cut] if cut else pack(torch.ones(2)) + b"x")
+
+
+def test_two_ends_that_both_have_much_to_say_are_both_heard() -> None:
+    """More than the sockets hold, in both directions at once: one end posts, and goes on sending while it receives."""
+    ours, theirs = socket.socketpair()
+    one, other = Channel(ours.detach()), Channel(theirs.detach())
+    much = torch.ones(1 << 20)
+    one.post(much)
+    one.post(much)
+
+    def answer() -> None:
+        for _ in range(2):
+            other.send(much)
+            other.receive()
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    for _ in range(2):
+        assert torch.equal(one.receive(time.monotonic() + 60), much)
+    one.send(None)
+    answering.join()
+    one.close()
+    other.close()
+
+
+def test_what_a_peer_said_before_it_went_is_heard_though_it_no_longer_listens() -> None:
+    ours, theirs = socket.socketpair()
+    channel, peer = Channel(ours.detach()), Channel(theirs.detach())
+    peer.send("changed")
+    peer.close()
+    channel.post("another question")
+    assert channel.receive() == "changed"
+    with pytest.raises(PeerClosed, match=r"^$"):
+        channel.receive()
+    channel.close()

@@ -8,14 +8,15 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.assignment import Rubric
-from grader.grading import reference_files
 from grader.judge.faults import StudentFault
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.results.outcome import Outcome, property_outcome
+from grader.rubric import Rubric
 from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import SWIGLU, WORK
 
 QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)
 ONES = torch.ones(1, 2, 1, 4)
@@ -24,13 +25,13 @@ Meet = Callable[..., Student]
 
 
 @pytest.fixture
-def meet(zygote: Zygote, rubric: Rubric) -> Meet:
-    """``meet(body)``: a student whose ``apply_rotary_pos_emb`` has that body."""
+def meet(zygote: Zygote) -> Meet:
+    """``meet(body)``: a student whose ``work`` has that body."""
 
     def student(body: str, preamble: str = "", limits: Limits = QUICK) -> Student:
-        function = f"def apply_rotary_pos_emb(input, cos, sin):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
+        function = f"def work(input):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
         text = f"import os, sys, time, torch\n{textwrap.dedent(preamble)}\n{function}"
-        return Student({"src/functional.py": text}, zygote.start, rubric, limits)
+        return Student({"src/work.py": text}, zygote.start, WORK, limits)
 
     return student
 
@@ -38,7 +39,7 @@ def meet(zygote: Zygote, rubric: Rubric) -> Meet:
 def outcome_of(student: Student) -> tuple[Outcome, str]:
     """How a call ends, and what the student is told."""
     try:
-        student.apply_rotary_pos_emb(ONES, ONES, ONES)
+        student.work(ONES)
     except StudentFault as fault:
         return fault.outcome, str(fault)
     finally:
@@ -50,13 +51,13 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
     ("body", "outcome", "message"),
     [
         ("return input", "passed", ""),
-        ("raise NotImplementedError('Task 4')", "not_implemented", "Task 4"),
+        ("raise NotImplementedError('Task 1')", "not_implemented", "Task 1"),
         ("return input / undefined", "crashed", "NameError: name 'undefined' is not defined"),
         ("raise SystemExit(0)", "crashed", "SystemExit"),
         ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
         ("os._exit(0)", "crashed", "the process ended"),
         ("os.abort()", "crashed", "the process ended"),
-        ("return apply_rotary_pos_emb(input, cos, sin)", "crashed", "RecursionError"),
+        ("return work(input)", "crashed", "RecursionError"),
         ("while True: pass", "timed_out", "no answer within 1.5 s"),
         ("time.sleep(60)", "timed_out", "no answer within 1.5 s"),
         ("print('x' * 20_000_000); print(input, file=sys.stderr); return input", "passed", ""),
@@ -71,8 +72,8 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
         ("return torch.ones(1 << 40)", "memory_exceeded", "more memory was used"),
         ("return bytearray(8 << 30)", "memory_exceeded", "more memory was used"),
         ("return type('Mine', (torch.Tensor,), {})(input)", "invalid_reply", "a value of type Mine"),
-        ("import ref.functional", "crashed", "No module named 'ref'"),
-        ("import grader.hidden", "crashed", "No module named 'grader.hidden'"),
+        ("import ref", "crashed", "No module named 'ref'"),
+        ("import grader.assignment.hidden", "crashed", "No module named 'grader.assignment'"),
         ("from . import missing", "crashed", "cannot import name 'missing'"),
         ("from .missing import it", "missing", "src/missing.py is not in the submission"),
     ],
@@ -98,15 +99,15 @@ def test_the_same_holds_while_a_file_is_imported(meet: Meet, preamble: str, outc
     assert (ended, message in told) == (outcome, True), told
 
 
-def test_a_name_that_is_not_defined_is_missing(zygote: Zygote, rubric: Rubric) -> None:
-    student = Student({"src/functional.py": "rotary = None\n"}, zygote.start, rubric, QUICK)
-    assert outcome_of(student) == (Outcome.MISSING, "apply_rotary_pos_emb is not defined in src/functional.py")
+def test_a_name_that_is_not_defined_is_missing(zygote: Zygote) -> None:
+    student = Student({"src/work.py": "play = None\n"}, zygote.start, WORK, QUICK)
+    assert outcome_of(student) == (Outcome.MISSING, "work is not defined in src/work.py")
 
 
 def test_the_students_own_frames_are_shown_and_no_others(meet: Meet) -> None:
-    _, told = outcome_of(meet("return torch.cat((input, cos[0]), dim=7)"))
+    _, told = outcome_of(meet("return torch.cat((input, input[0]), dim=7)"))
     assert told.count("\n") == 1
-    assert told.endswith("src/functional.py:4 in apply_rotary_pos_emb: return torch.cat((input, cos[0]), dim=7)")
+    assert told.endswith("src/work.py:4 in work: return torch.cat((input, input[0]), dim=7)")
 
 
 def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
@@ -121,11 +122,11 @@ def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(m
     zeros = torch.zeros_like(ONES)
     for argument, message in ((zeros, "no answer within 1.5 s"), (ONES, "not tried, since an earlier case")):
         with pytest.raises(StudentFault, match=message):
-            student.apply_rotary_pos_emb(argument, ONES, ONES)
+            student.work(argument)
     student.start_afresh()
-    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+    assert torch.equal(student.work(ONES), ONES)
     with pytest.raises(StudentFault, match="no answer within 1 s"):  # less patience with a name that has hung
-        student.apply_rotary_pos_emb(zeros, ONES, ONES)
+        student.work(zeros)
     student.start_afresh()
 
 
@@ -134,26 +135,26 @@ def test_after_memory_has_run_out_the_property_is_over(meet: Meet) -> None:
     zeros = torch.zeros_like(ONES)
     for argument, message in ((zeros, "more memory was used"), (ONES, "not tried, since an earlier case")):
         with pytest.raises(StudentFault, match=message) as caught:
-            student.apply_rotary_pos_emb(argument, ONES, ONES)
+            student.work(argument)
         assert caught.value.outcome is Outcome.MEMORY_EXCEEDED
     student.start_afresh()
-    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+    assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()
 
 
 def test_a_name_has_its_share_of_the_time_and_no_more(meet: Meet) -> None:
-    student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=3.0))
+    student = meet("time.sleep(60)", limits=Limits(request_s=0.4, retry_s=0.4, submission_s=1.2))
     for message in ("within 0.4 s", "no answer within", "has used up its 0.6 s"):
         with pytest.raises(StudentFault, match=message):
-            student.apply_rotary_pos_emb(ONES, ONES, ONES)
+            student.work(ONES)
         student.start_afresh()
 
 
 def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
     student = meet("if input.sum() == 0: os._exit(1)\nreturn input")
     with pytest.raises(StudentFault, match="the process ended by itself"):
-        student.apply_rotary_pos_emb(torch.zeros_like(ONES), ONES, ONES)
-    assert torch.equal(student.apply_rotary_pos_emb(ONES, ONES, ONES), ONES)
+        student.work(torch.zeros_like(ONES))
+    assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()
 
 
@@ -185,22 +186,23 @@ def test_poisoned_state_stays_within_its_property(meet: Meet, poison: str, sign:
     else:
         student = meet(f"found = torch.tensor(float({sign}))\n{poison}\nreturn found")
     for _ in range(2):
-        assert [student.apply_rotary_pos_emb(ONES, ONES, ONES).item() for _ in range(2)] == [0, 1]
+        assert [student.work(ONES).item() for _ in range(2)] == [0, 1]
         student.start_afresh()
     assert torch.get_default_dtype() is torch.float32
 
 
 def test_a_method_that_hangs_costs_its_property_only(zygote: Zygote, rubric: Rubric) -> None:
-    """The real hidden tests of task 2, on a reset that is fine in the constructor and hangs when called again."""
-    files = reference_files()
+    """Real hidden tests, on a reset that is fine in the constructor and hangs when called again."""
+    files = ASSIGNMENT.solution()
     hang = "        while hasattr(self, 'drawn'): pass\n        self.drawn = True\n"
-    anchor = "        generator = torch.Generator(self.table.device)"
-    files["src/modeling/vocab_emb.py"] = files["src/modeling/vocab_emb.py"].replace(anchor, hang + anchor)
-    tests = HiddenTests(("cpu",), 0, rubric.only("task2").properties)
+    anchor = "        generator = torch.Generator(self.gate.device)"
+    assert anchor in files[SWIGLU]
+    files[SWIGLU] = files[SWIGLU].replace(anchor, hang + anchor)
+    tests = HiddenTests(ASSIGNMENT, ("cpu",), 0, rubric.only("task2").properties)
     results = tests.run(Student(files, zygote.start, rubric, QUICK))
     outcomes = {
         identifier: property_outcome([result for result in results if result.property_id == identifier])
         for identifier in rubric.only("task2").properties
     }
-    assert outcomes.pop("vocab_init_and_reset") is Outcome.TIMED_OUT
+    assert outcomes.pop("swiglu_weights") is Outcome.TIMED_OUT
     assert set(outcomes.values()) == {Outcome.PASSED}

@@ -13,16 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from grader.benchmarks.measure import descendants
 from grader.sandbox import launch, trial
 from grader.sandbox.launch import Worker, WorkerFailed, Zygote
 from grader.sandbox.levels import LAYERS, Level
 from grader.sandbox.limits import Limits
+from grader.tools.benchmarks.measure import descendants
 
 from .faulty import survivors
 
-SPIN = {"src/functional.py": "def spin(): \n    while True: pass\n"}
-LOAD = ("load", {"module": "src.functional", "name": "spin", "bare_packages": False})
+pytestmark = pytest.mark.process
+
+SPIN = {"src/work.py": "def spin(): \n    while True: pass\n"}
+LOAD = ("load", {"module": "src.work", "name": "spin", "bare_packages": False})
 LEAVE_S = 5.0  # on a busy machine; importing torch would take another one longer
 CALL = ("call", {"target": "spin", "arguments": []})
 

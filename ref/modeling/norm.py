@@ -19,7 +19,7 @@ class GroupRMSNorm(nn.Module):
         init_range: Lower and upper bound of the uniform distribution that gamma is drawn from.
         init_seed: Seed of that draw.
         dtype: Of gamma; the input may have another.
-        device: Of gamma.
+        device: Of gamma; the input may be on another.
 
     Raises:
         ValueError: If ``group_size`` does not divide ``hidden_size``; the message names both numbers.
@@ -55,7 +55,8 @@ class GroupRMSNorm(nn.Module):
     def reset_parameters(self) -> None:
         """Draw gamma from the uniform distribution over ``init_range``, seeded with ``init_seed``.
 
-        Calling it again gives the same values.
+        Calling it again gives the same values. The draw is made on gamma's own device: a seed gives other numbers on a
+        GPU than on the CPU.
         """
         generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
         nn.init.uniform_(self.gamma, *self.init_range, generator=generator)
@@ -69,7 +70,7 @@ class GroupRMSNorm(nn.Module):
             input: ``[b, s, h]``, any float dtype.
 
         Returns:
-            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype is.
+            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype and device are.
         """
         # Squares of 16-bit numbers overflow above 256 and vanish below 2^-12, so convert first.
         compute_dtype = torch.promote_types(input.dtype, torch.float32)

@@ -19,7 +19,7 @@ class GroupRMSNorm(nn.Module):
         init_range: Lower and upper bound of the uniform distribution that gamma is drawn from.
         init_seed: Seed of that draw.
         dtype: Of gamma; the input may have another.
-        device: Of gamma.
+        device: Of gamma; the input may be on another.
 
     Raises:
         ValueError: If ``group_size`` does not divide ``hidden_size``; the message names both numbers.
@@ -46,7 +46,8 @@ class GroupRMSNorm(nn.Module):
     def reset_parameters(self) -> None:
         """Draw gamma from the uniform distribution over ``init_range``, seeded with ``init_seed``.
 
-        Calling it again gives the same values.
+        Calling it again gives the same values. The draw is made on gamma's own device: a seed gives other numbers on a
+        GPU than on the CPU.
         """
         # TODO(task 1): seed, then draw gamma.
         raise NotImplementedError("Task 1: GroupRMSNorm.reset_parameters")
@@ -60,7 +61,7 @@ class GroupRMSNorm(nn.Module):
             input: ``[b, s, h]``, any float dtype.
 
         Returns:
-            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype is.
+            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype and device are.
         """
         # TODO(task 1): normalise each group of gz features, then scale by gamma.
         raise NotImplementedError("Task 1: GroupRMSNorm.forward")

@@ -14,7 +14,7 @@ class NTKAwareRoPE(nn.Module):
         angle of position n and pair i = n * theta_i
 
     The tables ``cos`` and ``sin``, ``[es, hd]``, are non-persistent buffers: they follow ``module.to(device)``, also
-    after growth, and never appear in ``state_dict()``. The module has no parameters.
+    after growth, and never appear in ``state_dict()``. There are no parameters.
 
     Args:
         dim: ``hd``, the head dimension, even.
@@ -23,7 +23,7 @@ class NTKAwareRoPE(nn.Module):
         ratio: ``k``, the initial scaling ratio, even or odd.
         dynamic: Whether a longer sequence changes the module for good; see ``forward``.
         dtype: Of the tables.
-        device: Of the tables.
+        device: Of the tables; the input may be on another.
 
     Source:
         Su et al., RoFormer, section 3.2.2, arXiv:2104.09864; NTK-aware scaling as in Peng et al., YaRN, section 3.1,

@@ -14,7 +14,7 @@ class VocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_seed: Seed of that draw.
         dtype: Of the table, and so of the output.
-        device: Of the table.
+        device: Of the table; the ids may be on another.
     """
 
     def __init__(
@@ -35,7 +35,8 @@ class VocabEmbedding(nn.Module):
     def reset_parameters(self) -> None:
         """Draw the table from the normal distribution (``init_mean``, ``init_std``), seeded with ``init_seed``.
 
-        Calling it again gives the same values.
+        Calling it again gives the same values. The draw is made on the table's own device: a seed gives other numbers
+        on a GPU than on the CPU.
         """
         # TODO(task 2): seed, then draw the table.
         raise NotImplementedError("Task 2: VocabEmbedding.reset_parameters")
@@ -70,7 +71,7 @@ class ParallelVocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_base_seed: The shard is seeded with ``init_base_seed + rank``.
         dtype: Of the shard, and so of the output.
-        device: Of the shard.
+        device: Of the shard; the ids may be on another.
 
     Raises:
         ValueError: If ``world_size`` does not divide ``vocab_size``; the message names both numbers.
@@ -99,7 +100,8 @@ class ParallelVocabEmbedding(nn.Module):
     def reset_parameters(self) -> None:
         """Draw the shard from the normal distribution (``init_mean``, ``init_std``), seeded for this rank.
 
-        Calling it again gives the same values.
+        Calling it again gives the same values. The draw is made on the shard's own device: a seed gives other numbers
+        on a GPU than on the CPU.
         """
         # TODO(task 3): seed for this rank, then draw the shard.
         raise NotImplementedError("Task 3: ParallelVocabEmbedding.reset_parameters")

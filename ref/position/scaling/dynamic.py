@@ -18,8 +18,8 @@ def dynamic_scaling(
 
     Args:
         dim: The head dimension, even and above 2.
-        base: That of training.
-        length: Of the sequence at present, that in the cache included.
+        base: The base used in training.
+        length: The present length of the sequence, positions in the cache included.
         original_length: ``L``.
         factor: ``s``; 1 for the paper's form.
 

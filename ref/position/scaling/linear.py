@@ -11,7 +11,7 @@ def linear_scaling(dim: int, base: float = 10000.0, *, factor: float) -> Scaled:
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         factor: ``s``.
 
     Source:

@@ -20,7 +20,7 @@ def llama3_scaling(
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         factor: ``s``; 8 in Llama 3.1, 32 in Llama 3.2.
         original_length: ``L``.
         low_freq_factor: Turns below which a pair is interpolated.

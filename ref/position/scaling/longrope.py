@@ -26,12 +26,12 @@ def longrope_scaling(
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         factor: ``s``, the extended length over the original one.
         original_length: ``L``.
         short_factors: ``lambda_i`` for sequences of at most ``L`` positions; ``dim/2`` numbers.
         long_factors: ``lambda_i`` for longer ones; ``dim/2`` numbers.
-        length: Of the sequence at present, that in the cache included.
+        length: The present length of the sequence, positions in the cache included.
         attention_factor: In place of ``sqrt(1 + ln(s) / ln(L))``.
 
     Source:

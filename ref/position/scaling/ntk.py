@@ -14,7 +14,7 @@ def ntk_scaling(dim: int, base: float = 10000.0, *, factor: float) -> Scaled:
 
     Args:
         dim: ``d``, the head dimension, even and above 2.
-        base: ``b``, that of training.
+        base: ``b``, the base used in training.
         factor: ``k``.
 
     Source:

@@ -11,7 +11,7 @@ def proportional_scaling(dim: int, base: float = 10000.0, *, share: float, facto
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         share: ``p``, between 0 (NoPE) and 1 (RoPE); ``partial_rotary_factor`` in transformers.
         factor: Divides the frequencies that are left, as in ``linear_scaling``.
 

@@ -30,7 +30,7 @@ def yarn_scaling(
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         factor: ``s``.
         original_length: ``L``.
         ramp: Where ``gamma`` comes from: "turns", the paper's ramp, or "pairs", that of the code.
@@ -76,7 +76,7 @@ def yarn_ramp_over_pairs(
 
     Args:
         dim: The head dimension, even.
-        base: That of training.
+        base: The base used in training.
         original_length: ``L``.
         alpha: As for ``yarn_scaling``.
         beta: As for ``yarn_scaling``.

@@ -1,0 +1,9 @@
+"""Hostile submissions, each a few lines over ``ref/``, with the points that their honest part deserves and no more."""
+
+from ...specimens.attacks import Attack, attacks_of
+from .. import ASSIGNMENT
+
+
+def all_attacks() -> tuple[Attack, ...]:
+    """Every attack, in the order of the files."""
+    return attacks_of(ASSIGNMENT)

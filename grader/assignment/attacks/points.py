@@ -1,0 +1,11 @@
+"""What is left of 100 points for an attack that spoils task 1, as far as it does.
+
+An attack that spoils a forward keeps the points for construction, and one that spoils ``functional.py`` costs the whole
+bonus, for everything in task 4 calls it.
+"""
+
+from typing import Final
+
+NORM_LOST: Final = 58.0  # task 1 is worth nothing
+NO_ANSWER: Final = 66.0  # of task 1 only initialisation and registration are left: its forward gives nothing
+WRONG_ANSWER: Final = 66.0  # nor is more left where its forward gives wrong values: purity, too, has to be shown

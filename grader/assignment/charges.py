@@ -1,0 +1,191 @@
+"""``python -m grader.assignment.charges``: does each mistake cost the properties that it breaks, and no others?
+
+Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed are the shares of those caught
+and charged exactly, the ratio of points lost to points of the properties to blame, and hints that name another cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from statistics import median
+
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.diagnose import diagnose
+from grader.assignment.variants import all_variants
+from grader.assignment.variants.slips import SLIPS, Slip, sampled_pairs, submission, task_of_slip
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import CaseResult, Outcome, property_outcome
+from grader.rubric import Rubric
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+
+# Two misconceptions in one variant, and a variant carries one hint: here both are right.
+BOTH_RIGHT = {
+    "wrong.rope_growth.dynamic_the_other_way_round": {"rope_static_keeps_growth", "rope_dynamic_forgets_growth"}
+}
+KINDS = ("variants", "slips", "pairs", "valid")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A submission with a known cause.
+
+    Attributes:
+        kind: One of ``KINDS``.
+        name: Unique.
+        task: The task that is judged.
+        blamed: The properties that the mistake breaks; empty if there is none.
+        hints: The misconceptions that may be named.
+        files: Path to text.
+    """
+
+    kind: str
+    name: str
+    task: str
+    blamed: frozenset[str]
+    hints: frozenset[str]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What became of a subject: the properties that it lost, and the misconception named for each."""
+
+    subject: Subject
+    lost: frozenset[str]
+    named: Mapping[str, str]
+
+    @property
+    def caught(self) -> bool:
+        """Whether every property to blame is charged."""
+        return self.subject.blamed <= self.lost
+
+    @property
+    def exact(self) -> bool:
+        """Whether these, and no others, are charged."""
+        return self.subject.blamed == self.lost
+
+    @property
+    def wrong_hints(self) -> dict[str, str]:
+        """The properties whose hint names another cause."""
+        return {prop: hint for prop, hint in self.named.items() if hint not in self.subject.hints}
+
+
+def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subject]:
+    """Everything of these kinds; of the pairs, each ``every``-th."""
+    task_of = {name: task.id for task in rubric.tasks for name in task.names}
+    for variant in all_variants():
+        kind = "valid" if variant.valid else "variants"
+        if kind in kinds and ".devices" not in variant.name:  # those are about a second device
+            hints = frozenset({variant.hint} if variant.hint else BOTH_RIGHT.get(variant.name, ()))
+            yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, hints, variant.files)
+    combinations: list[tuple[Slip, ...]] = [(slip,) for slip in SLIPS] if "slips" in kinds else []
+    combinations += sampled_pairs(every) if "pairs" in kinds else []
+    for slips in combinations:
+        yield Subject(
+            "slips" if len(slips) == 1 else "pairs",
+            "+".join(slip.name for slip in slips),
+            task_of_slip(slips[0]),
+            frozenset().union(*(slip.properties for slip in slips)),
+            frozenset(slip.misconception for slip in slips if slip.misconception),
+            submission(slips),
+        )
+
+
+def lost(results: Iterable[CaseResult]) -> frozenset[str]:
+    """The properties that lose their points.
+
+    Raises:
+        RuntimeError: If a hidden test failed on its own account: that must not pass for a student's mistake.
+    """
+    by_property: dict[str, list[CaseResult]] = {}
+    for result in results:
+        if result.outcome is Outcome.GRADER_ERROR:
+            raise RuntimeError(f"{result.property_id}, {result.id}: {result.detail}")
+        by_property.setdefault(result.property_id, []).append(result)
+    earned = (Outcome.PASSED, Outcome.NOT_ASSESSED)
+    return frozenset(prop for prop, cases in by_property.items() if property_outcome(cases) not in earned)
+
+
+@cache
+def _tests(rubric_task: str) -> HiddenTests:
+    return HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
+
+
+def charge(subject: Subject, rubric: Rubric) -> Charge:
+    """Judge a subject."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a student's code may warn
+        student = Student(subject.files, InProcessWorker, rubric, Limits(submission_s=1e6))
+        results = _tests(subject.task).run(student)
+        gone = lost(results)
+        failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
+        failing = {prop: [r.id for r in results if r.property_id == prop and r.outcome == "failed"] for prop in failed}
+        named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
+    return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint})
+
+
+def ratio(charge: Charge, rubric: Rubric) -> float:
+    """Points lost for each point of the properties to blame."""
+    worth = {identifier: prop.points for identifier, prop in rubric.properties.items()}
+    return sum(worth[prop] for prop in charge.lost) / sum(worth[prop] for prop in charge.subject.blamed)
+
+
+def figures(charges: Iterable[Charge], rubric: Rubric) -> str:
+    """One line for each kind."""
+    lines = [f"{'':10}{'cases':>7}{'caught':>8}{'exact':>7}{'median':>8}{'largest':>9}{'wrong hints':>13}"]
+    kept = list(charges)
+    for kind in KINDS:
+        of_kind = [charge for charge in kept if charge.subject.kind == kind]
+        if of_kind:
+            ratios = [ratio(charge, rubric) for charge in of_kind if charge.subject.blamed] or [0.0]
+            lines.append(
+                f"{kind:10}{len(of_kind):7}{sum(c.caught for c in of_kind):8}{sum(c.exact for c in of_kind):7}"
+                f"{median(ratios):8.2f}{max(ratios):9.2f}{sum(bool(c.wrong_hints) for c in of_kind):13}"
+            )
+    return "\n".join(lines)
+
+
+def line(charge: Charge, rubric: Rubric) -> str:
+    """What is not exact about a charge."""
+    parts = [f"{charge.subject.kind}  {charge.subject.name}:"]
+    if missing := charge.subject.blamed - charge.lost:
+        parts.append(f"missed {' '.join(sorted(missing))};")
+    if more := charge.lost - charge.subject.blamed:
+        points = sum(rubric.properties[prop].points for prop in more)
+        parts.append(f"{points:g} too many, {' '.join(sorted(more))};")
+    parts += [f"{prop} is told {hint};" for prop, hint in charge.wrong_hints.items()]
+    return " ".join(parts)
+
+
+def main() -> None:
+    """Judge what is asked for and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--every", type=int, default=25, help="each n-th of the pairs (default %(default)s)")
+    parser.add_argument("--task", help="one task only, such as task1")
+    parser.add_argument("--match", default="", help="only names that contain this")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rubric = ASSIGNMENT.rubric
+    charges = []
+    for subject in subjects(rubric, options.kinds, options.every):
+        if options.task in (None, subject.task) and options.match in subject.name:
+            found = charge(subject, rubric)
+            charges.append(found)
+            if not found.exact or found.wrong_hints:
+                sys.stdout.write(line(found, rubric) + "\n")
+                sys.stdout.flush()
+    sys.stdout.write(figures(charges, rubric) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""When an output counts as computed by a law: far from what the verdicts need, and far from any other law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...judge.faults import InvalidReply, WrongAnswer
+from ...judge.student import StudentModule
+
+# Wide enough for arithmetic in bfloat16, which is another mistake; the laws of a probe differ by several times as much.
+TOLERANCE: Final = 2.0**-6
+
+
+def values(output: object, shape: Sequence[int]) -> Tensor:
+    """An output as float64 on the CPU, in the shape it should have: how it is cut into dimensions is not asked here.
+
+    Raises:
+        StudentFault: If it is no tensor of real numbers, or has another number of elements.
+    """
+    if not isinstance(output, Tensor) or not output.is_floating_point():
+        raise InvalidReply("not a tensor of real numbers")
+    if output.numel() != torch.Size(shape).numel():
+        raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
+    return output.detach().cpu().double().reshape(torch.Size(shape))
+
+
+def parameter(module: StudentModule, shape: Sequence[int]) -> Tensor:
+    """The first parameter of that many elements, as ``assign`` chooses it, whatever else is registered.
+
+    Raises:
+        StudentFault: If there is none.
+    """
+    size = torch.Size(shape).numel()
+    for candidate in module.parameters():
+        if candidate.value.numel() == size:
+            return values(candidate.value, shape)
+    raise WrongAnswer(f"no parameter has {size} elements")
+
+
+def fits(actual: Tensor, expected: Tensor, scale: Tensor | float = 1.0, tolerance: float = TOLERANCE) -> bool:
+    """Whether every element is within ``tolerance * scale`` of the expected one; what is not finite never is."""
+    return bool(((actual - expected).abs() <= tolerance * torch.as_tensor(scale)).all())
+
+
+def only(fitting: Iterable[str | None]) -> str | None:
+    """The mistake that fits, if it alone does; None stands for the right law."""
+    found = set(fitting)
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,70 @@
+"""GroupRMSNorm: mistakes that show only in 16 bits, or only in the gradient."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...judge.cases import normal
+from ...judge.compare import error_in_ulp
+from ...judge.student import Student
+from ..model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from .fit import fits, values
+from .norm import input_in_groups
+
+ONE_ROUNDING: Final = 0.53  # ulp: half for the output's own rounding, and a little for float32's
+
+
+def sixteen_bits(student: Student) -> str | None:
+    """Compare outputs for 16-bit inputs with the student's own for the same numbers in float32.
+
+    The float32 outputs must be exact, by whatever law: code that always computes in 16 bits has another problem. Then a
+    16-bit output may differ from them by its one rounding, for usual inputs and where squares overflow or vanish.
+    """
+    flat = torch.tensor(SIGNS).reshape(1, 1, -1)
+    usual = normal(0, "diagnose", shape=(4, 16, HIDDEN)) * 64 + 32
+    inputs = [
+        (usual.half(), 1e-5),
+        (usual.bfloat16(), 1e-5),
+        ((flat * 3000).half(), 1e-5),
+        ((flat * 2e-4).half(), 1e-9),
+    ]
+    reading = normalising(student)
+    if not reading.exact:
+        return None
+    worst = 0.0
+    for x, eps in inputs:
+        module = filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, eps=eps), reading.neutral)
+        module.train(reading.training)
+        wide = values(module(x.float()), x.shape)
+        narrow = values(module(x), x.shape)
+        worst = max(worst, float(error_in_ulp(narrow, wide, wide, x.dtype).max()))
+    return "norm_squares_before_upcast" if worst > ONE_ROUNDING else None
+
+
+def _centred(x: Tensor) -> Tensor:
+    """Every group shifted to mean zero, where subtracting the mean has no effect, on values or gradients."""
+    means = x.reshape(-1, GROUP_SIZE).mean(-1).repeat_interleave(GROUP_SIZE)
+    return x - means.reshape(x.shape)
+
+
+def backward(student: Student) -> str | None:
+    """Compare the input's gradient with ``upstream * output / x``, all that is left if the divisor is a constant.
+
+    The output is the student's own, so that it does not matter by what they divide, as long as they do: twice the input
+    must give the same output.
+    """
+    x = _centred(input_in_groups())
+    upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
+    reading = normalising(student)
+    module = filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE), reading.neutral)
+    module.train(reading.training)
+    output = values(module(x), x.shape)
+    if not fits(values(module(2 * x), x.shape), output):
+        return None
+    of_arguments = module.gradients(x, upstream=upstream).of_arguments
+    gradient = values(of_arguments[0] if of_arguments else None, x.shape)
+    constant_divisor = upstream.double() * output / x.double()
+    return "norm_detached_rms" if fits(gradient, constant_divisor, constant_divisor.abs()) else None

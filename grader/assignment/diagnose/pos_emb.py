@@ -1,0 +1,132 @@
+"""Rotary embedding: how pairs turn, by which angles, and when these change.
+
+New modules are witnesses here as in the hidden tests: which ratio served a call is read from its output, and the ratios
+of several calls are compared with each rule. A rule is named only if it explains every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...judge.student import Student
+from ..hidden.rope_tables import BASE, MS, Ropes
+from ..model.normalising import numbers
+from ..model.rotation import rotation
+from ..oracle import ntk_angles, smallest_even_ratio
+from .fit import only
+
+Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
+SHORT, LONG = MS - 1, 3 * MS + 1
+# Ratios beside those of the contract: 4 | 4, and no more | 6, not 8 | 6, and no more | 10, not 16.
+LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
+RATIOS_READ: Final = range(1, 19)
+
+
+def _with_base(scaled_base: Callable[[int, float, int], float]) -> Angles:
+    return lambda dim, base, ratio, positions: ntk_angles(dim, scaled_base(dim, float(base), ratio), 1, positions)
+
+
+# Ways to stretch the angles by a ratio; the right one is the one without a name.
+ANGLES: Final[Mapping[str | None, Angles]] = {
+    None: ntk_angles,
+    "rope_scaled_positions": lambda dim, base, ratio, positions: ntk_angles(dim, base, 1, positions) / ratio,
+    "rope_base_times_ratio": _with_base(lambda _, base, ratio: base * ratio),
+    "rope_beta_factor_on_base": _with_base(lambda dim, base, ratio: base * ratio ** (2 / (dim - 2))),
+    "rope_unscaled_base": lambda dim, base, _, positions: ntk_angles(dim, base, 1, positions),
+}
+
+# From a length to the ratio that serves it.
+RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
+    None: lambda length: smallest_even_ratio(length, MS),
+    "rope_odd_ratio": lambda length: -(-length // MS),
+    "rope_one_step_too_far": lambda length: smallest_even_ratio(length + 1, MS),
+    "rope_power_of_two_ratio": lambda length: 1 << (-(-length // MS) - 1).bit_length(),
+}
+
+
+def pairing_and_sign(student: Student) -> str | None:
+    """Ask for the convention that the function follows; that of the contract has no name."""
+    convention = rotation(student).convention
+    return convention.name or None if convention is not None else None
+
+
+def _turns(ropes: Ropes, angles: Tensor, dim: int) -> list[Tensor]:
+    """``[s, hd]``: a fixed vector, turned by these angles in either layout of the tables."""
+    vector = _vector(dim).expand(1, len(angles), 1, dim)
+    layouts = (angles.repeat(1, 2), angles.repeat_interleave(2, dim=-1))
+    return [ropes.convention.rotate(vector, table.cos(), table.sin())[0, :, 0] for table in layouts]
+
+
+def _vector(dim: int) -> Tensor:
+    return torch.linspace(1.0, 2.0, dim)
+
+
+def base(student: Student) -> str | None:
+    """Compare with each law of the angles, for two head dimensions and ratios; unscaled means also after growth."""
+    ropes = Ropes(student, "cpu")
+    fitting = set(ANGLES)
+    for dim, ratio in ((8, 2), (4, 4)):
+        x = _vector(dim).expand(1, 63, 1, dim).contiguous()
+        module = ropes.student.NTKAwareRoPE(dim=dim, max_seq_len=64, base=BASE, ratio=ratio, dynamic=False)
+        output = numbers(module(x), x.shape)[0, :, 0]
+        fitting &= {
+            name
+            for name, law in ANGLES.items()
+            if any(_same(output, turned) for turned in _turns(ropes, law(dim, BASE, ratio, 63), dim))
+        }
+    if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):
+        return None
+    return only(fitting)
+
+
+def _same(actual: Tensor, expected: Tensor) -> bool:
+    return bool(((actual - expected).abs() <= 2.0**-8 * expected.norm(dim=-1, keepdim=True)).all())
+
+
+def grown_ratio(student: Student) -> str | None:
+    """Read the ratio that served each of several lengths, and compare them all with each rule."""
+    ropes = Ropes(student, "cpu")
+    shown = {ratio: ropes.of_ratio(ratio, SHORT) for ratio in RATIOS_READ}
+    served = [
+        [ratio for ratio, tables in shown.items() if ropes.same(turned, tables)]
+        for turned in (ropes.turn(ropes.new(), length) for length in LENGTHS)
+    ]
+    return only(
+        name
+        for name, rule in RATIOS.items()
+        if all(ratios == [rule(length)] for ratios, length in zip(served, LENGTHS, strict=True))
+    )
+
+
+def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[bool, bool]:
+    """Whether a short call after a long one answers as before it, and whether as the beginning of the long one."""
+    ropes = Ropes(student, "cpu")
+    module = ropes.new(dynamic=dynamic_argument)
+    before, within, after = (ropes.turn(module, length) for length in (SHORT, LONG, SHORT))
+    return ropes.same(after, before), ropes.same(after, within)
+
+
+def static(student: Student) -> str | None:
+    """A static module that treats a short input as part of a long one has kept the tables."""
+    return "rope_static_keeps_growth" if _around_a_long_call(student, False) == (False, True) else None
+
+
+def dynamic(student: Student) -> str | None:
+    """A dynamic module that treats a short input as before a long one has not kept the tables."""
+    return "rope_dynamic_forgets_growth" if _around_a_long_call(student, True) == (True, False) else None
+
+
+def buffers(student: Student) -> str | None:
+    """Look at ``state_dict()`` of a new module, and of one that has grown; parameters are another mistake."""
+    ropes = Ropes(student, "cpu")
+    module = ropes.new(dynamic=True)
+    if module.parameters():
+        return None
+    if module.state_dict():
+        return "rope_persistent_tables"
+    ropes.turn(module, LONG)
+    return "rope_persistent_tables" if module.state_dict() else None

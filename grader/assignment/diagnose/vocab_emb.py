@@ -1,0 +1,95 @@
+"""The embeddings: which row an id gives, and what is left of the ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...judge.faults import Crashed
+from ...judge.student import Student, StudentModule
+from .fit import only, parameter, values
+
+VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank: there are foreign ids on either side
+ROWS = VOCAB // WORLD
+FIRST, LAST = RANK * ROWS, (RANK + 1) * ROWS - 1
+# One id off at a border is another mistake, so borders stay out; none of these wraps around to the first or last row.
+INSIDE = range(FIRST + 1, LAST)
+BELOW, ABOVE = range(1, FIRST - 1), range(LAST + 2, VOCAB - 1)
+ZERO, OTHER = -1, -2
+
+# The rows of the shard that an id of another rank may give.
+FOREIGN: Final[Mapping[str, Callable[[int], set[int]]]] = {
+    "shard_clamped_ids": lambda _: {0, ROWS - 1},
+    "shard_wrapped_ids": lambda identifier: {identifier % ROWS},
+}
+
+
+def _shard() -> Tensor:
+    """Rows that differ, without zeros, whose numbers are exact even in bfloat16."""
+    return 1 + torch.arange(ROWS * EMB).reshape(ROWS, EMB) / 64
+
+
+def _construct(student: Student) -> StudentModule:
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": RANK, "world_size": WORLD}
+    return student.ParallelVocabEmbedding(**sizes).assign(_shard())
+
+
+def _rows_given(module: StudentModule, ids: Sequence[int]) -> list[int]:
+    """For each id the number of the row that it gives, or ``ZERO``, or ``OTHER``; nothing if the call crashes."""
+    try:
+        output = values(module(torch.tensor([[*ids]])), (len(ids), EMB))
+    except Crashed:
+        return []
+    candidates = torch.cat((_shard(), torch.zeros(1, EMB))).double()
+    numbers = [*range(ROWS), ZERO]
+    equal = (output.unsqueeze(1) == candidates).all(-1).tolist()  # [ids, rows + 1]
+    return [numbers[match.index(True)] if any(match) else OTHER for match in equal]
+
+
+def _right_inside(module: StudentModule) -> bool:
+    return _rows_given(module, INSIDE) == [identifier - FIRST for identifier in INSIDE]
+
+
+def owned_rows(student: Student) -> str | None:
+    """Look for zeros at the borders of a range that is right inside, in a shard that no call has overwritten."""
+    module = _construct(student)
+    edges = _rows_given(module, [FIRST, LAST])
+    lost = edges in ([ZERO, ROWS - 1], [0, ZERO], [ZERO, ZERO])
+    untouched = torch.equal(parameter(module, (ROWS, EMB)), _shard().double())
+    return "shard_lost_edge_row" if lost and untouched and _right_inside(module) else None
+
+
+def foreign_rows(student: Student) -> str | None:
+    """Look at the rows of foreign ids, where owned ones are right: a range that lies elsewhere is another mistake.
+
+    One side is enough, and one may crash: negative indices wrap where others are out of range.
+    """
+    module = _construct(student)
+    given = [pair for ids in (BELOW, ABOVE) for pair in zip(ids, _rows_given(module, ids), strict=False)]
+    wrong = [(identifier, row) for identifier, row in given if row != ZERO]
+    if not wrong or not _right_inside(module):
+        return None
+    return only(
+        mistake for mistake, rows in FOREIGN.items() if all(row in rows(identifier) for identifier, row in wrong)
+    )
+
+
+def _ids_changed(module: StudentModule) -> str | None:
+    ids = torch.tensor([[9, 2, 20, 9], [0, 23, 11, 5]])
+    match module.observe(ids)[1]:
+        case [Tensor() as after] if after.shape == ids.shape and bool((after.cpu() != ids).any()):
+            return "ids_changed_in_place"
+    return None
+
+
+def vocab_ids(student: Student) -> str | None:
+    """Look at the ids after a call."""
+    return _ids_changed(student.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB))
+
+
+def shard_ids(student: Student) -> str | None:
+    """Look at the ids after a call of a rank that has to shift them."""
+    return _ids_changed(_construct(student))

@@ -1,0 +1,96 @@
+"""What a second device shows: a module answers there as it does on the CPU, and on the device of its input.
+
+Nothing here asks whether an answer is right: the student's own answer on the CPU, judged elsewhere, is what it is held
+against. A mistake with devices is an exception, a wrong device or other numbers altogether, never a rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.judge.compare import check_errors, check_like, error_in_ulp, require
+from grader.judge.devices import label
+from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+from grader.judge.student import StudentModule
+
+LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other kernels
+
+MADE = "Pass the device argument on to every parameter and every table."
+DRAWN = "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each."
+ANSWERED = (
+    "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind."
+)
+MIXED = "Where parameters or tables are elsewhere, answer on the device of the input, or let torch refuse."
+PASSED_BACK = "Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient."
+FOLLOWED = "Register the tables as buffers, and make grown ones on the device of those that they replace."
+
+Build = Callable[[str], StudentModule]
+
+
+@contextmanager
+def advice(device: str, text: str) -> Iterator[None]:
+    """Have a case that fails inside say on which device, and what to do."""
+    try:
+        yield
+    except StudentFault as fault:
+        fault.args = (f"{fault}\nOn {label(device)}: {text}",)
+        raise
+
+
+@contextmanager
+def may_refuse() -> Iterator[None]:
+    """Let an exception stand for an answer: torch's own layers refuse tensors of several devices, too."""
+    with suppress(Crashed):
+        yield
+
+
+@contextmanager
+def on_the_cpu() -> Iterator[None]:
+    """Leave a case unassessed that has nothing to compare with: what fails on the CPU is charged elsewhere."""
+    try:
+        yield
+    except (Crashed, InvalidReply, WrongAnswer):
+        pytest.skip("there is no answer on the CPU to compare with")
+
+
+def placed(build: Build, device: str) -> Iterator[StudentModule]:
+    """A module that was made on the device, and one that was moved there.
+
+    What cannot be made there is charged with its draw.
+    """
+    made = build(device)
+    try:
+        made.parameters()
+    except StudentFault:
+        pass
+    else:
+        yield made
+    yield build("cpu").to(device)
+
+
+def answers(module: StudentModule, *arguments: Tensor) -> bool:
+    """Whether a module gives anything on the first argument's device; if not, that is charged with its output."""
+    try:
+        return module(*arguments).device.type == arguments[0].device.type
+    except Crashed:
+        return False
+
+
+def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:
+    """Require the answer that the CPU gave, on a device."""
+    check_like(actual, torch.empty(on_cpu.shape, dtype=on_cpu.dtype, device=device))
+    expected = on_cpu.detach().cpu().double()
+    scale = torch.full_like(expected, float(expected.abs().amax()) if expected.numel() else 0.0)
+    check_errors(error_in_ulp(actual, expected, scale, on_cpu.dtype), LIMIT, what, actual, expected, scale)
+
+
+def check_on(values: list[Tensor], device: str, what: str) -> None:
+    """Require tensors of a module to be on a device."""
+    for value in values:
+        where, wanted = label(value.device), label(device)
+        require(value.device.type == torch.device(device).type, f"{what} is on {where}, not on {wanted}")

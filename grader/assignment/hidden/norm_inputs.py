@@ -1,0 +1,64 @@
+"""Task 1: inputs that show one mistake and hide the others, and the comparison that its tests share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.model.normalising import LAW, filled, normalising, numbers
+from grader.judge.cases import normal, signs
+from grader.judge.compare import DTYPES, check_close, name
+from grader.judge.student import Student, StudentModule
+
+# (b, s, h, gz), the smallest first: it is what a student reads. Several groups, one, single features, large ones; never
+# gz^2 = h, where size and number agree.
+GROUPINGS = ((1, 1, 6, 2), (2, 2, 6, 1), (2, 3, 24, 4), (2, 5, 16, 16), (2, 2, 1024, 256))
+LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
+gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
+NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
+
+
+def build(
+    student: Student,
+    group_size: int,
+    device: str,
+    *,
+    hidden: int = 24,
+    gamma: Tensor | None = None,
+    gamma_dtype: torch.dtype = torch.float32,
+    eps: float | None = None,
+) -> StudentModule:
+    """The student's module with a gamma, or with one that leaves its quotients as they are."""
+    arguments = {"hidden_size": hidden, "group_size": group_size, "dtype": gamma_dtype, "device": device}
+    if eps is not None:
+        arguments["eps"] = eps
+    reading = normalising(student)
+    module = student.GroupRMSNorm(**arguments)
+    return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
+
+
+def check_law(output: Tensor, expected: Tensor, what: str) -> None:
+    """Require an output to follow a law: to within what 16-bit arithmetic inside may do, which is charged elsewhere."""
+    actual = numbers(output, expected.shape)
+    check_close(actual, expected, expected.abs(), torch.float32, LAW_LIMIT, what)
+
+
+def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
+    """Groups of clearly different scale, so large that eps hardly matters, none around zero."""
+    batch, seq, hidden, group_size = shape
+    scales = torch.exp2(torch.arange(hidden // group_size) % 5).repeat_interleave(group_size)  # [h]
+    return (normal(seed, "groups", shape=(batch, seq, hidden)) + 0.5) * scales
+
+
+def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
+    """Tokens whose features share one magnitude, with balanced signs: their root mean square is that of any group."""
+    pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
+    flip = signs(seed, "flat", shape=(len(magnitudes), 1))
+    tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
+    return torch.stack((tokens, -tokens))  # [2, s, h]
+
+
+def powers_of_two(hidden: int) -> Tensor:
+    """A gamma that rounds nothing."""
+    return torch.exp2(torch.arange(hidden) % 3)

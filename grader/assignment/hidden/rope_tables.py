@@ -1,0 +1,127 @@
+"""Task 4: how the tables of a module are read through forward, and compared.
+
+A module is its own witness: which ratio served a call is seen by comparing the output with that of a new module built
+with that ratio, and so many positions that nothing has to grow. Only ``rope_base`` asks whether these are right.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from grader.assignment import oracle
+from grader.assignment.model.normalising import numbers
+from grader.assignment.model.rotation import Convention, module_student
+from grader.judge.cases import generator
+from grader.judge.compare import check_close, check_errors, ulp
+from grader.judge.faults import WrongAnswer
+from grader.judge.student import Student, StudentModule
+
+DIM, MS, BASE = 8, 8, 10000
+PLENTY = 128  # positions that no case goes beyond: with so many from the start, nothing grows
+SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of other ratios are off by hundredths
+# A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
+TABLE_LIMIT = 32.0
+TABLE_UNIT = 2.0**-24
+UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
+
+
+class Ropes:
+    """Small modules of one submission: 8 features, trained on 8 positions. Every argument is given.
+
+    Args:
+        student: The submission.
+        device: Of the tables and inputs.
+    """
+
+    def __init__(self, student: Student, device: str) -> None:
+        """Decide with which rotation the module is judged."""
+        self.student, self.convention = module_student(student)
+        self.device = device
+        # [hd], the same at every position: what it is turned into tells the angle.
+        self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
+
+    def new(
+        self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
+    ) -> StudentModule:
+        """A new module."""
+        options = {"base": BASE, "ratio": ratio, "dynamic": dynamic, "dtype": dtype, "device": self.device}
+        return self.student.NTKAwareRoPE(dim=DIM, max_seq_len=longest, **options)
+
+    def input(self, length: int) -> Tensor:
+        """``[1, s, 1, hd]``."""
+        return self.vector.expand(1, length, 1, DIM).contiguous().to(self.device)
+
+    def turn(self, module: StudentModule, length: int) -> Tensor:
+        """``[s, hd]``: what a call on so many positions gives, float64."""
+        return numbers(module(self.input(length)), (1, length, 1, DIM))[0, :, 0]
+
+    def of_ratio(self, ratio: int, length: int) -> Tensor:
+        """``[s, hd]``: what a new module of that ratio gives, where nothing grows."""
+        return self.turn(self.new(ratio, longest=PLENTY), length)
+
+    def by_contract(self, ratio: int, length: int) -> Tensor:
+        """The same by the contract's angles."""
+        angles = oracle.ntk_angles(DIM, BASE, ratio, length).repeat(1, 2)
+        return self.convention.rotate(self.vector.expand(1, length, 1, DIM), angles.cos(), angles.sin())[0, :, 0]
+
+    def same(self, actual: Tensor, expected: Tensor) -> bool:
+        """Whether the positions that both have are turned alike."""
+        try:
+            self.check(actual, expected, "")
+        except WrongAnswer:
+            return False
+        return True
+
+    def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
+        """Require the positions that both have to be turned alike."""
+        length = min(len(actual), len(expected))
+        scale = self.vector.double().norm().expand(length, DIM)
+        check_close(actual[:length], expected[:length], scale, torch.float32, SAME_LIMIT, what)
+
+    def positions_held(self, module: StudentModule) -> float:
+        """How many positions the registered buffers hold, in units of what one position takes in a new module."""
+        first = self.new(1)
+        in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
+        return MS * in_this / in_new if in_new else 0.0
+
+
+def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
+    """The student's own small module, with its own rotation, for cases that compare it with itself elsewhere."""
+    return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
+
+
+def told(length: int, ratio: int, *, dynamic: bool = False, when: str = "") -> str:
+    """What a message is about, with all that is needed to repeat it."""
+    built = f"dim={DIM}, max_seq_len={MS}, ratio={ratio}, dynamic={dynamic}"
+    return f"output for {built}, s = {length}{when}, [position, feature]"
+
+
+def table_errors(actual: Tensor, expected: Tensor, angles: Tensor, dtype: torch.dtype) -> Tensor:
+    """Errors of cosines and sines in units of ``2^-24 (1 + angle)``, plus what a 16-bit table rounds."""
+    errors = (actual - expected).abs()
+    if dtype is not torch.float32:  # half an ulp of a number up to one, for the table's own rounding
+        errors = (errors - float(ulp(torch.tensor(0.75), dtype)) / 2).clamp(min=0)
+    return (errors / (TABLE_UNIT * (1 + angles))).nan_to_num(nan=torch.inf)
+
+
+def check_tables(
+    module: StudentModule,
+    convention: Convention,
+    angles: Tensor,
+    what: str,
+    device: str,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Require a call to turn by ``angles: [s, hd/2]``, read through forward: (1, 0) becomes cosine and sine."""
+    length, dim = angles.shape[0], 2 * angles.shape[1]
+    probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    output = numbers(module(probe.to(device)), probe.shape)
+    read = torch.cat(convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
+    candidates = []
+    for cos_pairs, sin_pairs in convention.pairs_read(dim):
+        both = torch.cat((angles[:, cos_pairs], angles[:, sin_pairs]), dim=-1)  # [s, hd]
+        expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
+        candidates.append((table_errors(read, expected, both, dtype), expected))
+    errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
+    check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)

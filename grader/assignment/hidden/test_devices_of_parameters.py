@@ -1,0 +1,197 @@
+"""Tasks 1 to 3 on a second device: a parameter is made and drawn there, answers there, and may be elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import (
+    Draw,
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    normal_draw,
+    only_parameter,
+    uniform_draw,
+)
+from grader.assignment.hidden.devices import (
+    ANSWERED,
+    DRAWN,
+    MADE,
+    MIXED,
+    PASSED_BACK,
+    advice,
+    answers,
+    check_alike,
+    check_on,
+    may_refuse,
+    on_the_cpu,
+    placed,
+)
+from grader.judge.cases import integers, normal
+from grader.judge.faults import Crashed
+from grader.judge.student import Student, StudentModule
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One of the three modules with a parameter.
+
+    Attributes:
+        name: The class.
+        sizes: Arguments of its constructor.
+        elements: Of its parameter.
+        draw: How that is drawn.
+        seed: Of that draw.
+        properties: Which property each kind of mistake belongs to.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    elements: int
+    draw: Draw
+    seed: int
+    properties: Mapping[str, str] = field(repr=False)
+
+    def build(self, student: Student, device: str) -> StudentModule:
+        """The student's module with a parameter of any shape, full of one number: how it is drawn is charged once."""
+        return self.new(student, device).assign(2.0)
+
+    def new(self, student: Student, device: str) -> StudentModule:
+        """The student's module as constructed."""
+        constructor: Any = getattr(student, self.name)
+        module: StudentModule = constructor(**self.sizes, device=device)
+        return module
+
+    def input(self, seed: int) -> Tensor:
+        """``[2, 3, h]`` numbers for the norm, ``[2, 6]`` ids for embeddings, some of them repeated."""
+        if self.name == "GroupRMSNorm":
+            return normal(seed, "input", shape=(2, 3, 24))
+        return torch.cat((integers(seed, "ids", shape=(2, 5), low=0, high=16), torch.tensor([[0], [9]])), dim=1)
+
+
+NORM = Piece(
+    "GroupRMSNorm",
+    {"hidden_size": 24, "group_size": 4},
+    24,
+    uniform_draw(-1.0, 1.0),
+    42,
+    {
+        "made": "norm_registration_and_arguments",
+        "drawn": "norm_init_and_reset",
+        "answered": "norm_dtype_and_shape",
+        "passed_back": "norm_backward",
+    },
+)
+VOCAB = Piece(
+    "VocabEmbedding",
+    {"vocab_size": 16, "emb_size": 6},
+    96,
+    normal_draw(0.0, 1.0),
+    42,
+    {
+        "made": "vocab_dtype_and_registration",
+        "drawn": "vocab_init_and_reset",
+        "answered": "vocab_dtype_and_registration",
+        "passed_back": "vocab_backward",
+    },
+)
+SHARD = Piece(
+    "ParallelVocabEmbedding",
+    {"vocab_size": 16, "emb_size": 6, "rank": 1, "world_size": 2},
+    48,
+    normal_draw(0.0, 1.0),
+    43,
+    {
+        "made": "shard_registration_and_arguments",
+        "drawn": "shard_seed",
+        "answered": "shard_registration_and_arguments",
+        "passed_back": "shard_backward",
+    },
+)
+
+
+def pieces(mistake: str) -> pytest.MarkDecorator:
+    """A case for each module, of the property that a kind of mistake belongs to."""
+    cases = [pytest.param(p, id=p.name, marks=pytest.mark.rubric(p.properties[mistake])) for p in (NORM, VOCAB, SHARD)]
+    return pytest.mark.parametrize("piece", cases)
+
+
+@pieces("made")
+def test_the_parameter_is_made_on_the_device_that_is_asked_for(
+    student: Student, piece: Piece, other_device: str
+) -> None:
+    """A constructor that fails there is charged with its draw, if it does not fail on the CPU."""
+    check_only_parameter(piece.new(student, "cpu"), piece.elements, torch.float32, "cpu")
+    with advice(other_device, MADE):
+        try:
+            check_only_parameter(piece.new(student, other_device), piece.elements, torch.float32, other_device)
+        except Crashed:
+            return
+
+
+@pieces("drawn")
+def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece, other_device: str) -> None:
+    """Wherever that is: whether it should be there is charged elsewhere."""
+    with advice(other_device, DRAWN):
+        module = piece.new(student, other_device)
+        home = only_parameter(module).device.type
+        check_drawn(module, piece.draw, piece.seed, torch.float32, home)
+        module.assign(7.0).reset_parameters()
+        check_drawn(module, piece.draw, piece.seed, torch.float32, home, " after reset_parameters()")
+
+
+@pieces("answered")
+def test_a_module_answers_on_the_device_that_it_is_on(
+    student: Student, seed: int, piece: Piece, other_device: str
+) -> None:
+    x = piece.input(seed)
+    with on_the_cpu():
+        on_cpu = piece.build(student, "cpu")(x)
+    with advice(other_device, ANSWERED):
+        for module in placed(partial(piece.build, student), other_device):
+            check_alike(module(x.to(other_device)), on_cpu, other_device, "the output beside that on the CPU")
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
+    """Rows of a table that is elsewhere are not asked for: torch itself gives them on either device."""
+    x = NORM.input(seed)
+    with on_the_cpu():
+        on_cpu = NORM.build(student, "cpu")(x)
+    for home, device in ((other_device, "cpu"), ("cpu", other_device)):
+        with advice(other_device, MIXED), may_refuse():
+            module = NORM.build(student, "cpu").to(home)
+            check_alike(module(x.to(device)), on_cpu, device, "the output beside that on the CPU")
+            check_on([parameter.value for parameter in module.parameters()], home, "the parameter after the call")
+
+
+@pieces("passed_back")
+def test_gradients_arrive_on_the_device_of_what_they_belong_to(
+    student: Student, seed: int, piece: Piece, other_device: str
+) -> None:
+    x = piece.input(seed)
+    with on_the_cpu():
+        module = piece.build(student, "cpu")
+        upstream = normal(seed, "upstream", shape=tuple(module(x).shape))
+        on_cpu = module.gradients(x, upstream=upstream)
+    with advice(other_device, PASSED_BACK):
+        for home in (other_device, "cpu"):
+            module = piece.build(student, "cpu").to(home)
+            there = x.to(other_device)
+            if not answers(module, there):
+                continue
+            found = module.gradients(there, upstream=upstream.to(other_device))
+            for gradients, expected, device, what in (
+                (found.of_arguments, on_cpu.of_arguments, other_device, "the input"),
+                (found.of_parameters, on_cpu.of_parameters, home, "the parameter"),
+            ):
+                if expected and expected[0] is not None:
+                    actual = arrived(gradients, what)
+                    check_alike(actual, expected[0], device, f"the gradient of {what} beside that on the CPU")

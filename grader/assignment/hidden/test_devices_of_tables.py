@@ -1,0 +1,136 @@
+"""Task 4 on a second device: tables are made there, follow the module, grow there, and may be elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import arrived
+from grader.assignment.hidden.devices import (
+    ANSWERED,
+    FOLLOWED,
+    MADE,
+    MIXED,
+    PASSED_BACK,
+    advice,
+    check_alike,
+    check_on,
+    may_refuse,
+    on_the_cpu,
+    placed,
+)
+from grader.assignment.hidden.rope_tables import DIM, MS, construct
+from grader.judge.cases import normal, uniform
+from grader.judge.compare import require
+from grader.judge.devices import label
+from grader.judge.student import Student, StudentModule
+
+LONG = 3 * MS + 1  # every rule for the ratio, right or wrong, picks 4
+kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+BESIDE = "the output beside that on the CPU"
+
+
+def rotary_arguments(seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Input, cosines and sines."""
+    angles = uniform(seed, "angles", shape=(5, DIM // 2), low=-3.0, high=3.0).repeat(1, 2)
+    return normal(seed, "x", shape=(2, 5, 3, DIM)), angles.cos(), angles.sin()
+
+
+@pytest.mark.rubric("rotary_dtype")
+def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
+    x, cos, sin = rotary_arguments(seed)
+    with on_the_cpu():
+        on_cpu = student.apply_rotary_pos_emb(x, cos, sin)
+    with advice(other_device, ANSWERED):
+        output = student.apply_rotary_pos_emb(x.to(other_device), cos.to(other_device), sin.to(other_device))
+        check_alike(output, on_cpu, other_device, BESIDE)
+    for home, device in ((other_device, "cpu"), ("cpu", other_device)):
+        with advice(other_device, MIXED), may_refuse():
+            output = student.apply_rotary_pos_emb(x.to(device), cos.to(home), sin.to(home))
+            check_alike(output, on_cpu, device, BESIDE)
+
+
+@pytest.mark.rubric("rotary_backward")
+def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed: int, other_device: str) -> None:
+    x, cos, sin = rotary_arguments(seed)
+    upstream = normal(seed, "upstream", shape=tuple(x.shape))
+    with on_the_cpu():
+        found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
+        on_cpu = arrived(found.of_arguments, "the input")
+    with advice(other_device, PASSED_BACK):
+        there = tuple(tensor.to(other_device) for tensor in (x, cos, sin))
+        found = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(other_device))
+        actual = arrived(found.of_arguments, "the input")
+        check_alike(actual, on_cpu, other_device, "the gradient of the input beside that on the CPU")
+
+
+@pytest.mark.rubric("rope_buffers")
+def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other_device: str) -> None:
+    with advice(other_device, MADE):
+        module = construct(student, other_device, 2)
+        check_on([buffer.value for buffer in module.buffers()], other_device, "a buffer")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_tables_follow_the_module_to_another_device(student: Student, when: str, other_device: str) -> None:
+    with on_the_cpu():
+        grown(student, True, "cpu")(torch.ones(1, LONG, 1, DIM))
+    module = grown(student, True, "cpu") if when == "before" else new(student, True, "cpu")
+    with advice(other_device, FOLLOWED):
+        for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
+            where, wanted = label(device), label(other_device)
+            there = device.partition(":")[0] == other_device.partition(":")[0]
+            require(there, f"after module.to() and growth {when} it, a buffer is on {where}, not on {wanted}")
+
+
+@pytest.mark.rubric("rope_buffers")
+@kinds
+def test_a_module_answers_on_the_device_that_it_is_on(
+    student: Student, seed: int, dynamic: bool, other_device: str
+) -> None:
+    """Short, longer than the tables, and short again; made there, moved there, and moved there after growth."""
+    for build in (new, grown):
+        with on_the_cpu():
+            on_cpu = answered(build(student, dynamic, "cpu"), seed, "cpu")
+        with advice(other_device, ANSWERED):
+            for module in placed(partial(build, student, dynamic), other_device):
+                for length, output in answered(module, seed, other_device).items():
+                    check_alike(output, on_cpu[length], other_device, BESIDE)
+
+
+@pytest.mark.rubric("rope_buffers")
+@kinds
+def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
+    student: Student, seed: int, dynamic: bool, other_device: str
+) -> None:
+    """Whether a call moves the tables along is up to the student: the next one answers all the same."""
+    with on_the_cpu():
+        on_cpu = answered(new(student, dynamic, "cpu"), seed, "cpu")
+    for home, device in ((other_device, "cpu"), ("cpu", other_device)):
+        with advice(other_device, MIXED), may_refuse():
+            module = new(student, dynamic, "cpu").to(home)
+            for length, output in answered(module, seed, device).items():
+                check_alike(output, on_cpu[length], device, BESIDE)
+
+
+def answered(module: Callable[[Tensor], Tensor], seed: int, device: str) -> dict[int, Tensor]:
+    """What a module gives for a short input, a long one, and one in between, by length."""
+    inputs = [normal(seed, length, shape=(1, length, 2, DIM)).to(device) for length in (MS, LONG, MS + 1)]
+    return {x.shape[1]: module(x) for x in inputs}
+
+
+def new(student: Student, dynamic: bool, device: str) -> StudentModule:
+    """A small module, on the CPU's own or on another device."""
+    return construct(student, device, dynamic=dynamic)
+
+
+def grown(student: Student, dynamic: bool, device: str) -> StudentModule:
+    """A module that has seen a long sequence there."""
+    module = new(student, dynamic, device)
+    module(torch.ones(1, LONG, 1, DIM, device=device))
+    return module

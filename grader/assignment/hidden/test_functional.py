@@ -1,0 +1,191 @@
+"""Task 4, apply_rotary_pos_emb. How one vector turns is charged once; other properties follow what it does alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment import oracle
+from grader.assignment.hidden.checks import arrived
+from grader.assignment.model.differences import DIFFERENCE_LIMIT, difference_gradient
+from grader.assignment.model.normalising import numbers
+from grader.assignment.model.rotation import EXACT, SAME, Rotation, module_student, rotation, turning_scale
+from grader.judge.cases import dtypes, normal, uniform
+from grader.judge.compare import (
+    DTYPES,
+    FORWARD_FLOOR,
+    INPUT_GRADIENT_LIMIT,
+    check_close,
+    check_dtype,
+    check_equal,
+    check_shape,
+    coarser,
+    name,
+    require,
+)
+from grader.judge.faults import Crashed, StudentFault
+from grader.judge.student import Student
+
+table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
+SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
+ONE = (1, 1, 1)  # one row, one position, one head
+
+
+def tables(seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Cosines and sines ``[s, hd]`` of random angles, both halves alike."""
+    angles = uniform(seed, "angles", dim, shape=(positions, dim // 2), low=-3.0, high=3.0).repeat(1, 2)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
+    """What the function gives, as numbers; its shape is charged to broadcasting."""
+    return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+@pytest.mark.parametrize("dim", [2, 4, 8])
+def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, device: str) -> None:
+    """To within what float32 tells of the pair's length: sines may have been computed."""
+    x = normal(seed, "quarter", shape=(*ONE, dim))
+    cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
+    what = f"output for head_dim={dim}, turned by a quarter"
+    check_close(
+        turned(student, x, cos, sin, device),
+        oracle.rotate(x, cos, sin),
+        turning_scale(x),
+        torch.float32,
+        SAME_LIMIT,
+        what,
+    )
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+@pytest.mark.parametrize("dim", [2, 8, 64, 128])
+def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
+    x = normal(seed, "x", dim, shape=(*ONE, dim))
+    cos, sin = tables(seed, 1, dim)
+    expected, what = oracle.rotate(x, cos, sin), f"output for head_dim={dim}"
+    check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
+
+
+def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
+    """By the convention that one vector follows; where none fits, each vector is asked for alone."""
+    if read.convention is not None:
+        return read.convention.rotate(x, cos, sin)
+    alone = torch.empty(x.shape, dtype=torch.float64)
+    for row in range(x.shape[0]):
+        for position in range(x.shape[1]):
+            for head in range(x.shape[2]):
+                vector, at = x[row, position, head].reshape(*ONE, -1), slice(position, position + 1)
+                alone[row, position, head] = turned(student, vector, cos[at], sin[at], device).flatten()
+    return alone
+
+
+@pytest.mark.rubric("rotary_broadcast")
+@pytest.mark.parametrize("shape", [(2, 3, 4, 8), (3, 3, 3, 8), (4, 2, 2, 8), (2, 2, 5, 8), (1, 1, 2, 8), (2, 1, 1, 8)])
+def test_every_batch_row_and_head_turns_alike(
+    student: Student, seed: int, shape: tuple[int, int, int, int], device: str
+) -> None:
+    """Some dimensions agree, where a table that is broadcast along the wrong one raises no error."""
+    read = rotation(student)
+    read.require_turning()
+    x, (cos, sin) = normal(seed, "x", shape, shape=shape), tables(seed, shape[1], shape[3])
+    output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
+    check_shape(output, x.shape)
+    expected = expected_turn(student, read, x, cos, sin, device)
+    check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+
+
+@pytest.mark.rubric("rotary_dtype")
+@table_dtypes
+@dtypes
+def test_output_is_like_the_input(
+    student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> None:
+    """Beside the submission's own output for the same numbers in float32. Tables may be cast to the input's dtype."""
+    rotation(student).require_turning()
+    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
+    output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
+    check_dtype(output, dtype)
+    require(output.device.type == torch.device(device).type, f"the output is on {output.device}, not on {device}")
+    wide = turned(student, x.float(), cos.float(), sin.float(), device)
+    unit = coarser(dtype, table_dtype)
+    what = f"{name(dtype)} output from {name(table_dtype)} tables, beside the float32 one"
+    check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_FLOOR[unit], what)
+
+
+@pytest.mark.rubric("rotary_dtype")
+def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
+    """By the convention that one vector follows."""
+    read = rotation(student)
+    read.require_turning()
+    x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
+    if read.convention is not None:
+        expected = read.convention.rotate(x, cos, sin)
+        limit, what = EXACT * 2.0**23, "float32 output for head_dim=64"
+        check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, limit, what)
+
+
+@pytest.mark.rubric("rotary_backward")
+@dtypes
+def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    """The gradient of a rotation turns back; that of anything else is what differences of outputs say."""
+    read = rotation(student)
+    read.require_turning()
+    if (dtype, dtype) in read.refused:
+        return  # charged to the dtypes
+    x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
+    cos, sin = tables(seed, 1, 8, dtype)
+    gradients = student.apply_rotary_pos_emb.gradients(
+        x.to(device), cos.to(device), sin.to(device), upstream=upstream.to(device)
+    )
+    gradient = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+    what, scale = f"{name(dtype)} gradient of the input", turning_scale(upstream)
+    if read.convention is not None:
+        leaf = x.double().requires_grad_()
+        read.convention.rotate(leaf, cos, sin).backward(upstream.double())
+        assert leaf.grad is not None
+        unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
+        check_close(gradient, leaf.grad, scale, unit, limit, what)
+    elif dtype is torch.float32:
+        expected = difference_gradient(lambda moved: turned(student, moved, cos, sin, device), x, upstream)
+        limit = DIFFERENCE_LIMIT * 2.0**23
+        check_close(gradient, expected, scale, dtype, limit, what + ", beside differences of outputs")
+
+
+@pytest.mark.rubric("rotary_backward")
+@pytest.mark.parametrize("length", [7, 25], ids=["cached", "grown"])
+def test_gradients_flow_through_the_module(student: Student, seed: int, length: int, device: str) -> None:
+    """The module is linear: what its gradient says of a change of the input is what its output says of it."""
+    judged, _ = module_student(student)
+    shape = (1, length, 2, 8)
+    upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
+    module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
+    try:
+        output = numbers(module(moved.to(device)), moved.shape)
+    except StudentFault:
+        return  # a module that gives no output is charged for that, and not for its gradients
+    gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
+    gradient = arrived(gradients.of_arguments, f"the input of NTKAwareRoPE, s = {length}").reshape(shape)
+    by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector by itself
+    by_output = (output * upstream.double()).sum(-1)
+    scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
+    what = f"gradient of the input of NTKAwareRoPE, s = {length}"
+    check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+
+@pytest.mark.rubric("rotary_purity")
+@dtypes
+def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    read = rotation(student)
+    read.require_turning()
+    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, dtype)
+    try:
+        _, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
+    except Crashed:
+        if (dtype, dtype) in read.refused:
+            return  # charged to the dtypes
+        raise
+    for was, now, what in zip((x, cos, sin), after, ("the input", "cos", "sin"), strict=True):
+        check_equal(now, was, f"{what} after the call")

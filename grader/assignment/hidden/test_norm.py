@@ -1,0 +1,245 @@
+"""Task 1. Each property has inputs on which the other properties' mistakes do not show.
+
+Which law an output follows is judged in float32, and generously. How exactly it is computed is charged in
+``norm_float32_inside``, where the submission's own float32 output is the witness for its 16-bit output.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment import oracle
+from grader.assignment.hidden.norm_inputs import (
+    GROUPINGS,
+    LAW_LIMIT,
+    NARROW,
+    build,
+    check_law,
+    flat_tokens,
+    gamma_dtypes,
+    grouped_input,
+    powers_of_two,
+)
+from grader.assignment.model.normalising import CONTRACT, LARGE, NOTHING, SIGNS, normalising, numbers
+from grader.judge.cases import dtypes, normal, signs, uniform
+from grader.judge.compare import (
+    DTYPES,
+    FORWARD_FLOOR,
+    check_close,
+    check_equal,
+    check_errors,
+    check_like,
+    coarser,
+    error_in_ulp,
+    name,
+    require,
+)
+from grader.judge.faults import WrongAnswer
+from grader.judge.student import Student
+
+ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
+
+ONE_ROUNDING = 0.55  # ulp: half for the rounding of the output, and a little for float32's own
+
+
+@pytest.mark.rubric("norm_groups")
+def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
+    for shape in GROUPINGS:
+        x = grouped_input(seed, shape)
+        output = build(student, shape[3], device, hidden=shape[2])(x.to(device))
+        check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
+
+
+def sizes(shape: tuple[int, int, int, int]) -> str:
+    """For messages."""
+    return f"float32 output for hidden_size={shape[2]}, group_size={shape[3]}"
+
+
+@pytest.mark.rubric("norm_groups")
+def test_tokens_do_not_influence_each_other(student: Student, seed: int, device: str) -> None:
+    x = grouped_input(seed, (3, 4, 24, 4)) * torch.exp2(torch.arange(12) % 4).reshape(3, 4, 1)
+    output = build(student, 4, device)(x.to(device))
+    check_law(output, oracle.rms_norm(x, torch.ones(24), 4, 1e-5), sizes((3, 4, 24, 4)))
+
+
+def roots(student: Student, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
+    """``[magnitudes, h]``: by what a token of each magnitude is divided, each in a call of its own."""
+    pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
+    tokens = [(m * pattern).to(device) for m in magnitudes]
+    outputs = [numbers(build(student, 4, device, eps=eps)(token), pattern.shape)[0, 0] for token in tokens]
+    return torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1) * pattern[0].double() / torch.stack(outputs)
+
+
+def check_roots(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+    """Require the square of the root to be that of a large token, scaled, plus eps: whatever the statistic is."""
+    found = roots(student, eps, [*magnitudes, LARGE], device)  # [magnitudes + 1, h]
+    slope = (found[-1].square() - eps).sqrt() / LARGE  # [h]
+    require(bool((slope.isfinite() & (slope != 0)).all()), NOTHING)
+    sizes = torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1)  # [magnitudes, 1]
+    expected = ((slope * sizes).square() + eps).sqrt()
+    what = f"the divisor for features of one magnitude, group_size=4, eps={eps:g}, [magnitude, feature]"
+    check_close(found[:-1].abs(), expected, expected, torch.float32, LAW_LIMIT, what)
+
+
+@pytest.mark.rubric("norm_eps_inside_sqrt")
+@pytest.mark.parametrize(("eps", "magnitudes"), ROOTS.values(), ids=ROOTS)
+def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+    """Roots of exactly 4, 8 and 1, where nothing else is wrong."""
+    check_roots(student, eps, magnitudes, device)
+
+
+@pytest.mark.rubric("norm_eps_inside_sqrt")
+@pytest.mark.parametrize("eps", [1e-5, 1e-6, 3e-2], ids=["1e-5", "1e-6", "3e-2"])
+def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
+    factors = uniform(seed, "near_root", eps, shape=(4,), low=0.3, high=3.0) * eps**0.5
+    check_roots(student, eps, [0.3 * eps**0.5, *factors.tolist()], device)
+
+
+@pytest.mark.rubric("norm_eps_inside_sqrt")
+def test_zeros_stay_zeros(student: Student, device: str) -> None:
+    x = torch.zeros(1, 2, 24)
+    normalising(student).require_division()
+    output = build(student, 4, device, eps=0.5)(x.to(device))
+    check_equal(output.reshape(x.shape) if output.numel() == 48 else output, x, "output for an input of zeros")
+
+
+@pytest.mark.rubric("norm_gamma")
+@gamma_dtypes
+def test_every_feature_is_scaled_by_its_own_gamma(
+    student: Student, seed: int, gamma_dtype: torch.dtype, device: str
+) -> None:
+    """The quotient of two outputs for one input, under two gammas: by what they have been divided does not matter."""
+    reading = normalising(student)
+    reading.require_division()
+    if not reading.takes(torch.float32, gamma_dtype):
+        return  # charged to the dtypes
+    for hidden, group_size in ((6, 2), (24, 4), (16, 16), (40, 8)):
+        x = flat_tokens(seed, [64.0, 128.0], hidden, torch.float32)
+        size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
+        gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
+        plain = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype)(x.to(device))
+        scaled = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)(x.to(device))
+        expected = numbers(plain, x.shape) * gamma.double()
+        require(bool(expected.all()), NOTHING)
+        check_law(
+            scaled, expected, f"output for a {name(gamma_dtype)} gamma, hidden_size={hidden}, group_size={group_size}"
+        )
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+@gamma_dtypes
+@dtypes
+def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
+    normalising(student).require_division()
+    x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
+    check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+def test_dimensions_of_size_one_stay(student: Student, device: str) -> None:
+    normalising(student).require_division()
+    for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
+        x = torch.full(shape, 2.0, device=device)
+        check_like(build(student, 4, device)(x), x)
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+@dtypes
+def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: str) -> None:
+    """Beside the output for the same numbers side by side in memory."""
+    normalising(student).require_division()
+    x = (LARGE / 64 * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
+    transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
+    strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
+    for view, layout in ((transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded")):
+        if layout == "expanded" and normalising(student).changes_input:
+            continue  # such memory cannot be written to: charged to purity
+        plain = build(student, 4, device)(view.contiguous())
+        output = build(student, 4, device)(view)
+        check_like(output, view)
+        wanted = numbers(plain, view.shape)
+        limit = FORWARD_FLOOR[dtype]
+        check_close(
+            output, wanted, wanted.abs(), dtype, limit, f"{name(dtype)} output for {layout} memory, group_size=4"
+        )
+
+
+def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None, limit: float, device: str) -> None:
+    """Compare a 16-bit output with the submission's own output for the same numbers in float32."""
+    gamma_dtype = torch.float32 if normalising(student).takes(x.dtype, torch.float32) else x.dtype
+    wide = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, eps=eps)(x.float().to(device))
+    wide = numbers(wide, x.shape)
+    require(bool(wide.isfinite().all()) and bool(wide.any()), NOTHING)
+    module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
+    narrow = numbers(module(x.to(device)), x.shape)
+    errors = error_in_ulp(narrow, wide, wide, x.dtype)
+    what = f"{name(x.dtype)} output for group_size=4, eps={eps:g}, beside the float32 one"
+    check_errors(errors, limit, what, narrow, wide, wide.abs())
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.parametrize(("scale", "eps"), [(3000.0, 1e-5), (2e-4, 1e-14)], ids=["overflow", "underflow"])
+def test_squares_neither_overflow_nor_vanish(
+    student: Student, seed: int, scale: float, eps: float, device: str
+) -> None:
+    """Squares of these float16 numbers leave float16's range, on either side; tokens are flat, groups do not matter."""
+    normalising(student).require_division()
+    factors = uniform(seed, "range", scale, shape=(6,), low=0.9, high=1.1) * scale
+    x = flat_tokens(seed, factors.tolist(), 24, torch.float16)
+    check_witness(student, x, eps, None, FORWARD_FLOOR[torch.float16], device)
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@NARROW
+def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    """With power-of-two gamma the one rounding is at the end; any further one shows."""
+    reading = normalising(student)
+    reading.require_division()
+    x = ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * 64).to(dtype)
+    gamma = powers_of_two(16) if reading.gamma_right else None
+    check_witness(student, x, 1e-5, gamma, ONE_ROUNDING, device)
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.parametrize("gamma_dtype", DTYPES[1:], ids=lambda dtype: f"gamma_{name(dtype)}")
+def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
+    student: Student, seed: int, gamma_dtype: torch.dtype, device: str
+) -> None:
+    """Beside the output of the same numbers as a float32 gamma."""
+    reading = normalising(student)
+    reading.require_division()
+    x = (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
+    gamma = powers_of_two(16) if reading.gamma_right else None
+    if not reading.takes(torch.float32, gamma_dtype):
+        return  # charged to the dtypes
+    wide, output = (
+        build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=dtype)(x.to(device))
+        for dtype in (torch.float32, gamma_dtype)
+    )
+    what = f"float32 output for a {name(gamma_dtype)} gamma, beside that for a float32 one"
+    expected = numbers(wide, x.shape)
+    unit = coarser(output.dtype, torch.float32)  # that the output has another dtype is charged elsewhere
+    check_close(numbers(output, x.shape), expected, expected.abs(), unit, FORWARD_FLOOR[unit], what)
+
+
+@pytest.mark.rubric("norm_float32_inside")
+def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
+    """By the law that the outputs follow; where none fits, they must at least change with their input's last bits."""
+    reading = normalising(student)
+    reading.require_division()
+    for shape in GROUPINGS[2:]:
+        x = grouped_input(seed, shape) * 1024
+        output = numbers(build(student, shape[3], device, hidden=shape[2])(x.to(device)), x.shape)
+        if reading.law is not None:
+            expected = reading.law(x, shape[3])
+            scale = (
+                expected.abs() if reading.law == CONTRACT else expected.abs() + 1
+            )  # a subtracted mean cancels digits
+            check_close(output, expected, scale, torch.float32, EXACT, sizes(shape))
+        elif torch.equal(output, output.bfloat16().double()):
+            raise WrongAnswer(f"{sizes(shape)}: every element is a bfloat16 number")
+
+
+EXACT = 4 * FORWARD_FLOOR[torch.float32]  # ulp: sums of up to 1024 features, in any order

@@ -1,0 +1,213 @@
+"""Task 1: what a module holds at first, and what calls and gradients leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import arrived, check_drawn, check_only_parameter, check_refusal, uniform_draw
+from grader.assignment.hidden.norm_inputs import GROUPINGS, build, gamma_dtypes
+from grader.assignment.model.differences import DIFFERENCE_LIMIT, difference_gradient
+from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.normalising import LARGE, SIGNS, UNREAD, normalising, numbers
+from grader.assignment.model.parameters import gradient_of, held, learns
+from grader.judge.cases import dtypes, normal, uniform
+from grader.judge.compare import (
+    INPUT_GRADIENT_LIMIT,
+    PARAMETER_GRADIENT_LIMIT,
+    check_close,
+    check_equal,
+    check_shape,
+    coarser,
+    name,
+    require,
+)
+from grader.judge.faults import WrongAnswer
+from grader.judge.student import Student, StudentModule
+
+ROUGH = 2.0**-4  # of a gradient's size: what 16-bit arithmetic inside may be off by, which is charged elsewhere
+
+
+def drawn_gamma(module: StudentModule, device: str) -> Tensor:
+    """``[h]``: what is registered, in whatever layout; or what large features of one size show, where nothing is."""
+    value = held(module, 64)
+    if value is None:
+        pattern = torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)
+        value = (numbers(module((LARGE * pattern).to(device)), pattern.shape) * pattern).float()
+    return value.flatten()
+
+
+@pytest.mark.rubric("norm_init_and_reset")
+@pytest.mark.parametrize("bounds", [(-1.0, 1.0), (-0.5, 2.0), (2.0, 5.0)], ids=["even", "lopsided", "above_zero"])
+@dtypes
+def test_gamma_is_drawn_uniformly_with_the_seed(
+    student: Student, seed: int, bounds: tuple[float, float], dtype: torch.dtype, device: str
+) -> None:
+    draw, init_seed = uniform_draw(*bounds), 1000 + seed
+    sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
+    module = student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
+    which = f" over {list(bounds)}"
+    check_drawn(drawn_gamma(module, device), draw, init_seed, dtype, device, which)
+    module.assign(torch.full((64,), 7.0)).reset_parameters()
+    check_drawn(drawn_gamma(module, device), draw, init_seed, dtype, device, which + " after reset_parameters()")
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+@dtypes
+def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
+    for hidden, group_size in ((24, 4), (16, 16)):
+        module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
+        check_only_parameter(module, hidden, dtype, device)
+        require(not module.buffers(), "a buffer is registered; this module has none")
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+def test_only_the_sizes_have_no_default(student: Student) -> None:
+    check_only_parameter(student.GroupRMSNorm(hidden_size=24, group_size=4), 24, torch.float32, "cpu", "by default")
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+@pytest.mark.parametrize(("argument", "value"), [("init_range", (-1.0, 1.0)), ("init_seed", 42), ("eps", 1e-5)])
+def test_arguments_have_the_defaults_of_the_stub(
+    student: Student, argument: str, value: float | tuple[float, float]
+) -> None:
+    """A module without the argument does the same as one with it; what it then does is judged elsewhere."""
+    reading = normalising(student)
+    if argument == "eps" and (reading is UNREAD or not reading.works):
+        return  # a forward that gives nothing is charged for that, and not for its defaults
+    sizes = {"hidden_size": 64, "group_size": 8}
+    token = 0.003 * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)  # about as large as the root of the default eps
+    shown = []
+    for arguments in ({}, {}, {argument: value}):
+        module = student.GroupRMSNorm(**sizes, **arguments).train(reading.training)
+        if argument == "eps":
+            module.assign(torch.full((64,), 1.0))
+            shown.append(numbers(module(token), token.shape))
+        else:
+            shown.append(drawn_gamma(module, "cpu"))
+    first, again, with_argument = shown
+    same = torch.allclose(first, with_argument, rtol=1e-4)
+    require(
+        same or not torch.equal(first, again),
+        f"the default of {argument} is another one than in the stub: leaving it out gives another module",
+    )
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
+@pytest.mark.parametrize(("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"])
+def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: int, group_size: int) -> None:
+    check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+
+
+@pytest.mark.rubric("norm_backward")
+@gamma_dtypes
+@dtypes
+def test_gradients_flow_to_input_and_gamma(
+    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> None:
+    """Judged on the law that the outputs follow; which one that should be is judged elsewhere."""
+    reading = normalising(student)
+    reading.require_division()
+    if reading.law is None or not reading.gamma_right:
+        return  # judged by differences, below
+    if not reading.takes(dtype, gamma_dtype) or (reading.changes_input and dtype is torch.float32):
+        return  # charged to the dtypes; or to purity, where autograd finds its numbers overwritten
+    for *shape, group_size in GROUPINGS[2:4]:
+        x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
+        upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
+        gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
+        module = build(student, group_size, device, hidden=shape[2], gamma=gamma, gamma_dtype=gamma_dtype)
+        gradients = module.gradients(x.to(device), upstream=upstream.to(device))
+        leaf, weight = x.double().requires_grad_(), gamma.double().requires_grad_()
+        terms = reading.law(leaf, group_size) * weight * upstream.double()
+        terms.sum().backward()
+        assert leaf.grad is not None
+        assert weight.grad is not None
+        unit = coarser(dtype, gamma_dtype)
+        of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+        what = f"{name(dtype)} gradient of the input, hidden_size={shape[2]}, group_size={group_size}"
+        size = leaf.grad.abs() + (upstream.double() * gamma.double()).abs() / x.double().abs().amax(-1, keepdim=True)
+        rough = unit is not torch.float32 or not reading.exact
+        check_gradient(of_input, leaf.grad, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
+        if learns(module):
+            of_gamma = gradient_of(gradients.of_parameters, "gamma")
+            what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={shape[2]}, group_size={group_size}"
+            size = (terms / weight).detach().abs().flatten(0, -2).sum(0)
+            check_gradient(of_gamma, weight.grad, size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+
+
+def check_gradient(
+    gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: str
+) -> None:
+    """Compare in ulp; or roughly, where 16-bit arithmetic inside is charged elsewhere."""
+    try:
+        check_close(gradient, expected, size, unit, limit, what)
+    except WrongAnswer:
+        off = (gradient.cpu().double() - expected).abs() <= ROUGH * size
+        if not rough or not bool(off.all()):
+            raise
+
+
+@pytest.mark.rubric("norm_backward")
+def test_gradients_are_those_of_the_outputs(student: Student, seed: int, device: str) -> None:
+    """Where no law is known, by differences of the submission's own outputs, on one token."""
+    reading = normalising(student)
+    reading.require_division()
+    if reading.law is not None and reading.gamma_right:
+        return
+    x, upstream = (normal(seed, key, shape=(1, 1, 24)) * scale + 0.25 for key, scale in (("x", 16), ("upstream", 1)))
+    gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0)
+    module = build(student, 4, device, gamma=gamma)
+    gradients = module.gradients(x.to(device), upstream=upstream.to(device))
+    of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+    checks: list[tuple[str, Tensor, Tensor, Callable[[Tensor], Tensor]]] = [
+        ("the input", of_input, x, lambda moved: output_for(student, gamma, moved, device)),
+    ]
+    if learns(module):
+        pieces = gradients.of_parameters
+        of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
+        checks.append(("gamma", of_gamma, gamma, lambda moved: output_for(student, moved, x, device)))
+    for where, gradient, at, function in checks:
+        expected = difference_gradient(function, at, upstream)
+        size = expected.abs().max().expand_as(expected)
+        limit = DIFFERENCE_LIMIT * 2.0**23
+        check_close(
+            gradient, expected, size, torch.float32, limit, f"gradient of {where}, beside differences of outputs"
+        )
+
+
+def output_for(student: Student, gamma: Tensor, x: Tensor, device: str) -> Tensor:
+    """What a new module gives."""
+    return numbers(build(student, 4, device, gamma=gamma)(x.to(device)), x.shape)
+
+
+@pytest.mark.rubric("norm_purity")
+@dtypes
+def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    normalising(student).require_division()
+    x = normal(seed, "purity", shape=(2, 3, 24)).to(dtype).to(device)
+    if not normalising(student).takes(dtype, torch.float32):
+        return  # charged to the dtypes
+    module = build(student, 4, device).train(True)
+    before = held(module, 24)
+    output, (after,) = module.observe(x)
+    check_equal(after, x, "the input after the call")
+    check_shape(output, x.shape)
+    after_call = held(module, 24)
+    check_equal(module.train(False)(x), output, "the output in evaluation mode beside that in training mode")
+    if before is not None and after_call is not None:
+        require(after_call.dtype == before.dtype, f"gamma is {name(after_call.dtype)} after a {name(dtype)} call")
+        check_equal(after_call, before, "gamma after the call")
+
+
+@pytest.mark.rubric("norm_purity")
+def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
+    normalising(student).require_division()
+    gammas = [uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0) for which in range(2)]
+    calls = [Step(input=(normal(seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device)) for k in range(3)]
+    narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
+    steps = [calls[0], calls[1], narrow, calls[2], Step(update=(gammas[1],)), calls[0], Step(mode=False), calls[1]]
+    check_history(lambda values: build(student, 4, device, gamma=values[0]), steps, (gammas[0],))

@@ -1,0 +1,287 @@
+"""Task 3. Every rank of every split, with the ids at both edges of each rank's range.
+
+What one rank gives for each id alone is charged in ``shard_owned_ids`` and ``shard_zeros_elsewhere``. Batches, sums and
+gradients are judged by these rows.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import (
+    check_drawn,
+    check_only_parameter,
+    check_refusal,
+    normal_draw,
+    only_parameter,
+)
+from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.parameters import gradient_of, held, learns
+from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
+from grader.judge.cases import dtypes, integers, normal, uniform
+from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
+from grader.judge.faults import Crashed
+from grader.judge.student import Student, StudentModule
+
+VOCAB, EMB = 24, 5
+worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
+split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
+
+
+def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
+    """``[v, e]`` without zeros, so that a zero in the output is always one that the module made."""
+    return uniform(seed, "table", shape=(VOCAB, EMB), low=1.0, high=2.0).to(dtype)
+
+
+def own_rows(rank: int, world: int) -> slice:
+    """The ids that a rank owns."""
+    rows = VOCAB // world
+    return slice(rank * rows, (rank + 1) * rows)
+
+
+def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
+    """The student's shard for one rank, holding its rows of the whole table; or all of it, if that is what it holds."""
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
+    module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
+    return module.assign(table[own_rows(rank, world)], table)
+
+
+def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
+    """What one rank gives for each id alone."""
+    return read_rows(construct(student, table, rank, world, device), torch.arange(VOCAB, device=device), table)
+
+
+@pytest.mark.rubric("shard_owned_ids")
+@worlds
+def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, device: str) -> None:
+    table = whole_table(seed, torch.float32)
+    for rank in range(world):
+        owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
+        output = construct(student, table, rank, world, device)(owned.to(device))
+        check_equal(output, table[owned], f"embedding of the ids of rank {rank} of {world}")
+
+
+@pytest.mark.rubric("shard_owned_ids")
+def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -> None:
+    """Real vocabularies have more than 65,536 rows; 2049 is no float16 number, 32768 no int16."""
+    half = 33_000
+    module = student.ParallelVocabEmbedding(vocab_size=2 * half, emb_size=1, rank=1, world_size=2, device=device)
+    table = torch.arange(2.0 * half).unsqueeze(-1)
+    ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
+    check_equal(module.assign(table[half:], table)(ids.to(device)), table[ids], "embedding of the ids of rank 1 of 2")
+
+
+@pytest.mark.rubric("shard_zeros_elsewhere")
+@split_worlds
+def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, device: str) -> None:
+    require_something(*(check_zeros(student, seed, rank, world, device) for rank in range(world)))
+
+
+@pytest.mark.rubric("shard_zeros_elsewhere")
+def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
+    """As many ranks as ids: a stand-in for foreign ids must be a row that every shard has."""
+    for rank in (0, VOCAB // 2, VOCAB - 1):
+        check_zeros(student, seed, rank, VOCAB, device)
+
+
+def check_zeros(student: Student, seed: int, rank: int, world: int, device: str) -> Rows:
+    """Require zeros for foreign ids; gives what was read.
+
+    A module whose range lies elsewhere loses ``shard_owned_ids``. It may give rows to foreign ids here, but no row to
+    two ids: then ids were clamped or wrapped.
+    """
+    table = whole_table(seed, torch.float32)
+    owned = own_rows(rank, world)
+    ids = torch.arange(VOCAB)
+    foreign = (ids < owned.start) | (ids >= owned.stop)
+    rows = rows_of(student, table, rank, world, device)
+    if bool(rows.given[foreign].isnan().any()):
+        construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # shows the exception
+    elsewhere = not torch.equal(rows.given[owned], table[owned].double())
+    users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
+    excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
+    zeros = torch.zeros(VOCAB, EMB, dtype=torch.float64)
+    given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
+    check_equal(given, zeros[foreign], f"rank {rank} of {world}: output for foreign ids")
+    return rows
+
+
+@pytest.mark.rubric("shard_sum_over_ranks")
+@pytest.mark.parametrize("world", [1, 3, 4])
+def test_shards_add_up_to_what_they_give_alone(student: Student, seed: int, world: int, device: str) -> None:
+    """Where each id alone gives its row on one rank and zero on the others, that is the whole embedding."""
+    table = whole_table(seed, torch.float32)
+    ids = integers(seed, "ids", world, shape=(3, 16), low=0, high=VOCAB)
+    ranks: list[Rows] = []
+    total, wanted = torch.zeros(3, 16, EMB, dtype=torch.float64), torch.zeros(VOCAB, EMB, dtype=torch.float64)
+    for rank in range(world):
+        rows = rows_of(student, table, rank, world, device)
+        ranks.append(rows)
+        if not bool(rows.given.isnan().any()):
+            output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
+            check_shape(output, [3, 16, EMB])
+            total, wanted = total + output.double(), wanted + rows.given
+    require_something(*ranks)
+    check_equal(total, wanted[ids], f"sum of all outputs for world_size={world}")
+
+
+@pytest.mark.rubric("shard_seed")
+@pytest.mark.parametrize("base_seed", [None, 7], ids=["default_seed", "other_seed"])
+@dtypes
+def test_each_rank_draws_its_own_rows(
+    student: Student, seed: int, base_seed: int | None, dtype: torch.dtype, device: str
+) -> None:
+    more = {} if base_seed is None else {"init_base_seed": base_seed + seed, "init_mean": 0.25, "init_std": 0.5}
+    draw = normal_draw(0.0, 1.0) if base_seed is None else normal_draw(0.25, 0.5)
+    which = " and the default arguments" if base_seed is None else ", mean 0.25 and deviation 0.5"
+    for rank in range(3):
+        sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": 3}
+        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
+        own_seed = (42 if base_seed is None else base_seed + seed) + rank
+        told = f"{which}, on rank {rank} of 3"
+        check_drawn(drawn_rows(module, rank, device), draw, own_seed, dtype, device, told)
+    module.assign(torch.full((16, 8), 7.0), torch.full((48, 8), 7.0)).reset_parameters()
+    check_drawn(drawn_rows(module, 2, device), draw, own_seed, dtype, device, told + " after reset_parameters()")
+
+
+def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
+    """``[16, 8]``, or all ``[48, 8]`` where that is held; or the rows that ids give, where nothing is registered."""
+    value = held(module, 16 * 8, 48 * 8)
+    if value is None:
+        value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
+    return value
+
+
+@pytest.mark.rubric("shard_seed")
+def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
+    module = student.ParallelVocabEmbedding(vocab_size=16, emb_size=8)
+    value = held(module, 16 * 8)
+    if value is None:
+        value = module(torch.arange(16).unsqueeze(0)).reshape(16, 8)
+    check_drawn(value, normal_draw(0.0, 1.0), 42, torch.float32, "cpu", " and the default rank")
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+@dtypes
+def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
+    for rank, world in ((0, 1), (1, 2), (2, 3)):
+        sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
+        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
+        check_only_parameter(module, VOCAB // world * EMB, dtype, device, f"on rank {rank} of {world}")
+        check_shape(only_parameter(module), [VOCAB // world, EMB])
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_only_the_sizes_have_no_default(student: Student) -> None:
+    """One rank holds the whole table."""
+    module = student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB)
+    check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu", "by default")
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
+def test_a_16_bit_shard_gives_what_it_gives_in_float32(
+    student: Student, seed: int, dtype: torch.dtype, device: str
+) -> None:
+    """Rows as well as zeros, on a rank that owns all of the ids, some of them, or none."""
+    table = whole_table(seed, dtype)
+    for ids in ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]]):
+        given = torch.tensor(ids, device=device)
+        output = construct(student, table, 0, 2, device)(given)
+        check_dtype(output, dtype)
+        try:
+            wide = construct(student, table.float(), 0, 2, device)(given)
+        except Crashed:
+            continue  # charged to the rows
+        owned = torch.tensor(ids) < VOCAB // 2
+        exact = table[torch.tensor(ids)] * owned.unsqueeze(-1)
+        check_like_wide(output, wide, exact, f"{name(dtype)} embedding, beside the float32 one")
+    require_something(rows_of(student, table, 0, 2, device))
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+@dtypes
+def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    """As built and converted; on rank 0, for ids from the middle of its range, which hardly anyone gets wrong."""
+    ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
+    for converted in (None, *DTYPES):
+        module = construct(student, whole_table(seed, dtype), 0, 2, device)
+        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.parametrize(("vocab", "world"), [(10, 3), (25, 4), (7, 8)], ids=["10_over_3", "25_over_4", "7_over_8"])
+def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: int, world: int) -> None:
+    def constructor(**sizes: int) -> StudentModule:
+        return student.ParallelVocabEmbedding(**sizes, emb_size=4, rank=0)
+
+    check_refusal(constructor, vocab_size=vocab, world_size=world)
+
+
+@pytest.mark.rubric("shard_purity")
+@split_worlds
+def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int, device: str) -> None:
+    table = whole_table(seed, torch.float32)
+    seen = False
+    for rank in range(world):
+        module = construct(student, table, rank, world, device)
+        ids = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB)
+        try:
+            output, (after,) = module.observe(ids.to(device))
+        except Crashed:  # on foreign ids, perhaps: charged to the zeros
+            ids = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
+            output, (after,) = construct(student, table, rank, world, device).observe(ids.to(device))
+        seen = seen or bool(output.any())
+        require(after.dtype == ids.dtype, "the ids have another dtype after the call")
+        check_equal(after, ids, "input_ids after the call")
+        left, own = held(module, VOCAB // world * EMB, VOCAB * EMB), table[own_rows(rank, world)]
+        if left is not None:
+            was = own if left.numel() == own.numel() else table
+            check_equal(left.reshape(was.shape), was, "the shard after the call")
+    require(seen, "every output is zero, so that nothing can be seen here")
+
+
+@pytest.mark.rubric("shard_purity")
+def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
+    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)) for which in range(2))
+    calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=8, high=16).to(device)) for k in range(3)]
+    own = own_rows(1, 3)
+    steps = [calls[0], calls[1], Step(update=layouts(second[own])), calls[0], Step(mode=False), calls[2]]
+    check_history(lambda values: middle_shard(student, device).assign(*values), steps, layouts(first[own]))
+
+
+def layouts(shard: Tensor) -> tuple[Tensor, Tensor]:
+    """A shard of three, and a whole table that holds it thrice."""
+    return shard, shard.repeat(3, 1)
+
+
+def middle_shard(student: Student, device: str) -> StudentModule:
+    """The middle one of three ranks."""
+    return student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=3, device=device)
+
+
+@pytest.mark.rubric("shard_backward")
+@worlds
+@dtypes
+def test_only_owned_ids_send_gradients(
+    student: Student, seed: int, world: int, dtype: torch.dtype, device: str
+) -> None:
+    """By the rows that ids give alone. Small whole numbers arrive from above: no order of adding matters."""
+    table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
+    read = [rows_of(student, table, rank, world, device) for rank in range(world)]
+    require_something(*read)
+    for rank, rows in enumerate(read):
+        ids = torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
+        ids = ids[~rows.given.isnan().any(-1)[ids]]  # what crashes is charged where it is about rows
+        upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(dtype)
+        module = construct(student, table, rank, world, device)
+        found = module.gradients(ids.unsqueeze(0).to(device), upstream=upstream.unsqueeze(0).to(device))
+        if not learns(module):
+            continue  # charged to the registration
+        gradient, own = gradient_of(found.of_parameters, "the shard").reshape(-1, EMB), own_rows(rank, world)
+        if len(gradient) != VOCAB // world:  # of a larger table, the shard's rows
+            gradient = gradient[own] if len(gradient) == VOCAB else gradient[: VOCAB // world]
+        what = f"{name(dtype)} gradient of the shard of rank {rank} of {world}"
+        check_gradient(gradient, rows, ids, upstream, own, what)

@@ -1,0 +1,272 @@
+"""Task 4, NTKAwareRoPE, judged by itself: how ``apply_rotary_pos_emb`` turns is charged there.
+
+The angles of new modules are charged in ``rope_base``. Elsewhere new modules are the witnesses: which ratio serves a
+call, and what later calls are left with. Sequences as long as the tables are only met in ``rope_boundary``.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.assignment import oracle
+from grader.assignment.hidden.rope_tables import (
+    BASE,
+    DIM,
+    MS,
+    UNSEEN,
+    Ropes,
+    check_tables,
+    told,
+)
+from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.normalising import numbers
+from grader.assignment.model.rotation import module_student
+from grader.judge.cases import dtypes, normal
+from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
+from grader.judge.faults import Crashed
+from grader.judge.student import Student, StudentModule
+
+# Lengths between 3 and 4, and between 7 and 8 times ``MS``: every rule for the ratio, right or wrong, picks 4 and 8.
+SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
+modes = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+
+
+@pytest.mark.rubric("rope_base")
+@pytest.mark.parametrize("ratio", [1, 2, 4])
+def test_the_ratio_stretches_the_base(student: Student, ratio: int, device: str) -> None:
+    """The tables of new modules, up to the longest training sequence."""
+    judged, convention = module_student(student)
+    for longest, dim, base in ((32, 4, 10000), (32, 8, 16), (32, 8, 500000), (32, 64, 10000)):
+        sizes = {"dim": dim, "max_seq_len": longest, "base": base, "ratio": ratio}
+        module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
+        angles = oracle.ntk_angles(dim, base, ratio, longest - 1)
+        what = f"dim={dim}, max_seq_len={longest}, base={base}, ratio={ratio}, s = {longest - 1}"
+        check_tables(module, convention, angles, what, device)
+
+
+@pytest.mark.rubric("rope_base")
+@dtypes
+def test_far_positions_are_exact(student: Student, dtype: torch.dtype, device: str) -> None:
+    """Beyond 256 positions are no bfloat16 numbers, beyond 2048 no float16 numbers."""
+    judged, convention = module_student(student)
+    sizes = {"dim": 16, "max_seq_len": 4200, "base": BASE, "ratio": 2}
+    module = judged.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=device)
+    what = f"dim=16, max_seq_len=4200, ratio=2, dtype={name(dtype)}, s = 4112"
+    try:
+        check_tables(module, convention, oracle.ntk_angles(16, BASE, 2, 4112), what, device, dtype)
+    except Crashed:
+        if dtype is torch.float32:
+            raise  # in 16 bits it is charged to the buffers
+
+
+@pytest.mark.rubric("rope_base")
+@pytest.mark.parametrize("argument", ["base", "ratio", "dynamic"])
+def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str, device: str) -> None:
+    """A module without the argument does the same as one with it; what it then does is judged elsewhere."""
+    ropes = Ropes(student, device)
+    options = {"base": BASE, "ratio": 1, "dynamic": False, "device": device}
+    shown = []
+    for arguments in (options, {key: known for key, known in options.items() if key != argument}):
+        module = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **arguments)
+        if argument == "dynamic":
+            try:
+                ropes.turn(module, MIDDLE)
+            except Crashed:
+                return  # charged to growth
+        shown.append(ropes.turn(module, SHORT))
+    same = ropes.same(*shown)
+    require(same, f"the default of {argument} is another one than in the stub: leaving it out gives another module")
+    require(not ropes.same(shown[0][:1], shown[0][1:2]), "all positions are turned alike, so nothing can be seen here")
+
+
+@pytest.mark.rubric("rope_boundary")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("ratio", [1, 2, 3, 5])
+def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int, dynamic: bool, device: str) -> None:
+    ropes = Ropes(student, device)
+    wanted = ropes.of_ratio(ratio, ratio * MS)
+    require(not ropes.same(wanted[:1], wanted[1:2]), "all positions are turned alike, so nothing can be seen here")
+    for length in sorted({1, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
+        turned = ropes.turn(ropes.new(ratio, dynamic=dynamic), length)
+        ropes.check(turned, wanted, told(length, ratio, dynamic=dynamic))
+
+
+@pytest.mark.rubric("rope_boundary")
+def test_an_odd_initial_ratio_stays_odd(student: Student, device: str) -> None:
+    """The even rule is for recomputed ratios only. Where the tables do not show the ratio, this is not judged."""
+    ropes = Ropes(student, device)
+    two, three, four = (ropes.of_ratio(ratio, SHORT) for ratio in (2, 3, 4))
+    even = ropes.same(three, two) or ropes.same(three, four)
+    require(ropes.same(two, four) or not even, "a new module with ratio=3 has the tables of an even ratio")
+
+
+@pytest.mark.rubric("rope_boundary")
+@dtypes
+def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
+    student: Student, seed: int, dtype: torch.dtype, device: str
+) -> None:
+    """As each row and head alone."""
+    ropes = Ropes(student, device)
+    x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
+    output = ropes.new()(x.to(device))
+    check_shape(output, x.shape)
+    check_dtype(output, dtype)
+    for row, head in ((0, 0), (1, 2)):
+        one = x[row : row + 1, :, head : head + 1].float().contiguous()
+        alone = numbers(ropes.new()(one.to(device)), one.shape)[0, :, 0]
+        scale = x.double().abs().max() * 2.0 ** (0 if dtype is torch.float32 else -3)
+        off = (numbers(output, x.shape)[row, :, head] - alone).abs().max()
+        require(
+            bool(off <= 2.0**-4 * scale),
+            f"{name(dtype)} output for shape {list(x.shape)}: a head is turned otherwise than alone",
+        )
+
+
+@pytest.mark.rubric("rope_smallest_even_ratio")
+@pytest.mark.parametrize("length", [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS])
+def test_longer_sequences_use_the_smallest_even_ratio(student: Student, length: int, device: str) -> None:
+    """As a new module of that ratio turns; where ratios do not show in the tables, by how many positions are kept."""
+    ropes = Ropes(student, device)
+    wanted = oracle.smallest_even_ratio(length, MS)
+    for ratio in (1, 3):
+        if length <= ratio * MS:
+            continue  # within the tables, or at their end
+        turned = ropes.turn(ropes.new(ratio), length)
+        if not ropes.same(ropes.of_ratio(wanted, SHORT), ropes.of_ratio(wanted + 2, SHORT)):
+            if not ropes.same(turned, ropes.by_contract(wanted, length)):
+                ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio))
+            continue
+        module = ropes.new(ratio, dynamic=True)
+        ropes.turn(module, length)
+        require(ropes.positions_held(module) == wanted * MS, UNSEEN)
+
+
+@pytest.mark.rubric("rope_static")
+@modes
+@pytest.mark.parametrize("ratio", [1, 2, 3])
+def test_a_static_module_forgets_a_long_sequence(student: Student, ratio: int, training: bool, device: str) -> None:
+    """Each call answers as the first call of a new module does."""
+    ropes = Ropes(student, device)
+    first = {length: ropes.turn(ropes.new(ratio).train(training), length) for length in (SHORT, MIDDLE, LONG)}
+    module = ropes.new(ratio).train(training)
+    history: list[int] = []
+    for length in (SHORT, LONG, SHORT, MIDDLE, SHORT):
+        ropes.check(ropes.turn(module, length), first[length], told(length, ratio, when=after(history)))
+        history.append(length)
+    grows = not ropes.same(first[LONG], first[SHORT])
+    require(grows or ropes.positions_held(module) == ratio * MS, UNSEEN)
+
+
+def after(history: list[int]) -> str:
+    """For messages."""
+    return f" after s = {', '.join(map(str, history))}" if history else ""
+
+
+@pytest.mark.rubric("rope_dynamic")
+@modes
+@pytest.mark.parametrize("ratio", [1, 2, 3])
+def test_a_dynamic_module_keeps_what_it_grew_to(student: Student, ratio: int, training: bool, device: str) -> None:
+    """Two growths in a row, both counted from ``max_seq_len``; in between and afterwards shorter inputs.
+
+    What a long call gave is what shorter calls must give from then on; a second growth gives what a new module gives.
+    """
+    ropes = Ropes(student, device)
+    first = {length: ropes.turn(ropes.new(ratio, dynamic=True).train(training), length) for length in (SHORT, LONG)}
+    module = ropes.new(ratio, dynamic=True).train(training)
+    wanted = first[SHORT]
+    history: list[int] = []
+    for length in (SHORT, MIDDLE, SHORT, 4 * MS - 1, LONG, MIDDLE, SHORT):
+        turned = ropes.turn(module, length)
+        if length == MIDDLE and MIDDLE not in history:
+            wanted = turned
+            grows = not ropes.same(turned, first[SHORT])
+            require(grows or ropes.positions_held(module) == 4 * MS, UNSEEN)
+        elif length == LONG:
+            wanted = first[LONG]
+        ropes.check(turned, wanted, told(length, ratio, dynamic=True, when=after(history)))
+        history.append(length)
+
+
+def check_registration(module: StudentModule, positions: int) -> None:
+    """Require the tables to be buffers, one for each position and feature pair at least, outside ``state_dict``."""
+    require(not module.parameters(), "a parameter is registered; this module has none")
+    require(not module.state_dict(), f"state_dict() lists {', '.join(module.state_dict())}")
+    held = sum(buffer.value.numel() * (2 if buffer.value.is_complex() else 1) for buffer in module.buffers())
+    require(held >= positions * DIM, f"the registered buffers hold {held} numbers, too few for {positions} positions")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("ratio", [1, 3])
+def test_tables_are_non_persistent_buffers(student: Student, ratio: int, device: str) -> None:
+    module = Ropes(student, device).new(ratio)
+    check_registration(module, MS)
+    for buffer in module.buffers():
+        require(buffer.value.device.type == torch.device(device).type, f"a buffer is on {buffer.value.device}")
+
+
+@pytest.mark.rubric("rope_buffers")
+def test_tables_are_on_the_cpu_where_no_device_is_given(student: Student) -> None:
+    module = module_student(student)[0].NTKAwareRoPE(dim=DIM, max_seq_len=MS)
+    check_registration(module, MS)
+    for buffer in module.buffers():
+        require(buffer.value.device.type == "cpu", f"a buffer is on {buffer.value.device}")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: str) -> None:
+    """Tables that are kept are kept as buffers; whether they should be is judged elsewhere."""
+    ropes = Ropes(student, device)
+    module = ropes.new(dynamic=dynamic)
+    try:
+        long = ropes.turn(module, LONG)
+        kept = not ropes.same(ropes.turn(ropes.new(dynamic=dynamic), SHORT), long) and ropes.same(
+            ropes.turn(module, SHORT), long
+        )
+    except Crashed:
+        module, kept = ropes.new(dynamic=dynamic), False  # charged to growth
+    check_registration(module, LONG if kept else MS)
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@NARROW
+def test_tables_have_the_dtype_that_was_asked_for(
+    student: Student, dtype: torch.dtype, dynamic: bool, device: str
+) -> None:
+    """A rotated (1, 0) in float32 shows the tables' own numbers: as built, and after growth."""
+    ropes = Ropes(student, device)
+    probe = ropes.convention.probe(DIM)
+    for length in (SHORT, MIDDLE):
+        module = ropes.new(dynamic=dynamic, dtype=dtype)
+        x = probe.expand(1, length, 1, DIM).contiguous()
+        try:
+            shown = numbers(module(x.to(device)), x.shape)
+        except Crashed:
+            if length == SHORT:
+                raise
+            continue  # charged to growth
+        rounded = torch.equal(shown, shown.to(dtype).double())
+        grown = "" if length == SHORT else f" after growth to s = {length}"
+        require(rounded, f"tables for dtype={name(dtype)}{grown} are not {name(dtype)}: they have more digits")
+
+
+@pytest.mark.rubric("rope_buffers")
+@dtypes
+def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
+    _, (after_call,) = Ropes(student, device).new().observe(x.to(device))
+    check_equal(after_call, x, "the input after the call")
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_earlier_calls_leave_no_trace(student: Student, seed: int, dynamic: bool, device: str) -> None:
+    """Other values, dtypes and modes, without growth: what that leaves is judged elsewhere."""
+    ropes = Ropes(student, device)
+    calls = [Step(input=normal(seed, "call", k, shape=(2, 5, 3, DIM)).to(device)) for k in range(2)]
+    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 3, DIM)).bfloat16().to(device))
+    steps = [calls[0], narrow, calls[1], Step(mode=False), calls[0]]
+    check_history(lambda _: ropes.new(dynamic=dynamic), steps, ())

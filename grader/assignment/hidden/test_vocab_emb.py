@@ -1,0 +1,174 @@
+"""Task 2. Rows are compared bit for bit; tables are assigned, so that their initialisation does not matter.
+
+Which row an id gives is charged in ``vocab_lookup``. The other properties follow the rows that ids give alone.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment.hidden.checks import check_drawn, check_only_parameter, normal_draw, only_parameter
+from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.parameters import gradient_of, held, learns
+from grader.assignment.model.rows import check_gradient, check_like_wide, read_rows, require_something
+from grader.judge.cases import dtypes, integers, normal
+from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
+from grader.judge.student import Student, StudentModule
+
+SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e), the smallest first: it is what a student reads
+NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
+
+
+def construct(student: Student, table: Tensor, device: str) -> StudentModule:
+    """The student's module with the given table."""
+    vocab_size, emb_size = table.shape
+    arguments = {"vocab_size": vocab_size, "emb_size": emb_size, "dtype": table.dtype, "device": device}
+    return student.VocabEmbedding(**arguments).assign(table)
+
+
+def ids_with_edges(seed: int, vocab_size: int, shape: tuple[int, int]) -> Tensor:
+    """Random ids, with the first and the last of the vocabulary among them, and repeats."""
+    ids = integers(seed, "ids", vocab_size, shape=shape, low=0, high=vocab_size)
+    ids[0, :4] = torch.tensor([0, vocab_size - 1, 0, 1])
+    return ids
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) -> None:
+    for size in SIZES:
+        table = normal(seed, "table", shape=size)
+        ids = ids_with_edges(seed, size[0], (3, 9))
+        check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"embedding for v={size[0]}")
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> None:
+    table = normal(seed, "table", shape=(11, 6))
+    for shape in ((1, 1), (4, 1), (1, 6)):
+        ids = integers(seed, "few", shape=shape, low=0, high=11)
+        check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"embedding of {list(shape)} ids")
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None:
+    table = normal(seed, "scales", shape=(6, 5)) * torch.exp2(torch.arange(-12, 12, 4).float()).unsqueeze(-1)
+    ids = torch.arange(6).reshape(2, 3)
+    check_equal(construct(student, table, device)(ids.to(device)), table[ids], "embedding of very long and short rows")
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -> None:
+    """Real vocabularies have more than 65,536 rows; 2049 is no float16 number, 32768 no int16."""
+    table = torch.arange(66_000.0).unsqueeze(-1)
+    ids = torch.tensor([[257, 2049, 32_767, 32_768], [32_769, 65_535, 65_536, 65_999]])
+    check_equal(construct(student, table, device)(ids.to(device)), table[ids], "embedding for v=66000")
+
+
+@pytest.mark.rubric("vocab_init_and_reset")
+@pytest.mark.parametrize("moments", [None, (-3.0, 2.0)], ids=["default", "shifted"])
+@dtypes
+def test_the_table_is_drawn_normally_with_the_seed(
+    student: Student, seed: int, moments: tuple[float, float] | None, dtype: torch.dtype, device: str
+) -> None:
+    init_seed = 42 if moments is None else 1000 + seed
+    mean, std = moments or (0.0, 1.0)
+    more = {} if moments is None else {"init_mean": mean, "init_std": std, "init_seed": init_seed}
+    draw = normal_draw(mean, std)
+    module = student.VocabEmbedding(vocab_size=16, emb_size=12, dtype=dtype, device=device, **more)
+    which = " and the default arguments" if moments is None else f", mean {mean:g} and deviation {std:g}"
+    check_drawn(drawn_table(module, device), draw, init_seed, dtype, device, which)
+    module.assign(torch.full((16, 12), 7.0)).reset_parameters()
+    check_drawn(drawn_table(module, device), draw, init_seed, dtype, device, which + " after reset_parameters()")
+
+
+def drawn_table(module: StudentModule, device: str) -> Tensor:
+    """``[16, 12]``: what is registered, in whatever layout; or the rows that the ids give, where nothing is."""
+    value = held(module, 16 * 12)
+    if value is None:
+        value = module(torch.arange(16, device=device).unsqueeze(0)).reshape(16, 12)
+    return value
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+@dtypes
+def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
+    module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
+    check_only_parameter(module, 60, dtype, device)
+    check_shape(only_parameter(module), [10, 6])
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_only_the_sizes_have_no_default(student: Student) -> None:
+    check_only_parameter(student.VocabEmbedding(vocab_size=10, emb_size=6), 60, torch.float32, "cpu", "by default")
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+@NARROW
+def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
+    student: Student, seed: int, dtype: torch.dtype, device: str
+) -> None:
+    table = normal(seed, "table", shape=(10, 6)).to(dtype)
+    ids = torch.tensor([[1, 3], [9, 3]], device=device)
+    output = construct(student, table, device).train(False)(ids)
+    check_dtype(output, dtype)
+    wide = construct(student, table.float(), device).train(False)(ids)
+    require(bool(wide.any()), "every output is zero, so that nothing can be seen here")
+    check_like_wide(output, wide, table[ids.cpu()], f"{name(dtype)} embedding, beside the float32 one")
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+@dtypes
+def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dtype, device: str) -> None:
+    """As built, and after the module has been converted."""
+    ids = torch.tensor([[1, 3], [9, 3]], device=device)
+    for converted in (None, *DTYPES):
+        module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
+        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+
+
+@pytest.mark.rubric("vocab_purity")
+@dtypes
+def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
+    ids = ids_with_edges(seed, 9, (2, 5))
+    module = construct(student, table, device)
+    output, (after,) = module.observe(ids.to(device))
+    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
+    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
+    check_equal(after, ids, "input_ids after the call")
+    if (left := held(module, table.numel())) is not None:
+        check_equal(as_table(left, table), table, "the table after the call")
+
+
+def as_table(value: Tensor, table: Tensor) -> Tensor:
+    """In the shape of ``table``, whatever the layout."""
+    return value.T if value.shape == table.shape[::-1] != table.shape else value.reshape(table.shape)
+
+
+@pytest.mark.rubric("vocab_purity")
+def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
+    first, second = (normal(seed, "history", which, shape=(9, 4)) for which in range(2))
+    calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=0, high=9).to(device)) for k in range(3)]
+    steps = [calls[0], calls[1], Step(update=(second,)), calls[0], Step(mode=False), calls[2]]
+    check_history(lambda tables: construct(student, tables[0], device), steps, (first,))
+
+
+@pytest.mark.rubric("vocab_backward")
+@dtypes
+def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    """Small whole numbers arrive from above, so that every order of adding gives the same bits."""
+    table = normal(seed, "table", shape=(7, 5)).to(dtype)
+    rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table)
+    require_something(rows)
+    for ids in ([0, 0, 0, 4], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
+        where = torch.tensor(ids)
+        upstream = integers(seed, "upstream", shape=(len(ids), 5), low=-8, high=9).to(dtype)
+        module = construct(student, table, device)
+        of_table = module.gradients(where.to(device).unsqueeze(0), upstream=upstream.unsqueeze(0).to(device))
+        if not learns(module):
+            continue  # charged to the registration
+        gradient = as_table(gradient_of(of_table.of_parameters, "the table"), table)
+        what = f"{name(dtype)} gradient of the table for ids {ids}"
+        check_gradient(gradient, rows, where, upstream, slice(None), what)

@@ -1,0 +1,227 @@
+"""GroupRMSNorm, read from its outputs: what it divides by, over which features, and how gamma enters.
+
+Laws are data: ways to cut features into groups, and ways to make a quotient of a group. The contract's come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product, starmap
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from grader.judge.cases import normal
+from grader.judge.compare import DTYPES, require
+from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+from grader.judge.student import Student, StudentModule
+
+LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
+HIDDEN, GROUP_SIZE = 24, 4  # six groups of four: neither equal, nor is one the square of the other
+# Any grouping of features that share one magnitude has that root mean square; these signs add up to zero in each.
+SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
+LARGE: Final = 128.0  # beside it no usual eps matters, and its square is still a float16 number
+NOTHING: Final = "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+
+# From features in order, [h], and the group size, to groups [number, size].
+GROUPINGS: Final[Mapping[str, Callable[[Tensor, int], Tensor]]] = {
+    "own": lambda features, size: features.unflatten(0, (-1, size)),
+    "whole": lambda features, _: features.unsqueeze(0),
+    "count": lambda features, size: features.unflatten(0, (size, -1)),
+    "strided": lambda features, size: features.unflatten(0, (size, -1)).T,
+    "across": lambda features, size: features.unflatten(0, (-1, size)).T,
+}
+
+
+def _centred(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
+
+
+# From groups [..., number, size], eps and h to their quotients.
+QUOTIENTS: Final[Mapping[str, Callable[[Tensor, float, int], Tensor]]] = {
+    "mean_square": lambda x, eps, _: x / (x.square().mean(-1, keepdim=True) + eps).sqrt(),
+    "sum": lambda x, eps, _: x / (x.square().sum(-1, keepdim=True) + eps).sqrt(),
+    "unbiased": lambda x, eps, _: x / (x.square().sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1) + eps).sqrt(),
+    "over_hidden": lambda x, eps, hidden: x / (x.square().sum(-1, keepdim=True) / hidden + eps).sqrt(),
+    "variance": lambda x, eps, _: x / (_centred(x).square().mean(-1, keepdim=True) + eps).sqrt(),
+    "unbiased_variance": lambda x, eps, _: x / (x.var(-1, keepdim=True) + eps).sqrt(),
+    "centred": lambda x, eps, _: _centred(x) / (_centred(x).square().mean(-1, keepdim=True) + eps).sqrt(),
+    "centred_mean_square": lambda x, eps, _: _centred(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt(),
+    "mean_magnitude": lambda x, eps, _: x / (x.abs().mean(-1, keepdim=True).square() + eps).sqrt(),
+    "largest": lambda x, eps, _: x / (x.abs().amax(-1, keepdim=True).square() + eps).sqrt(),
+}
+
+
+@dataclass(frozen=True)
+class Law:
+    """One way of grouping and one of dividing."""
+
+    grouping: str = "own"
+    quotient: str = "mean_square"
+
+    @property
+    def mistakes(self) -> int:
+        """How many of the two choices differ from the contract's."""
+        return (self.grouping != "own") + (self.quotient != "mean_square")
+
+    def __call__(self, x: Tensor, group_size: int, eps: float = 1e-5) -> Tensor:
+        """The normalised ``x: [b, s, h]``, float64 and differentiable."""
+        hidden = x.shape[-1]
+        indices = GROUPINGS[self.grouping](torch.arange(hidden), group_size)  # [number, size]
+        quotients = QUOTIENTS[self.quotient](x.double()[..., indices], eps, hidden)
+        return quotients.flatten(-2)[..., indices.flatten().argsort()]
+
+
+CONTRACT: Final = Law()
+LAWS: Final = tuple(sorted(starmap(Law, product(GROUPINGS, QUOTIENTS)), key=lambda law: law.mistakes))
+
+
+def fits(actual: Tensor, expected: Tensor, tolerance: float = LAW) -> bool:
+    """Whether every element is within the tolerance of the expected one, by the size of that; nan never is."""
+    size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-10)
+    return bool(((actual - expected).abs() <= tolerance * size).all())
+
+
+def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
+    """An output as float64 on the CPU, in the shape it should have; which one it has is charged elsewhere.
+
+    Raises:
+        StudentFault: If it holds no real numbers, or another number of them.
+    """
+    if not output.is_floating_point():
+        raise InvalidReply("no tensor of real numbers")
+    if output.numel() != torch.Size(shape).numel():
+        raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
+    return output.detach().cpu().double().reshape(torch.Size(shape))
+
+
+def filled(
+    module: StudentModule, gamma: Tensor | float, hidden: int = HIDDEN, group_size: int = GROUP_SIZE
+) -> StudentModule:
+    """The module with that gamma, in whatever layout it is held; only the first ones, where one group's are held."""
+    whole = gamma if isinstance(gamma, Tensor) else torch.full((hidden,), gamma)
+    return module.assign(whole, whole[:group_size])
+
+
+@dataclass(frozen=True)
+class Normalising:
+    """What a submission's GroupRMSNorm does.
+
+    Attributes:
+        law: How it groups and divides; None if no law fits, or several do.
+        neutral: The gamma that leaves the quotient as it is: one; or zero, where one is added to it.
+        training: The mode in which it does; that both agree is charged to purity.
+        gamma_right: Whether every feature is scaled by its own gamma.
+        works: Whether the output follows the input and is no multiple of it: else there is no evidence for anything.
+        exact: Whether float32 outputs are those of the law to float32's accuracy.
+        changes_input: Whether a call leaves its input changed.
+        refused: The dtypes of input and gamma for which a call crashes.
+    """
+
+    law: Law | None
+    neutral: float = 1.0
+    training: bool = True
+    gamma_right: bool = True
+    works: bool = True
+    exact: bool = True
+    changes_input: bool = False
+    refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+
+    def require_division(self) -> None:
+        """Require evidence that something is normalised."""
+        require(self.works, NOTHING)
+
+    def takes(self, dtype: torch.dtype, gamma_dtype: torch.dtype) -> bool:
+        """Whether a call with these dtypes gives an output; if not, that is charged to the dtypes."""
+        return (dtype, gamma_dtype) not in self.refused
+
+
+class _Reader:
+    """Asks one submission."""
+
+    def __init__(self, student: Student) -> None:
+        self.student = student
+        scales = torch.exp2(torch.arange(HIDDEN) // GROUP_SIZE % 3)
+        self.x = (normal(0, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 4
+        self.training = True
+
+    def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
+        module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype)
+        return filled(module, gamma).train(self.training)
+
+    def output(self, gamma: Tensor | float, x: Tensor) -> Tensor:
+        return numbers(self.module(gamma)(x), x.shape)
+
+    def laws(self, gamma: float) -> list[Law]:
+        output = self.output(gamma, self.x)
+        fitting = [law for law in LAWS if fits(output, law(self.x, GROUP_SIZE))]
+        return [law for law in fitting if law.mistakes == fitting[0].mistakes]  # the fewest mistakes explain it
+
+    def read(self) -> Normalising:
+        neutral, laws = self.neutral_and_laws()
+        law = laws[0] if len(laws) == 1 else None
+        token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
+        plain, twice, opposite = (self.output(neutral, factor * token) for factor in (1, 2, -1))
+        _, (after,) = self.module(neutral).observe(self.x)
+        follows = bool(plain.any()) and fits(opposite, -plain)
+        return Normalising(
+            law=law,
+            neutral=neutral,
+            training=self.training,
+            gamma_right=self.scales(neutral),
+            works=follows and not fits(twice, 2 * plain),
+            exact=self.exact(law, neutral),
+            changes_input=not torch.equal(after, self.x),
+            refused=self.refused(neutral),
+        )
+
+    def neutral_and_laws(self) -> tuple[float, list[Law]]:
+        """The mode, and the neutral gamma, with which the fewest mistakes explain the outputs.
+
+        That one is added to gamma is a mistake itself; so is, with a neutral gamma of one, a gamma that does not scale.
+        """
+        for self.training in (True, False):
+            ones, zero = self.laws(1.0), []
+            if not ones or not self.scales(1.0):
+                zero = self.laws(0.0)
+            if zero and (not ones or zero[0].mistakes < ones[0].mistakes):
+                return 0.0, zero
+            if ones:
+                return 1.0, ones
+        self.training = True
+        return 1.0, []
+
+    def scales(self, neutral: float) -> bool:
+        gamma = 0.5 + torch.arange(HIDDEN) / 16
+        token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
+        return fits(self.output(gamma, token), self.output(neutral, token) * gamma)
+
+    def exact(self, law: Law | None, neutral: float) -> bool:
+        x = self.x * 1024
+        return law is not None and fits(self.output(neutral, x), law(x, GROUP_SIZE), 2.0**-16)
+
+    def refused(self, neutral: float) -> frozenset[tuple[torch.dtype, torch.dtype]]:
+        pairs = []
+        for dtype, gamma_dtype in product(DTYPES, DTYPES):
+            try:
+                self.module(neutral, gamma_dtype)(self.x.to(dtype))
+            except Crashed:
+                pairs.append((dtype, gamma_dtype))
+        return frozenset(pairs)
+
+
+_READ: WeakKeyDictionary[Student, Normalising] = WeakKeyDictionary()
+UNREAD: Final = Normalising(CONTRACT)
+
+
+def normalising(student: Student) -> Normalising:
+    """What the student's GroupRMSNorm does, read once a submission; the contract's, where it cannot be read."""
+    if student not in _READ:
+        try:
+            _READ[student] = _Reader(student).read()
+        except StudentFault:
+            _READ[student] = UNREAD
+    return _READ[student]

@@ -1,0 +1,48 @@
+"""The numbers that a module has learnt, in whatever layout it holds them: the layout is charged elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from grader.judge.faults import WrongAnswer
+from grader.judge.student import Parameter, StudentModule
+
+
+def held(module: StudentModule, *sizes: int) -> Tensor | None:
+    """What a module's parameters hold, or its buffers: the first tensor, or equal pieces, of one of these sizes."""
+    for entries in (module.parameters(), module.buffers()):
+        if found := _of_size(entries, sizes):
+            return found[0].value if len(found) == 1 else torch.cat([entry.value.flatten() for entry in found])
+    return None
+
+
+def _of_size(entries: Sequence[Parameter], sizes: Sequence[int]) -> Sequence[Parameter]:
+    floating = [entry for entry in entries if entry.value.is_floating_point()]
+    for size in sizes:
+        if whole := [entry for entry in floating if entry.value.numel() == size]:
+            return whole[:1]
+        pieces = [entry for entry in floating if entry.value.numel() == floating[0].value.numel()]
+        if len(pieces) > 1 and sum(entry.value.numel() for entry in pieces) == size:
+            return pieces
+    return []
+
+
+def learns(module: StudentModule) -> bool:
+    """Whether there are parameters, and all require gradients; that they must is charged to their registration."""
+    parameters = module.parameters()
+    return bool(parameters) and all(parameter.requires_grad for parameter in parameters)
+
+
+def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
+    """The gradient of what was assigned, flat.
+
+    Raises:
+        WrongAnswer: If none has arrived.
+    """
+    pieces = [gradient.flatten() for gradient in gradients if gradient is not None]
+    if not gradients or len(pieces) < len(gradients):
+        raise WrongAnswer(f"no gradient reaches {where}")
+    return torch.cat(pieces)

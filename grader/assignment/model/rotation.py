@@ -1,0 +1,219 @@
+"""apply_rotary_pos_emb, read from one vector at a time: which features form a pair, and how they turn.
+
+Where a student's rotation cannot carry the module that uses it, the module is judged with one of ours that turns the
+same way, in a worker that answers for nothing else: so each is charged for its own mistakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from grader.assignment import oracle
+from grader.assignment.model.normalising import numbers
+from grader.judge.compare import DTYPES, require
+from grader.judge.faults import Crashed, StudentFault
+from grader.judge.student import Student
+
+SAME: Final = 2.0**-6  # of a pair's length: two conventions differ by tenths, arithmetic in bfloat16 by less
+EXACT: Final = 2.0**-19  # of a pair's length: what float32 may be off by
+NOTHING: Final = "the output does not depend on the angle: nothing turns yet, so nothing can be seen here"
+FILE: Final = "src/functional.py"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A way of pairing features and turning them.
+
+    Attributes:
+        name: The id of the misconception; empty for the contract's.
+        neighbours: Whether x_0 is paired with x_1, and not with x_{hd/2}.
+        sign: -1 where it turns the other way.
+        swapped: Whether cosine and sine have changed places.
+        by_pair: Whether the i-th pair takes the i-th column of a table, wherever its features are.
+    """
+
+    name: str = ""
+    neighbours: bool = False
+    sign: int = 1
+    swapped: bool = False
+    by_pair: bool = False
+
+    def order(self, dim: int) -> Tensor:
+        """From the contract's order of features to the convention's own."""
+        features = torch.arange(dim)
+        return torch.cat((features[0::2], features[1::2])) if self.neighbours else features
+
+    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Rotate ``x: [b, s, nh, hd]`` by tables ``[s, hd]``, in float64; differentiable."""
+        cos, sin = (sin, cos) if self.swapped else (cos, sin)
+        order = self.order(x.shape[-1])
+        columns = torch.arange(x.shape[-1] // 2).repeat(2) if self.by_pair else order
+        turned = oracle.rotate(x[..., order], cos[:, columns], self.sign * sin[:, columns])
+        return turned[..., order.argsort()]
+
+    def probe(self, dim: int) -> Tensor:
+        """``[hd]``: the input that a rotation turns into cosines and sines: the first of each pair one, else zero."""
+        vector = torch.zeros(dim)
+        vector[self.order(dim)[: dim // 2]] = 1
+        return vector
+
+    def read(self, output: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines ``[..., hd/2]`` from the rotated probe."""
+        cos, sin = output[..., self.order(output.shape[-1])].chunk(2, dim=-1)
+        return (sin, cos) if self.swapped else (cos, self.sign * sin)
+
+    def pairs_read(self, dim: int) -> list[tuple[Tensor, Tensor]]:
+        """For each layout of the tables, which pair's cosine and which pair's sine serves as the i-th."""
+        pairs = torch.arange(dim // 2)
+        mixed = (
+            2 * pairs % (dim // 2),
+            (2 * pairs + 1) % (dim // 2),
+        )  # neighbours that read tables laid out for halves
+        return [(pairs, pairs), mixed] if self.neighbours else [(pairs, pairs)]
+
+    def source(self) -> str:
+        """The rotation as a student's file could hold it."""
+        features = "arange(n).view(-1, 2).T.flatten()" if self.neighbours else "arange(n)"
+        columns = "torch.arange(n // 2).repeat(2)" if self.by_pair else "order"
+        swap = "    cos, sin = sin, cos\n" if self.swapped else ""
+        return f"""
+import torch
+
+def apply_rotary_pos_emb(input, cos, sin):
+    n = input.shape[-1]
+    order = torch.{features}
+    x, cos, sin = input.float()[..., order], cos.float(), {self.sign} * sin.float()
+{swap}    cos, sin = (table[:, None, {columns}] for table in (cos, sin))
+    first, second = x.chunk(2, -1)
+    turned = x * cos + torch.cat((-second, first), -1) * sin
+    return turned[..., order.argsort()].to(input.dtype)
+"""
+
+
+CONTRACT: Final = Convention()
+CONVENTIONS: Final = (
+    CONTRACT,
+    Convention("rotary_opposite_angle", sign=-1),
+    Convention("rotary_swapped_tables", swapped=True),
+    Convention("rotary_adjacent_pairs", neighbours=True),
+    Convention("rotary_adjacent_pairs", neighbours=True, by_pair=True),
+)
+
+
+def turning_scale(x: Tensor) -> Tensor:
+    """The length of any pair that an element can belong to, float64: halves or neighbours."""
+    neighbours = x.double().unflatten(-1, (-1, 2)).norm(dim=-1).repeat_interleave(2, dim=-1)
+    return torch.maximum(oracle.pair_norm(x), neighbours)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """What a submission's apply_rotary_pos_emb does.
+
+    Attributes:
+        convention: How it turns one vector; None where no convention fits.
+        turns: Whether the output depends on the angle: without that, there is no evidence for anything.
+        exact: Whether float32 outputs are as exact as float32.
+        carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
+        refused: The dtypes of input and tables for which a call crashes.
+    """
+
+    convention: Convention | None = CONTRACT
+    turns: bool = True
+    exact: bool = True
+    carries: bool = True
+    refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+
+    def require_turning(self) -> None:
+        """Require evidence that something turns."""
+        require(self.turns, NOTHING)
+
+
+# One vector at one position: broadcasting does not matter. The angles of its pairs differ.
+VECTOR: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8)
+
+
+def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
+    angles = (angle * torch.tensor([1.0, -0.6, 0.4, 1.7] * 2)).expand(positions, 8)
+    return angles.cos(), angles.sin()
+
+
+def _read(student: Student) -> Rotation:
+    """Ask one submission."""
+    rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
+    output, other = (numbers(rotate(VECTOR, *_table(angle)), VECTOR.shape) for angle in (0.7, 1.9))
+    off = {
+        convention: float((output - convention.rotate(VECTOR, *_table(0.7))).abs().max()) / 30
+        for convention in CONVENTIONS
+    }
+    nearest = min(off, key=off.__getitem__)
+    convention = nearest if off[nearest] < SAME else None
+    refused = []
+    for dtype, table_dtype in product(DTYPES, DTYPES):
+        try:
+            rotate(VECTOR.to(dtype), *(table.to(table_dtype) for table in _table(0.7)))
+        except Crashed:
+            refused.append((dtype, table_dtype))
+    exact = convention is not None and off[nearest] < EXACT
+    return Rotation(
+        convention=convention,
+        turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
+        exact=exact,
+        carries=exact and not refused and _carries(student, nearest),
+        refused=frozenset(refused),
+    )
+
+
+def _carries(student: Student, convention: Convention) -> bool:
+    """Whether several rows, positions and heads turn alike, in the input's dtype, and gradients come back."""
+    x = torch.arange(2 * 3 * 4 * 8.0).reshape(2, 3, 4, 8).sin()
+    cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
+    try:
+        output, after = student.apply_rotary_pos_emb.observe(x, cos, sin)
+        narrow = student.apply_rotary_pos_emb(x.bfloat16(), cos, sin)
+        gradients = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=2 * x)
+    except StudentFault:
+        return False
+    expected = convention.rotate(x, cos, sin)
+    leaf = x.double().requires_grad_()
+    (convention.rotate(leaf, cos, sin) * 2 * x).sum().backward()
+    gradient = gradients.of_arguments[0]
+    return (
+        output.shape == narrow.shape == x.shape
+        and narrow.dtype == torch.bfloat16
+        and bool((output.double() - expected).abs().max() < EXACT * 8)
+        and all(torch.equal(was, now) for was, now in zip((x, cos, sin), after, strict=True))
+        and gradient is not None
+        and leaf.grad is not None
+        and bool((gradient.double() - leaf.grad).abs().max() < EXACT * 64)
+    )
+
+
+_ROTATIONS: WeakKeyDictionary[Student, Rotation] = WeakKeyDictionary()
+
+
+def rotation(student: Student) -> Rotation:
+    """What the student's apply_rotary_pos_emb does, read once a submission."""
+    if student not in _ROTATIONS:
+        try:
+            _ROTATIONS[student] = _read(student)
+        except StudentFault:
+            _ROTATIONS[student] = Rotation(convention=None, turns=False, exact=False, carries=False)
+    return _ROTATIONS[student]
+
+
+def module_student(student: Student) -> tuple[Student, Convention]:
+    """The submission whose NTKAwareRoPE is judged, with its own rotation or one of ours, and how that turns."""
+    read = rotation(student)
+    convention = read.convention or CONTRACT
+    if read.carries:
+        return student, convention
+    own = student.files.get(FILE, "") if read.turns else ""
+    return student.with_file(FILE, own + "\n" + convention.source()), convention

@@ -1,0 +1,125 @@
+"""Embeddings, read id by id: the output for one id alone tells what batches, sums and gradients must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grader.judge.compare import check_close, check_equal, check_shape, require
+from grader.judge.faults import Crashed
+from grader.judge.student import StudentModule
+
+ROUNDED = 6.0  # ulp of bfloat16, the coarsest of what a multiple is rounded to
+SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
+NOTHING = "every output is zero, so that nothing can be seen here"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What ids give, each alone.
+
+    Attributes:
+        given: ``[ids, e]``, float64; not a number where the module crashes.
+        source: ``[ids]``: the row of the table that is given, times a factor; -1 where it is none, or zero.
+        factor: ``[ids]``.
+        rows: ``v``, how many rows the table has.
+    """
+
+    given: Tensor
+    source: Tensor
+    factor: Tensor
+    rows: int
+
+    @property
+    def linear(self) -> bool:
+        """Whether every id gives the same multiple of a row, or zero."""
+        used = self.source >= 0
+        same = bool((self.factor[used] - self.factor[used][:1]).abs().le(SAME_FACTOR).all())
+        return same and bool((used | (self.given == 0).all(-1)).all())
+
+    def gradient(self, ids: Tensor, upstream: Tensor) -> Tensor:
+        """``[v, e]``: the gradient of the table by these rows, for ``ids: [n]`` and ``upstream: [n, e]``, float64."""
+        wanted = torch.zeros(self.rows, upstream.shape[-1], dtype=torch.float64)
+        known = self.source[ids] >= 0
+        weighted = upstream.double() * self.factor[ids].unsqueeze(-1)
+        wanted.index_add_(0, self.source[ids][known], weighted[known])
+        return wanted
+
+
+def read_rows(module: StudentModule, ids: Tensor, table: Tensor) -> Rows:
+    """Ask for each id alone: all in one call as sequences of one token, or one by one if that does not work."""
+    given = _together(module, ids, table.shape[1])
+    if given is None:
+        given = torch.stack([_alone(module, identifier, table.shape[1]) for identifier in ids])
+    return _sources(given, table.double())
+
+
+def require_something(*ranks: Rows) -> None:
+    """Require rows that are not all zero, on one rank at least: what does nothing shows nothing."""
+    require(any(bool((rows.given.nan_to_num() != 0).any()) for rows in ranks), NOTHING)
+
+
+def _together(module: StudentModule, ids: Tensor, size: int) -> Tensor | None:
+    try:
+        output = module(ids.unsqueeze(-1))
+    except Crashed:
+        return None
+    return _real(output, len(ids), size)
+
+
+def _alone(module: StudentModule, identifier: Tensor, size: int) -> Tensor:
+    try:
+        output = _real(module(identifier.reshape(1, 1)), 1, size)
+    except Crashed:
+        output = None
+    return torch.full((size,), torch.nan, dtype=torch.float64) if output is None else output[0]
+
+
+def _real(output: Tensor, count: int, size: int) -> Tensor | None:
+    """As ``[count, size]``, however the output is cut; None if that is not its number of elements."""
+    if not output.is_floating_point() or output.numel() != count * size:
+        return None
+    return output.detach().cpu().double().reshape(count, size)
+
+
+def _sources(given: Tensor, table: Tensor) -> Rows:
+    """For each output the row of the table that it is a multiple of."""
+    norms = table.square().sum(-1)  # [v]
+    factors = given @ table.T / norms  # [ids, v]: the multiple that comes nearest
+    off = (given.unsqueeze(1) - factors.unsqueeze(-1) * table).abs().amax(-1)  # [ids, v]
+    size = given.abs().amax(-1, keepdim=True)
+    fits = (off <= SAME_FACTOR * size) & (size > 0)
+    source = torch.where(fits.any(-1), off.where(fits, torch.inf).argmin(-1), -1)
+    factor = factors.gather(-1, source.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    return Rows(
+        given, source, torch.where(source >= 0, factor.where((factor - 1).abs() > SAME_FACTOR, 1.0), 0.0), len(table)
+    )
+
+
+def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
+    """Compare the gradient of the rows ``own`` of a table with what the rows that ids give ask for.
+
+    Where the rows are right, bit for bit; multiples of rows may be rounded. Where an id gives no multiple of a row, it
+    is enough that a gradient has arrived: what it should be is not known then.
+    """
+    if rows.linear:
+        expected = rows.gradient(ids, upstream)[own]
+        if bool(((rows.factor == 1) | (rows.source < 0)).all()):
+            check_equal(gradient, expected.to(gradient.dtype), what)
+        else:
+            sizes = rows.gradient(ids, upstream.abs())[own].abs()
+            check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)
+
+
+def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: str) -> None:
+    """Require 16-bit rows to be the float32 ones of the same module: exactly where those are right, else rounded."""
+    if wide.shape != exact.shape:
+        return  # so has the float32 output: charged to the rows
+    check_shape(output, exact.shape)
+    wide = wide.reshape(output.shape).cpu()
+    if torch.equal(wide.double().reshape(exact.shape), exact.double()):
+        check_equal(output, wide, what)
+    else:
+        check_close(output, wide.double(), wide.double().abs(), output.dtype, ROUNDED, what)

@@ -1,0 +1,138 @@
+"""What the hidden tests say about a failing case, in Chinese: they write English. `results.chinese` says how."""
+
+from typing import Final
+
+PHRASES: Final = {
+    "the output": "输出",
+    "the parameter": "参数",
+    "{dtype} output for group_size={size}, eps={eps}": "{dtype} 输出（group_size={size}，eps={eps}）",
+    "{dtype} output from {tables} tables": "{tables} 表得到的 {dtype} 输出",
+    "{dtype} gradient of gamma": "gamma 的 {dtype} 梯度",
+    "{dtype} gradient of the table for ids {rows}": "表的 {dtype} 梯度（id 为 {rows}）",
+    "{dtype} gradient of the shard of rank {rank} of {world}": (
+        "分片的 {dtype} 梯度（{world} 个 rank 中的 rank {rank}）"
+    ),
+    "{dtype} embedding of the ids of rank {rank} of {world}": (
+        "{world} 个 rank 中 rank {rank} 所拥有 id 的 {dtype} 嵌入"
+    ),
+    "{dtype} embedding": "{dtype} 嵌入",
+    "embedding of {shape} ids": "形状为 {shape} 的 id 的嵌入",
+    "embedding of very long and short rows": "很长和很短的行的嵌入",
+    "sum of all outputs for world_size={world}": "world_size={world} 时全部输出之和",
+    "rank {rank} of {world}: output for foreign ids": "{world} 个 rank 中的 rank {rank}：其他 rank 的 id 的输出",
+    "the table": "表",
+    "the shard": "分片",
+    "the registered buffers hold {n} numbers, too few for {length} positions": (
+        "注册的 buffer 只有 {n} 个数，不够 {length} 个位置"
+    ),
+    "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
+    # What a second device shows.
+    "there is no answer on the CPU to compare with": "CPU 上没有可以比较的结果",
+    "after module.to() and growth {when} it, a buffer is on {here}, not on {there}": (
+        "module.to() 与增长（{when}）之后，有 buffer 在 {here} 上，应在 {there} 上"
+    ),
+    "a buffer": "有 buffer",
+    "the parameter after the call": "调用之后的参数",
+    "{what} beside that on the CPU": "{what}（与 CPU 上的相比）",
+    "the gradient of the input": "输入的梯度",
+    "the gradient of the parameter": "参数的梯度",
+    "Pass the device argument on to every parameter and every table.": "把 device 参数传给每个参数和每张表。",
+    "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each.": (
+        "在参数所在的设备上采样，generator 也建在该设备上：同一个种子在不同设备上得到不同的数。"
+    ),
+    "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind.": (
+        "forward 用到的张量都要在输入所在的设备上：新张量直接建在那里，也不要把自己保存的张量留在原处。"
+    ),
+    "Parameters, tables and input may be on different devices: in forward, move to the input's device what is not.": (
+        "参数、表和输入可以在不同的设备上：在 forward 中把不在输入所在设备上的张量移过去。"
+    ),
+    "Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient.": (
+        "在 forward 中用 .to() 移动张量：detach、.data 和新建的参数都会切断梯度。"
+    ),
+    "Register the tables as buffers, and make grown ones on the device of those that they replace.": (
+        "把表注册为 buffer；扩展后的新表建在被替换的表所在的设备上。"
+    ),
+    # Task 1.
+    "{dtype} output for hidden_size={hidden}, group_size={size}": (
+        "{dtype} 输出（hidden_size={hidden}，group_size={size}）"
+    ),
+    "the divisor for features of one magnitude, group_size={size}, eps={eps}, [magnitude, feature]": (
+        "大小相同的特征所除的数（group_size={size}，eps={eps}，[大小, 特征]）"
+    ),
+    "output for an input of zeros": "全零输入的输出",
+    "output for a {dtype} gamma, hidden_size={hidden}, group_size={size}": (
+        "{dtype} gamma 的输出（hidden_size={hidden}，group_size={size}）"
+    ),
+    "{dtype} output for {layout} memory, group_size={size}": "内存布局 {layout} 的 {dtype} 输出（group_size={size}）",
+    "{dtype} output for group_size={size}, eps={eps}, beside the float32 one": (
+        "{dtype} 输出（group_size={size}，eps={eps}，与 float32 输出相比）"
+    ),
+    "{dtype} output for a {gamma} gamma, beside that for a float32 one": (
+        "{gamma} gamma 的 {dtype} 输出（与 float32 gamma 相比）"
+    ),
+    "the output is no more than the input times a number: nothing is normalised yet, or to be seen here": (
+        "输出只是输入乘以一个数：还没有做归一化，这里什么也看不出来"
+    ),
+    "{what}: every element is a bfloat16 number": "{what}：每个元素都是 bfloat16 数",
+    "{dtype} gradient of the input, hidden_size={hidden}, group_size={size}": (
+        "输入的 {dtype} 梯度（hidden_size={hidden}，group_size={size}）"
+    ),
+    "{dtype} gradient of gamma, hidden_size={hidden}, group_size={size}": (
+        "gamma 的 {dtype} 梯度（hidden_size={hidden}，group_size={size}）"
+    ),
+    "gradient of {where}, beside differences of outputs": "{where} 的梯度（与输出的差分相比）",
+    "{dtype} gradient of the input, beside differences of outputs": "输入的 {dtype} 梯度（与输出的差分相比）",
+    "gamma is {dtype} after a {call} call": "{call} 调用之后 gamma 的 dtype 变成了 {dtype}",
+    "{what} over {range}": "{what}（范围 {range}）",
+    # Arguments.
+    "the default of {argument} is another one than in the stub: leaving it out gives another module": (
+        "{argument} 的默认值与模板不同：省略它得到的模块不同"
+    ),
+    "{what} and the default arguments": "{what}（默认参数）",
+    "{what} and the default rank": "{what}（默认 rank）",
+    "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
+    "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
+    "{n} parameters are registered {when}, not {wanted}": "注册了 {n} 个参数（{when}），应为 {wanted} 个",
+    "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
+    "by default": "默认",
+    "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
+    # Histories.
+    "{what} gives another output than on a new module, after {sizes}": "在 {sizes} 之后，{what}的输出与新建模块的不同",
+    "{what} then {sizes}": "{what}、{sizes}",
+    "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",
+    "an update of the parameter": "参数更新",
+    # Tasks 2 and 3.
+    "embedding for v={size}": "v={size} 时的嵌入",
+    "every output is zero, so that nothing can be seen here": "输出全是零，这里什么也看不出来",
+    "{dtype} embedding, beside the float32 one": "{dtype} 嵌入（与 float32 嵌入相比）",
+    "embedding of the ids of rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 所拥有 id 的嵌入",
+    # Task 4.
+    "output for head_dim={dim}, turned by a quarter": "旋转四分之一圈的输出（head_dim={dim}）",
+    "output for head_dim={dim}": "输出（head_dim={dim}）",
+    "{dtype} output for head_dim={dim}": "{dtype} 输出（head_dim={dim}）",
+    "{dtype} output from {tables} tables, beside the float32 one": (
+        "{tables} 表得到的 {dtype} 输出（与 float32 输出相比）"
+    ),
+    "the output does not depend on the angle: nothing turns yet, so nothing can be seen here": (
+        "输出与角度无关：还没有旋转，这里什么也看不出来"
+    ),
+    "gradient of the input of NTKAwareRoPE, s = {length}": "NTKAwareRoPE 输入的梯度（s = {length}）",
+    "the input of NTKAwareRoPE, s = {length}": "NTKAwareRoPE 的输入（s = {length}）",
+    "output for dim={dim}, max_seq_len={ms}, ratio={k}, dynamic={dynamic}, s = {length}{when}, [position, feature]": (
+        "输出（dim={dim}，max_seq_len={ms}，ratio={k}，dynamic={dynamic}，s = {length}{when}，[位置, 特征]）"
+    ),
+    " after s = {when}": "，在 s = {when} 的调用之后",
+    "cosines and sines for {sizes}, s = {length}, [position, feature]": (
+        "{sizes}、s = {length} 时的余弦和正弦（[位置, 特征]）"
+    ),
+    "the tables are the same for all ratios, so nothing can be seen here": "所有 ratio 的表都相同，这里什么也看不出来",
+    "all positions are turned alike, so nothing can be seen here": "所有位置旋转得一样，这里什么也看不出来",
+    "a new module with ratio={ratio} has the tables of an even ratio": "ratio={ratio} 的新模块用了偶数 ratio 的表",
+    "{dtype} output for shape {shape}: a head is turned otherwise than alone": (
+        "形状 {shape} 的 {dtype} 输出：某个 head 的旋转与单独输入时不同"
+    ),
+    "tables for dtype={dtype}{when} are not {wanted}: they have more digits": (
+        "dtype={dtype} 的表{when}不是 {wanted}：位数更多"
+    ),
+    " after growth to s = {length}": "（扩展到 s = {length} 之后）",
+}

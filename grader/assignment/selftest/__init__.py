@@ -1,0 +1,1 @@
+"""Tests of this assignment: its hidden tests, variants, contract and reference."""

@@ -1,0 +1,166 @@
+"""Hostile submissions end with the points that their honest part deserves; nothing leaks, lingers or spreads.
+
+Each goes through the real path: intake where it is about files, workers, the hidden tests, the report. Here a fixed
+sample; ``grader verify`` tries them all, and ``GRADER_ALL_ATTACKS=1`` does so in pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.attacks import all_attacks
+from grader.intake.submission import Submission
+from grader.judge.judge import Judge
+from grader.sandbox.levels import LAYERS, Isolation
+from grader.selftest.submissions import submission
+from grader.specimens.attacks import Attack
+from grader.tools.verify import attacks
+from grader.tools.verify.attacks import covers, exposed, grader_without, misjudged, problems
+
+pytestmark = pytest.mark.process
+
+ATTACKS = [
+    attack for attack in all_attacks() if not attack.name.startswith("devices.")
+]  # tested in a file of their own
+THOROUGH = os.environ.get("GRADER_ALL_ATTACKS") == "1"
+NORM = "src/modeling/norm.py"
+
+
+def name(attack: Attack) -> str:
+    """What an attack is called in pytest's output."""
+    return attack.name
+
+
+def warm(*without: str) -> Iterator[Judge]:
+    """A grader without some layers; warnings that students provoke are no errors of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grader = grader_without(ASSIGNMENT, without)
+        yield grader
+        grader.close()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Judge]:
+    """All layers that this machine offers."""
+    yield from warm()
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Judge]:
+    """A process of its own for the student, and nothing else."""
+    yield from warm(*LAYERS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS if THOROUGH else ATTACKS[::9], ids=name)
+def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path) -> None:
+    if not covers(guarded.isolation, attack):
+        pytest.skip(f"needs {attack.needs}, which does not hold here")
+    assert list(problems(ASSIGNMENT, attack, guarded, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "attack", [attack for attack in ATTACKS if not attack.needs][:: 1 if THOROUGH else 48], ids=name
+)
+def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Judge, tmp_path: Path) -> None:
+    assert list(problems(ASSIGNMENT, attack, bare, tmp_path)) == []
+
+
+def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
+    for attack in ATTACKS:
+        assert attack.description.endswith("."), attack.name
+        assert attack.needs in ("", *LAYERS), attack.name
+
+
+# ── What is looked for is found ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_points_that_were_not_earned_are_told(guarded: Judge, tmp_path: Path) -> None:
+    attack = replace(ATTACKS[0], score=100.0, bonus=50.0)
+    (problem,) = problems(ASSIGNMENT, attack, guarded, tmp_path)
+    assert problem.startswith("gets 66.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
+
+
+def test_a_submission_that_could_not_be_read_is_told(guarded: Judge) -> None:
+    report = guarded.grade(submission(ASSIGNMENT.solution()))
+    assert list(misjudged(report, None, None)) == ["is graded, not unreadable: None"]
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ("\x1b[2J", "shows control characters: '\\x1b[2J'"),
+        ("x = 0.12345", "shows a number of the input: 'x = 0.12345'"),
+        ("def test_secret", "shows a hidden test"),
+        ("." * 300_000, "has a report of "),
+    ],
+    ids=["escape", "echo", "source", "flood"],
+)
+def test_what_nobody_should_read_in_a_report_is_told(guarded: Judge, message: str, problem: str) -> None:
+    report = guarded.grade(submission(ASSIGNMENT.solution()))
+    (found,) = exposed(report.model_copy(update={"reason": message}))
+    assert found.startswith(problem)
+
+
+def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_grader(
+    guarded: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fragile:
+        isolation = guarded.isolation
+        closed = 0
+
+        def grade(self, submission: Submission) -> None:
+            raise RuntimeError(f"the fork server has died of {submission.id}")
+
+        def close(self) -> None:
+            Fragile.closed += 1
+
+    monkeypatch.setattr(attacks, "grader_without", lambda *_: Fragile())
+    try:
+        for times in (1, 2):
+            attempt = attacks.judge(ASSIGNMENT, ATTACKS[0].name, ())
+            assert attempt.problem == "makes the grader fail: RuntimeError('the fork server has died of attack')"
+            assert Fragile.closed == times
+    finally:
+        attacks._grader.cache_clear()
+
+
+def test_processes_that_are_left_behind_are_told(guarded: Judge) -> None:
+    left: list[subprocess.Popen[bytes]] = []
+
+    def build(folder: Path) -> Submission:
+        left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder))
+        return submission(ASSIGNMENT.solution())
+
+    honest = replace(ATTACKS[0], score=100.0, bonus=50.0, build=build)
+    try:
+        assert list(problems(ASSIGNMENT, honest, guarded, Path.cwd())) == ["left 1 processes behind"]
+    finally:
+        left[0].kill()
+        left[0].wait()
+
+
+@pytest.mark.parametrize(
+    ("held", "needs", "covered"),
+    [
+        ((), "", True),
+        ((), "seccomp", False),
+        (("landlock",), "landlock", True),
+        (("namespaces",), "landlock", False),
+        (("seccomp",), "landlock", True),
+        (("landlock",), "seccomp", False),
+    ],
+)
+def test_an_attack_is_covered_where_its_layer_holds(held: tuple[str, ...], needs: str, covered: bool) -> None:
+    attack = replace(ATTACKS[0], needs=needs)
+    assert covers(Isolation(frozenset(held), {}), attack) is covered

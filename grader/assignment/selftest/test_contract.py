@@ -1,0 +1,79 @@
+"""What the stubs promise is what the reference keeps: the same names, arguments, defaults and docstrings."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+
+Definitions = dict[str, tuple[str, str | None]]  # qualified name -> signature, docstring
+STUBS, REFERENCE = ASSIGNMENT.stubs(), ASSIGNMENT.solution()
+paths = pytest.mark.parametrize("path", sorted(STUBS))
+
+
+def definitions(text: str) -> Definitions:
+    """Every class and function of a file but private helpers, with signature and docstring."""
+    found: Definitions = {}
+    pending: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
+    while pending:
+        prefix, parent = pending.pop()
+        for node in ast.iter_child_nodes(parent):
+            if isinstance(node, ast.ClassDef):
+                found[prefix + node.name] = (", ".join(map(ast.unparse, node.bases)), ast.get_docstring(node))
+                pending.append((f"{prefix}{node.name}.", node))
+            elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
+                returns = ast.unparse(node.returns) if node.returns else ""
+                found[prefix + node.name] = (f"({ast.unparse(node.args)}) -> {returns}", ast.get_docstring(node))
+    return found
+
+
+def test_the_reference_has_the_same_files() -> None:
+    assert STUBS.keys() == REFERENCE.keys()
+
+
+@paths
+def test_stub_and_reference_promise_the_same(path: str) -> None:
+    assert definitions(STUBS[path]) == definitions(REFERENCE[path])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        'class A:\n    """Text."""\n    def f(self, x: int = 2) -> int:\n        """Doc."""\n',
+        'class A:\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Other."""\n',
+        'class A:\n    """Text."""\n',
+        'class A(B):\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Doc."""\n',
+    ],
+    ids=["default", "docstring", "method_gone", "base"],
+)
+def test_a_difference_in_the_contract_shows(other: str) -> None:
+    text = 'class A:\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Doc."""\n'
+    assert definitions(text) != definitions(other)
+
+
+@paths
+def test_every_public_definition_has_a_docstring(path: str) -> None:
+    assert [name for name, (_, docstring) in definitions(STUBS[path]).items() if not docstring] == []
+
+
+@paths
+def test_every_stub_does_nothing_but_raise(path: str) -> None:
+    functions = [node for node in ast.walk(ast.parse(STUBS[path])) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        *before, last = [ast.unparse(statement) for statement in function.body[1:]]  # the docstring comes first
+        assert last.startswith("raise NotImplementedError(")
+        assert before == (["super().__init__()"] if function.name == "__init__" else [])
+
+
+@paths
+def test_the_stubs_know_neither_reference_nor_grader(path: str) -> None:
+    imports = [node for node in ast.walk(ast.parse(STUBS[path])) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    absolute = {
+        name.split(".")[0]
+        for node in imports
+        for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+        if isinstance(node, ast.Import) or node.level == 0
+    }
+    assert absolute <= {"torch", "collections", "typing"}

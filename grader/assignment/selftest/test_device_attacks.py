@@ -1,0 +1,32 @@
+"""A submission may break the second device in its own worker; the judge, and the next submission, notice nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.attacks import all_attacks
+from grader.judge.judge import Judge
+from grader.specimens.attacks import Attack
+from grader.tools.verify.attacks import grader_without, problems
+
+pytestmark = pytest.mark.process
+
+ATTACKS = [attack for attack in all_attacks() if attack.name.startswith("devices.")]
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Judge]:
+    """All layers that this machine offers, and the second device."""
+    grader = grader_without(ASSIGNMENT, (), device="auto")
+    yield grader
+    grader.close()
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_a_broken_device_costs_what_is_asked_there(guarded: Judge, attack: Attack, tmp_path: Path) -> None:
+    assert guarded.environment.devices != ["cpu"]
+    assert list(problems(ASSIGNMENT, attack, guarded, tmp_path)) == []

@@ -1,0 +1,74 @@
+"""Cases on a second device, without the rest of the hidden tests, on right and wrong ways to handle devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.variants import all_variants
+from grader.judge.devices import devices
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.chinese import in_chinese
+from grader.results.outcome import CaseResult, Outcome
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+from grader.specimens.variants import Variant
+
+pytestmark = pytest.mark.slow
+
+ALL = all_variants()
+ABOUT_DEVICES = [variant for variant in ALL if ".devices." in variant.name]
+WRONG = [variant for variant in ABOUT_DEVICES if not variant.valid]
+VALID = [variant for variant in ALL if variant.valid]
+TASK = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}
+
+Judge = Callable[[Mapping[str, str], str], list[CaseResult]]
+
+
+@pytest.fixture(scope="module")
+def judge_there() -> Judge:
+    """``judge_there(files, task)``: the cases on a second device alone."""
+    other = devices("auto")[1:]
+    tests = cache(lambda task: HiddenTests(ASSIGNMENT, other, 0, ASSIGNMENT.rubric.only(task).properties))
+
+    def run(files: Mapping[str, str], task: str) -> list[CaseResult]:
+        results = tests(task).run(Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits()))
+        return [result for result in results if result.outcome is not Outcome.NOT_ASSESSED]
+
+    return run
+
+
+def lost(results: list[CaseResult]) -> set[str]:
+    """The properties of cases that did not pass; a failure of ours must not pass as one of theirs."""
+    assert [result for result in results if result.outcome is Outcome.GRADER_ERROR] == []
+    return {result.property_id for result in results if result.outcome is not Outcome.PASSED}
+
+
+def test_there_are_as_many_variants_as_the_ways_to_go_wrong_deserve() -> None:
+    assert len(WRONG) >= 40
+    assert len(ABOUT_DEVICES) - len(WRONG) >= 40
+
+
+@pytest.mark.parametrize("variant", WRONG, ids=lambda variant: variant.name)
+def test_a_mistake_with_devices_shows_on_a_second_one(judge_there: Judge, variant: Variant) -> None:
+    results = judge_there(variant.files, TASK[variant.piece])
+    assert variant.breaks <= lost(results) <= variant.breaks | variant.also
+    advice = [line for result in results for line in result.message.splitlines() if line.startswith("On ")]
+    assert advice
+    assert [line for line in advice if in_chinese(line, ASSIGNMENT) == line] == []
+
+
+@pytest.mark.parametrize("variant", VALID, ids=lambda variant: variant.name)
+def test_no_valid_way_is_hurt_on_a_second_device(judge_there: Judge, variant: Variant) -> None:
+    assert lost(judge_there(variant.files, TASK[variant.piece])) == set()
+
+
+def test_the_reference_answers_every_case_there(judge_there: Judge) -> None:
+    for task in ASSIGNMENT.rubric.tasks:
+        results = judge_there(ASSIGNMENT.solution(), task.id)
+        assert any("simulated" in result.id or "cuda" in result.id for result in results)
+        assert lost(results) == set()

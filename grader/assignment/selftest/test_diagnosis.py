@@ -1,0 +1,210 @@
+"""The diagnosis names every misconception of the rubric, alone or beside another mistake, and never a wrong one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.diagnose import EXPLAINED, PROBES, SHOWN_BY_CASES, diagnose, pos_emb
+from grader.assignment.diagnose.fit import TOLERANCE, fits, only
+from grader.assignment.model import normalising
+from grader.assignment.variants import all_variants
+from grader.assignment.variants.slips import SLIPS, submission
+from grader.judge.student import Student
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.launch import Operation
+from grader.sandbox.limits import Limits
+from grader.specimens.variants import Variant
+
+pytestmark = pytest.mark.slow
+
+RUBRIC = ASSIGNMENT.rubric
+VARIANTS = all_variants()
+WRONG = [variant for variant in VARIANTS if not variant.valid]
+VALID = [variant for variant in VARIANTS if variant.valid]
+
+
+def listed() -> Mapping[str, set[str]]:
+    """The misconceptions that the rubric lists for each property."""
+    by_property: dict[str, set[str]] = defaultdict(set)
+    for misconception in RUBRIC.misconceptions:
+        for property_id in misconception.properties:
+            by_property[property_id].add(misconception.id)
+    return by_property
+
+
+LISTED = listed()
+# Two misconceptions in one variant, and a variant carries one hint.
+BOTH_RIGHT = {
+    ("wrong.rope_growth.dynamic_the_other_way_round", "rope_static"): "rope_static_keeps_growth",
+    ("wrong.rope_growth.dynamic_the_other_way_round", "rope_dynamic"): "rope_dynamic_forgets_growth",
+}
+
+
+def student_of(files: Mapping[str, str]) -> Student:
+    return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
+
+
+def test_a_property_can_be_told_a_cause_exactly_if_the_rubric_lists_misconceptions_for_it() -> None:
+    assert PROBES.keys() | SHOWN_BY_CASES.keys() == LISTED.keys()
+    for property_id, causes in SHOWN_BY_CASES.items():
+        assert set(causes) <= LISTED[property_id] & EXPLAINED.keys()
+
+
+def test_every_misconception_has_a_variant_or_a_slip() -> None:
+    """So that it is shown that each can be recognised."""
+    shown = {variant.hint for variant in WRONG} | {slip.misconception for slip in SLIPS}
+    assert shown >= {misconception.id for misconception in RUBRIC.misconceptions}
+
+
+@pytest.mark.parametrize("variant", WRONG, ids=lambda variant: variant.name)
+def test_a_wrong_variant_gets_its_own_hint_and_no_other(variant: Variant) -> None:
+    student = student_of(variant.files)
+    for property_id in variant.breaks & PROBES.keys():
+        own = BOTH_RIGHT.get((variant.name, property_id), variant.hint)
+        assert diagnose(student, property_id) == (own if own in LISTED[property_id] else None), property_id
+
+
+def test_a_misconception_is_not_named_where_a_failing_case_contradicts_it() -> None:
+    persistent = next(variant for variant in WRONG if variant.hint == "rope_persistent_tables")
+    student = student_of(persistent.files)
+    assert diagnose(student, "rope_buffers", ["tables_are_non_persistent_buffers-cpu-1"]) == "rope_persistent_tables"
+    assert diagnose(student, "rope_buffers", ["the_input_stays_as_it_was-cpu-float32"]) is None
+
+
+@pytest.mark.parametrize("variant", VALID, ids=lambda variant: variant.name)
+def test_a_valid_variant_gets_no_hint(variant: Variant) -> None:
+    student = student_of(variant.files)
+    for property_id in PROBES:
+        assert diagnose(student, property_id) is None, property_id
+
+
+def test_the_pieces_that_slips_are_put_into_get_no_hint_without_one() -> None:
+    student = student_of(submission(()))
+    for property_id in PROBES:
+        assert diagnose(student, property_id) is None, property_id
+
+
+NONSENSE = {
+    "nothing": "None",
+    "text": "'text'",
+    "a_tuple": "(torch.zeros(2), torch.zeros(2))",
+    "an_empty_tensor": "torch.empty(0)",
+    "a_single_number": "torch.tensor(1.0)",
+    "zeros": "torch.zeros(numel)",
+    "not_a_number": "torch.full((numel,), torch.nan)",
+    "infinity": "torch.full((numel,), torch.inf)",
+    "integers": "torch.ones(numel, dtype=torch.int64)",
+    "complex_numbers": "torch.ones(numel, dtype=torch.complex64)",
+    "the_input": "input",
+    "an_exception": "1 / 0",
+}
+NONSENSE_FILE = """
+import torch
+from torch import nn
+
+class Nonsense(nn.Module):
+    def __init__(self, hidden_size=0, vocab_size=0, emb_size=0, world_size=1, **options):
+        super().__init__()
+        self.emb_size = emb_size
+        size = max(hidden_size, vocab_size // world_size * emb_size)
+        if size:
+            self.p = nn.Parameter(torch.zeros(size))
+
+    def forward(self, input):
+        numel = input.numel() * (self.emb_size or 1)
+        return {result}
+
+GroupRMSNorm = VocabEmbedding = ParallelVocabEmbedding = NTKAwareRoPE = Nonsense
+
+def apply_rotary_pos_emb(input, cos, sin):
+    numel = input.numel()
+    return {result}
+"""
+
+
+@pytest.mark.parametrize("result", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_gets_no_hint(result: str) -> None:
+    source = NONSENSE_FILE.format(result=result)
+    student = student_of({task.file: source for task in RUBRIC.tasks} | {"src/functional.py": source})
+    for property_id in PROBES:
+        assert diagnose(student, property_id) is None, property_id
+
+
+class Liar:
+    """A worker that answers every request with the same value."""
+
+    spent_s = 0.0
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Answer with the value, whatever was asked for."""
+        del operations, timeout_s
+        return {"value": self._value}
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+LIES: Mapping[str, object] = {
+    "nothing": None,
+    "no_entries": [],
+    "a_tensor": torch.zeros(2, 4, 5),
+    "a_parameter_of_no_use": [{"name": "p", "value": torch.zeros(1)}],
+    "arguments_gone": {"output": torch.zeros(2, 4, 5), "arguments_after": []},
+    "arguments_that_are_no_tensors": {"output": torch.zeros(1, 6, 5), "arguments_after": ["text"]},
+    "gradients_that_are_no_tensors": {"argument_gradients": ["text"], "parameter_gradients": []},
+}
+
+
+@pytest.mark.parametrize("value", LIES.values(), ids=LIES)
+def test_a_worker_that_lies_gets_no_hint(value: object) -> None:
+    student = Student({}, lambda _: Liar(value), RUBRIC, Limits())
+    for property_id in PROBES:
+        assert diagnose(student, property_id) in (None, "rope_persistent_tables"), property_id
+
+
+def test_norm_laws_are_far_from_each_other() -> None:
+    """A law with one mistake never passes for another, even in bfloat16."""
+    x = torch.randn(2, 3, 24, generator=torch.Generator().manual_seed(0)) * 8 + 4
+    outputs = [law(x, 4) for law in normalising.LAWS if law.mistakes < 2]
+    assert not any(normalising.fits(a, b) for a, b in combinations(outputs, 2))
+
+
+def test_angle_laws_are_far_from_each_other() -> None:
+    """For one of the two head dimensions that are looked at."""
+    laws = [
+        torch.cat([law(dim, 10000, ratio, 63).flatten() for dim, ratio in ((8, 2), (4, 4))])
+        for law in pos_emb.ANGLES.values()
+    ]
+    assert min(float((a.cos() - b.cos()).abs().max()) for a, b in combinations(laws, 2)) > 8 * 2.0**-8
+
+
+def test_ratio_rules_differ_on_the_lengths_of_the_probe() -> None:
+    chosen = [[rule(length) for length in pos_emb.LENGTHS] for rule in pos_emb.RATIOS.values()]
+    assert all(a != b for a, b in combinations(chosen, 2))
+
+
+def test_fits_wants_every_element_near_and_finite() -> None:
+    ones = torch.ones(3)
+    assert fits(ones * (1 + TOLERANCE / 2), ones)
+    assert not fits(torch.tensor([1.0, 1.0, 1 + 2 * TOLERANCE]), ones)
+    assert fits(torch.tensor([1.0, 1.0, 1 + 2 * TOLERANCE]), ones, scale=4.0)
+    assert not fits(torch.tensor([1.0, torch.nan, 1.0]), ones)
+    assert not fits(torch.tensor([1.0, torch.inf, 1.0]), ones)
+
+
+def test_only_one_mistake_counts_and_the_right_law_is_none() -> None:
+    assert only(["a"]) == "a"
+    assert only(["a", "b"]) is None
+    assert only(["a", None]) is None
+    assert only([None]) is None
+    assert only([]) is None

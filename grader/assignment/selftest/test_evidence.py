@@ -1,0 +1,82 @@
+"""A property is earned by evidence: what does nothing earns nothing, and what happens to be drawn right earns that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.charges import lost
+from grader.assignment.variants.slips import submission
+from grader.results.outcome import CaseResult
+
+Judge = Callable[..., list[CaseResult]]
+
+NOTHING = """
+import torch
+from torch import nn
+
+class Nothing(nn.Module):
+    def __init__(self, *sizes, emb_size=1, **options):
+        super().__init__()
+        self.e = emb_size
+
+    def reset_parameters(self):
+        pass
+
+    def rows(self, ids):
+        return {rows}
+
+    def forward(self, input):
+        return {result} if input.is_floating_point() else self.rows(input)
+
+GroupRMSNorm = VocabEmbedding = ParallelVocabEmbedding = NTKAwareRoPE = Nothing
+
+def apply_rotary_pos_emb(input, cos, sin):
+    return {result}
+"""
+RESULTS = {
+    "the_input": "input",
+    "a_copy": "input.clone()",
+    "zeros": "torch.zeros_like(input)",
+    "ones": "torch.ones_like(input)",
+    "the_input_doubled": "input * 2",
+    "a_share_of_the_input": "input / 8",
+}
+ROWS = {"zeros": "torch.zeros(*ids.shape, self.e)", "ones": "torch.ones(*ids.shape, self.e)"}
+
+
+def everywhere(source: str) -> dict[str, str]:
+    """A submission whose files are all the same."""
+    files = {task.file_of(name) for task in ASSIGNMENT.rubric.tasks for name in task.names}
+    return dict.fromkeys(files, source)
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=[f"rows_of_{name}" for name in ROWS])
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> None:
+    files = everywhere(NOTHING.format(result=result, rows=rows))
+    assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)
+
+
+GAMMA_ALONE: Mapping[str, str] = {
+    "x_times_gamma": "(x * self.gamma).to(input.dtype)",
+    "gamma_alone": "(0 * x + self.gamma).to(input.dtype)",
+    "zeros": "(0 * x * self.gamma).to(input.dtype)",
+}
+
+
+@pytest.mark.parametrize("result", GAMMA_ALONE.values(), ids=GAMMA_ALONE)
+def test_a_gamma_that_is_drawn_right_earns_that_and_no_more(judge: Judge, result: str) -> None:
+    files = submission(())
+    path = "src/modeling/norm.py"
+    files[path] += f"""
+def forward(self, input):
+    x = input.float()
+    return {result}
+
+GroupRMSNorm.forward = forward
+"""
+    kept = set(ASSIGNMENT.rubric.only("task1").properties) - lost(judge(files, "task1"))
+    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments"}

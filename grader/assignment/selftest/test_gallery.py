@@ -1,0 +1,34 @@
+"""The page of what students read is written whole, in both languages, and says when something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.judge.judge import Judge
+from grader.tools.gallery import __main__ as gallery
+
+pytestmark = pytest.mark.process
+
+NAME = "wrong.norm_groups.sums_the_squares"
+
+
+def test_a_mistake_is_shown_with_what_its_student_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "made" / "gallery.html"
+    assert gallery.main(["--out", str(page), "--jobs", "1", NAME]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [f"1 wrong variants: {page}"]
+    assert "[1/1] wrong variants" in captured.err
+    text = page.read_text(encoding="utf-8")
+    for said in ("Divide the sum by the group size.", "要再除以组的大小。", "by the same factor", "它们都偏小"):
+        assert said in text
+    assert text.count("<article") == 1
+
+
+def test_a_variant_that_could_not_be_graded_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], grader: Judge
+) -> None:
+    monkeypatch.setattr(gallery, "graded", lambda variants, _: {n: grader.give_up(n, "no memory") for n in variants})
+    assert gallery.main(["--out", str(tmp_path / "gallery.html"), NAME]) == 1
+    assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out

@@ -1,0 +1,177 @@
+"""The autograder zip works where nothing else of this repository is, and writes results whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.assignment import ASSIGNMENT
+from grader.cli import app as cli
+from grader.intake.origin import Origin, Student
+from grader.intake.submission import Submission
+from grader.judge.judge import Judge
+from grader.selftest.submissions import REPOSITORY, edited, write_folder
+from grader.tools.gradescope import run as autograder
+
+pytestmark = pytest.mark.process
+
+NORM = "src/modeling/norm.py"
+METADATA = {
+    "id": 5,
+    "created_at": "2026-10-02T23:00:00.365935-07:00",
+    "users": [{"email": "ada@x", "id": 1, "name": "王 Ada\n", "sid": "007"}],
+    "assignment": {"due_date": "2026-10-02T22:00:00.000000-07:00", "title": "A2"},
+}
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The autograder zip, made by the command."""
+    folder = tmp_path_factory.mktemp("autograder")
+    result = CliRunner().invoke(cli.app, ["gradescope", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder / "autograder.zip"
+
+
+@pytest.fixture
+def root(tmp_path: Path, packed: Path) -> Path:
+    """A folder laid out as Gradescope lays out ``/autograder``."""
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(tmp_path / "autograder" / "source")  # our own zip
+    (tmp_path / "autograder" / "results").mkdir()
+    return write_folder(tmp_path / "autograder", {"submission_metadata.json": json.dumps(METADATA)})
+
+
+def run(root: Path, **environment: str) -> tuple[dict[str, Any], str]:
+    """The results of ``run_autograder``, and what it wrote to the terminal."""
+    script = root / "source" / "run_autograder"
+    variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable, "PATH": os.environ["PATH"]}
+    command = ["bash", str(script)]
+    done = subprocess.run(
+        command, cwd=root, env=variables | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    return json.loads((root / "results" / "results.json").read_text(encoding="utf-8")), done.stdout + done.stderr
+
+
+def test_scripts_lie_at_the_root_and_can_be_executed(packed: Path) -> None:
+    with zipfile.ZipFile(packed) as archive:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    assert modes["setup.sh"] == modes["run_autograder"] == 0o755
+    assert (
+        modes["grader/tools/gradescope/run.py"]
+        == modes["grader/assignment/rubric.toml"]
+        == modes["ref/modeling/norm.py"]
+        == 0o644
+    )
+    assert not [name for name in modes if re.search(r"selftest|__pycache__|notebooks|\.pyc", name)]
+
+
+def test_the_same_repository_gives_the_same_bytes(packed: Path, tmp_path: Path) -> None:
+    assert CliRunner().invoke(cli.app, ["gradescope", str(tmp_path / "again.zip")]).exit_code == 0
+    assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
+
+
+def test_a_submission_is_graded_in_a_clean_place(root: Path) -> None:
+    write_folder(root / "submission", edited((NORM, "mean_square + self.eps", "mean_square"), of=ASSIGNMENT))
+    results, output = run(root)
+    assert (results["score"], len(results["tests"])) == (144, 32), output
+    assert [test["name"] for test in results["tests"] if test["status"] == "failed"] == [
+        "GroupRMSNorm: eps is added inside the square root"
+    ]
+    assert results["extra_data"]["status"] == "graded"
+
+
+def test_a_harness_that_fails_still_writes_results_without_a_score(root: Path) -> None:
+    write_folder(root / "submission", ASSIGNMENT.solution())
+    (root / "source" / "ref" / "functional.py").write_text("raise ValueError('broken')\n")
+    results, _ = run(root)
+    assert "score" not in results
+    assert "tests" not in results
+    assert "no fault of yours" in results["output"]
+    assert "broken" in results["extra_data"]["reason"]
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/false"], ids=["missing", "failing"])
+def test_a_python_that_does_not_start_still_leaves_results(root: Path, python: str) -> None:
+    (root / "results" / "results.json").write_text('{"score": 100}')  # of whoever was there before
+    results, _ = run(root, AUTOGRADER_PYTHON=python)
+    assert results.keys() == {"output", "visibility", "stdout_visibility", "extra_data"}
+    assert results["extra_data"] == {"status": "grader_error"}
+
+
+def graded_in_process(root: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch) -> tuple[int, dict[str, Any]]:
+    """The exit code and the results, without judge processes."""
+
+    def grade_all(submissions: list[Submission], *_: object) -> Any:
+        yield from map(grader.grade, submissions)
+
+    monkeypatch.setattr(autograder, "grade_all", grade_all)
+    code = autograder.main(root)
+    return code, json.loads((root / "results" / "results.json").read_text(encoding="utf-8"))
+
+
+def test_nothing_to_grade_is_said_and_has_no_score(
+    tmp_path: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path, {"submission/notes.txt": "x"})
+    code, results = graded_in_process(tmp_path, grader, monkeypatch)
+    assert code == 0
+    assert results["output"].startswith("None of src/functional.py")
+    assert "score" not in results
+
+
+def test_an_exception_is_a_fault_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def grade_all(*_: object) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(autograder, "grade_all", grade_all)
+    assert autograder.main(tmp_path) == 3
+    results = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert results["extra_data"]["reason"] == "OSError: [Errno 28] No space left on device"
+
+
+def test_who_and_when_come_from_gradescope(tmp_path: Path) -> None:
+    path = write_folder(tmp_path, {"metadata.json": json.dumps(METADATA)}) / "metadata.json"
+    ada = Student(id="007", name="王 Ada", email="ada@x")
+    moment = "2026-10-02T23:00:00-07:00"
+    assert autograder.origin(path) == Origin(source="gradescope", students=(ada,), late=True, submitted_at=moment)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{}, [], {**METADATA, "created_at": "soon"}, {**METADATA, "users": 7}, {**METADATA, "assignment": None}],
+    ids=["empty", "list", "no_time", "no_users", "no_assignment"],
+)
+def test_metadata_of_another_kind_cost_nobody_anything(tmp_path: Path, metadata: Mapping[str, Any]) -> None:
+    assert autograder.origin(write_folder(tmp_path, {"x.json": json.dumps(metadata)}) / "x.json") is None
+    assert autograder.origin(tmp_path / "gone.json") is None
+
+
+@pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
+def test_scripts_are_bash(script: str) -> None:
+    path = REPOSITORY / "grader" / "tools" / "gradescope" / script
+    assert path.read_text().startswith("#!/usr/bin/env bash\n")
+    subprocess.run(["bash", "-n", str(path)], check=True, timeout=10)
+
+
+def test_set_up_installs_what_the_project_pins() -> None:
+    """As the Makefile does: torch by itself at the version of the project, the rest by the lock."""
+    script = (REPOSITORY / "grader" / "tools" / "gradescope" / "setup.sh").read_text()
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    torch = next(need for need in project["dependencies"] if need.startswith("torch"))
+    assert f'"{torch}"' in script
+    assert '-c requirements.lock -e ".[grader]"' in script
+    locked = {line.partition("==")[0] for line in (REPOSITORY / "requirements.lock").read_text().splitlines()}
+    needed = {re.split(r"[<>=; ]", need)[0] for need in project["optional-dependencies"]["grader"]}
+    assert needed <= locked

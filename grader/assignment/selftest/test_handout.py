@@ -1,0 +1,319 @@
+"""The handout says the same in every language, agrees with the rubric, is true, renders, and gives nothing away."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.results.outcome import Outcome
+from grader.rubric import LANGUAGES
+from grader.tools.handout import __main__ as command
+from grader.tools.handout import book, web
+from grader.tools.handout.agreement import problems
+from grader.tools.handout.mathematics import UnknownMathematics, mathml, typst
+from grader.tools.handout.pages import HandoutError, Page, read
+from grader.tools.release.leaks import leaks
+from ref.functional import apply_rotary_pos_emb
+from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, VocabEmbedding
+from tests.harness.messages import Language, say
+
+SOURCE = ASSIGNMENT.root / "handout"
+
+RUBRIC = ASSIGNMENT.rubric
+
+
+def read_all(source: Path = SOURCE) -> dict[str, list[Page]]:
+    """The pages of every language."""
+    return {language: read(language, RUBRIC, source) for language in LANGUAGES}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A copy of the handout's source, to spoil."""
+    shutil.copytree(SOURCE, tmp_path / "source")
+    return tmp_path / "source"
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout as HTML."""
+    out = tmp_path_factory.mktemp("handout")
+    for language, pages in read_all().items():
+        web.write(pages, out / language)
+    return out
+
+
+# ── Agreement ──
+
+
+def test_the_languages_the_rubric_and_the_links_agree() -> None:
+    assert list(problems(read_all(), RUBRIC)) == []
+
+
+SPOILED = {
+    "a heading": ("zh/task1.md", "## 手算例子\n", "", "task1: en and zh differ in structure"),
+    "a deeper heading": ("en/task1.md", "## Why", "### Why", "task1: en and zh differ in structure"),
+    "a symbol": ("zh/task2.md", "`init_std`", "`init_sdt`", "task2: en and zh differ in symbols"),
+    "a formula": (
+        "en/task4.md",
+        r"\mathrm{hd} - 2)} \q",
+        r"\mathrm{hd} - 1)} \q",
+        "task4: en and zh differ in symbols",
+    ),
+    "a number": ("zh/task3.md", "| 5, 50 | 2, 20 |", "| 5, 50 | 2, 21 |", "task3: en and zh differ in numbers"),
+    "points": (
+        "en/task1.md",
+        "root** · 6 points",
+        "root** · 7 points",
+        "en/task1: the requirements are not the rubric's",
+    ),
+    "a title": (
+        "zh/task2.md",
+        "不修改 id，也不修改表",
+        "不改 id，也不改表",
+        "zh/task2: the requirements are not the rubric's",
+    ),
+    "all points": ("en/task3.md", "36 points", "Some points", "en/task3: the first lines do not name the 36 points"),
+    "the table": ("en/index.md", "py` | 22 |", "py` | 23 |", "en/index: task 2 has 23 points, 22 in the rubric"),
+    "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not name"),
+    "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md leads nowhere"),
+    "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
+    "a paper": ("en/task1.md", "abs/1910.07467", "abs/1910.0746", "abs/1910.0746 is no page of an arXiv paper"),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "expected"), SPOILED.values(), ids=SPOILED)
+def test_a_spoiled_page_is_found(source: Path, file: str, old: str, new: str, expected: str) -> None:
+    text = (source / file).read_text(encoding="utf-8")
+    assert old in text
+    (source / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert any(expected in line for line in problems(read_all(source), RUBRIC))
+
+
+def test_a_page_that_is_missing_is_named(source: Path) -> None:
+    (source / "zh" / "submit.md").unlink()
+    with pytest.raises(HandoutError, match=r"zh.submit\.md: no such file"):
+        read_all(source)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_outcome_is_explained(language: str) -> None:
+    text = (SOURCE / language / "submit.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(Outcome)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_commands_print_is_shown_as_they_print_it(language: Language) -> None:
+    submit, debugging = (
+        (SOURCE / language / f"{name}.md").read_text(encoding="utf-8") for name in ("submit", "debugging")
+    )
+    assert say(language, "packed", zip="submission.zip", files=6, others=2) in submit
+    assert say(language, "todo_lines", lines="46, 62") in submit
+    for key in ("tested", "law", "got", "hint", "rerun"):
+        assert re.search(rf"^    {say(language, key)} ", debugging, re.MULTILINE), key
+    prop = RUBRIC.properties["norm_eps_inside_sqrt"]
+    assert f"✗ {prop.title[language]}\n" in debugging
+    assert prop.hint[language] in re.sub(r"\n {15}", " ", debugging)
+
+
+# ── What the pages claim ──
+
+
+def test_the_worked_example_of_task_1_is_right() -> None:
+    norm = GroupRMSNorm(hidden_size=4, group_size=2, eps=24)
+    with torch.no_grad():
+        norm.gamma.copy_(torch.tensor([7.0, 2, 10, 5]))
+    torch.testing.assert_close(norm(torch.tensor([[[1.0, 7, 1, -1]]])), torch.tensor([[[1.0, 2, 2, -1]]]))
+
+
+def test_the_gradient_of_task_1_is_right() -> None:
+    norm = GroupRMSNorm(hidden_size=6, group_size=3, eps=0.5, dtype=torch.float64)
+    x = torch.linspace(-2, 3, 6, dtype=torch.float64).requires_grad_()
+    upstream = torch.arange(1.0, 7.0, dtype=torch.float64)
+    norm(x.view(1, 1, 6)).backward(upstream.view(1, 1, 6))
+    groups, weighted = x.detach().view(2, 3), (norm.gamma.detach() * upstream).view(2, 3)
+    root = (groups.square().mean(-1, keepdim=True) + 0.5).sqrt()
+    along = (weighted * groups).sum(-1, keepdim=True)
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad.view(2, 3), weighted / root - groups / (3 * root**3) * along)
+
+
+def test_the_worked_example_of_task_2_is_right() -> None:
+    embedding = VocabEmbedding(vocab_size=4, emb_size=2)
+    with torch.no_grad():
+        embedding.table.copy_(torch.tensor([[0.5, -1], [2, 3], [7, 7], [-4, 6]]))
+    output = embedding(torch.tensor([[3, 1, 3]]))
+    output.backward(torch.tensor([[[1.0, 1], [2, 0], [4, 5]]]))
+    assert output.tolist() == [[[-4, 6], [2, 3], [-4, 6]]]
+    assert embedding.table.grad is not None
+    assert embedding.table.grad.tolist() == [[0, 0], [2, 0], [0, 0], [5, 6]]
+
+
+def test_the_worked_example_of_task_3_is_right() -> None:
+    table = torch.tensor([[i + 1.0, 10 * (i + 1)] for i in range(6)])
+    outputs = []
+    for rank in range(3):
+        shard = ParallelVocabEmbedding(vocab_size=6, emb_size=2, rank=rank, world_size=3)
+        with torch.no_grad():
+            shard.shard.copy_(table[2 * rank : 2 * rank + 2])
+        outputs.append(shard(torch.tensor([[4, 1, 5, 0]]))[0].int().tolist())
+    text = (SOURCE / "en" / "task3.md").read_text(encoding="utf-8")
+    for rank, output in enumerate(outputs):
+        cells = " | ".join(f"{first}, {second}" for first, second in output)
+        assert f"| rank {rank} | {2 * rank}, {2 * rank + 1} | {cells} |\n" in text
+
+
+def test_the_worked_examples_of_task_4_are_right() -> None:
+    cos, sin = torch.tensor([[0.6, 0.8, 0.6, 0.8]]), torch.tensor([[0.8, 0.6, 0.8, 0.6]])
+    rotated = apply_rotary_pos_emb(torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4), cos, sin).flatten()
+    torch.testing.assert_close(rotated, torch.tensor([-1.8, -0.8, 2.6, 4.4]))
+    for ratio, thetas in ((1, [1, 1 / 4, 1 / 16]), (4, [1, 1 / 8, 1 / 64])):
+        rope = NTKAwareRoPE(dim=6, max_seq_len=4, base=64, ratio=ratio)
+        torch.testing.assert_close(rope.sin[1, :3].asin(), torch.tensor(thetas, dtype=torch.float32).sin().asin())
+
+
+@pytest.mark.parametrize(("dynamic", "ratios"), [(False, [1, 4, 2]), (True, [1, 4, 4])])
+def test_the_three_calls_of_task_4_use_these_ratios(dynamic: bool, ratios: list[int]) -> None:
+    rope = NTKAwareRoPE(dim=4, max_seq_len=10, dynamic=dynamic)
+    for length, ratio in zip((8, 25, 15), ratios, strict=True):
+        x = torch.ones(1, length, 1, 4)
+        expected = NTKAwareRoPE(dim=4, max_seq_len=10, ratio=ratio)(x)
+        assert torch.equal(rope(x), expected)
+    assert rope.cos.shape[0] == (40 if dynamic else 10)
+
+
+# ── Rendering ──
+
+
+class Links(HTMLParser):
+    """What a page points at, loads, and can be pointed at."""
+
+    def __init__(self, text: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.targets: list[str] = []
+        self.loads: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        given = dict(attrs)
+        self.ids |= {given["id"] or ""} if "id" in given else set()
+        if tag == "a":
+            self.targets.append(given["href"] or "")
+        elif tag in ("script", "link", "img", "iframe", "object") or "src" in given:
+            self.loads.append(tag)
+
+
+def pages_in(folder: Path) -> Iterator[tuple[Path, Links]]:
+    """Each rendered page."""
+    for path in sorted(folder.rglob("*.html")):
+        yield path, Links(path.read_text(encoding="utf-8"))
+
+
+def test_links_of_rendered_pages_lead_somewhere(rendered: Path) -> None:
+    for path, links in pages_in(rendered):
+        local = [target for target in links.targets if not target.startswith("https://")]
+        assert local
+        assert [target for target in local if not (path.parent / target).is_file()] == [], path
+
+
+def test_rendered_pages_load_nothing(rendered: Path) -> None:
+    for path, links in pages_in(rendered):
+        assert links.loads == [], path
+        assert not re.search(r"@import|url\((?!#)", path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_feedback_can_point_at_every_requirement(rendered: Path, language: str) -> None:
+    for task in RUBRIC.tasks:
+        links = Links((rendered / language / f"{task.id}.html").read_text(encoding="utf-8"))
+        assert {prop.id for prop in task.properties} <= links.ids
+
+
+def test_mathematics_and_pictures_are_in_the_page(rendered: Path) -> None:
+    text = (rendered / "zh" / "task1.html").read_text(encoding="utf-8")
+    assert "<mi>rms</mi>" in text
+    assert '<svg role="img" aria-label="一个 token 的六个特征' in text
+    assert "$" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+
+
+def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
+    for path, _ in pages_in(rendered / "zh"):
+        text = re.sub(r"<pre>.*?</pre>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.search(r"[\u4e00-\u9fff，。]\n[\u4e00-\u9fff]", text), path
+
+
+def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
+    files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in (".md", ".html")]
+    assert len(files) >= 4 * 7
+    named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
+    assert list(leaks(named)) == []
+
+
+def test_formulas_are_written_for_typst_too() -> None:
+    assert typst(r"\sqrt{x_i^2}") == 'sqrt(attach(x, b: i, t: "2"))'
+    assert typst(r"\frac{\mathrm{hd}}{2}") == 'frac(upright(h d), "2")'
+    assert mathml(r"\mathrm{hd}").count("<mi>hd</mi>") == 1
+    assert typst(r"\hat{x}") == 'accent(x, "^")'
+    assert typst(r"\overset{!}{=}") == "attach(=, t: !)"
+    assert typst(r"\sqrt[3]{x}") == 'root("3", x)'
+    assert typst(r"\operatorname{softmax}") == 'op("softmax")'
+
+
+def test_a_formula_that_cannot_be_written_for_typst_is_named(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UnknownMathematics, match="<menclose> has no counterpart"):
+        typst(r"\boxed{x}")
+    for language in LANGUAGES:
+        with (source / language / "submit.md").open("a", encoding="utf-8") as page:
+            page.write("\n$$\\begin{aligned} a &= b \\end{aligned}$$\n")
+    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(source.parent / "out"), "--source", str(source)])
+    assert command.main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert r"latex2mathml cannot read $\begin{aligned} a &= b \end{aligned}$" in line
+
+
+def test_no_space_stands_beside_a_slash() -> None:
+    assert '<mo lspace="0" rspace="0">/</mo>' in mathml("h / 2")
+
+
+def test_the_same_pages_give_the_same_pdf(tmp_path: Path) -> None:
+    pages = read_all()["en"]
+    first = book.write(pages, tmp_path, "Title").read_bytes()
+    assert first.startswith(b"%PDF-")
+    assert book.write(pages, tmp_path, "Title").read_bytes() == first
+
+
+def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(book, "CHINESE_FONTS", ("No Such Font",))
+    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
+    assert command.main() == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "handout.pdf was not written: no Chinese font here; install one" in line
+    for language, pdf in (("en", True), ("zh", False)):
+        assert (tmp_path / "out" / language / "task4.html").is_file()
+        assert (tmp_path / "out" / language / "handout.pdf").is_file() == pdf
+
+
+def test_pages_that_disagree_are_not_rendered(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source / "zh" / "index.md").write_text("# 概览\n", encoding="utf-8")
+    out = source.parent / "out"
+    monkeypatch.setattr(sys, "argv", ["handout", "--out", str(out), "--source", str(source)])
+    assert command.main() == 2
+    assert "nothing was written" in capsys.readouterr().err
+    assert not out.exists()

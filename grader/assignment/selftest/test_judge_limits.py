@@ -1,0 +1,160 @@
+"""What a submission does to its judge costs that submission, and is told apart from a machine that is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.intake.submission import Submission
+from grader.judge.compare import check_equal
+from grader.judge.faults import Crashed, InvalidReply, WrongAnswer, fault_from_reply
+from grader.judge.wording import places
+from grader.pool.executors.local import LocalExecutor
+from grader.pool.judge_pool import Patience
+from grader.pool.judge_process import Failure
+from grader.pool.schedule import _Turn, grade_all
+from grader.results.outcome import Outcome
+from grader.results.report import Report
+from grader.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, Channel, ProtocolError, decode
+from grader.selftest import faulty
+from grader.selftest.faulty import Trap
+from grader.settings import Settings
+
+SETTINGS = Settings(ASSIGNMENT, device="cpu")
+EXPANDED = torch.zeros(1, dtype=torch.uint8).expand([8] * MAX_DIMS)  # one byte, sixteen million elements
+
+
+class Unspeakable:
+    """A value that must not be turned into text, in place of a tensor that takes minutes for it."""
+
+    def __str__(self) -> str:
+        raise AssertionError("turned into text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "crashed", "message": Unspeakable()},
+        {"kind": "crashed", "message": [Unspeakable()]},
+        {"kind": Unspeakable(), "message": "x"},
+        {"kind": "not_implemented", "message": {"a": Unspeakable()}},
+    ],
+    ids=["tensor", "in_a_list", "kind", "in_a_dictionary"],
+)
+def test_an_error_whose_fields_are_no_text_is_an_invalid_reply(fields: Mapping[str, object]) -> None:
+    fault = fault_from_reply(fields, {}, 100)
+    assert isinstance(fault, InvalidReply)
+    assert str(fault) == "a malformed error report"
+
+
+def test_classes_and_frames_that_are_no_text_are_left_out() -> None:
+    odd: list[object] = [Unspeakable()] * 100
+    frames = [[Unspeakable()] * 3, ["src/a.py", 10**4000, "f"], ["src/a.py", 1, "f"]]
+    fault = fault_from_reply(
+        {"kind": "crashed", "message": "x", "types": odd, "frames": frames}, {"src/a.py": "y\n"}, 1
+    )
+    assert isinstance(fault, Crashed)
+    assert str(fault) == "x\n  src/a.py:1 in f: y"
+    assert len(fault.types) <= 8
+
+
+def test_outputs_of_different_shapes_are_never_compared() -> None:
+    with pytest.raises(WrongAnswer, match=r"the shape is \[8, 8, 8, 8, 8, 8, 8, 8\], not \[2, 3\]"):
+        check_equal(EXPANDED, torch.zeros(2, 3), "the output")
+
+
+def test_naming_the_first_of_many_places_takes_no_list_of_all() -> None:
+    wrong = torch.zeros(2, 3, 4, dtype=torch.bool)
+    wrong[1, 2, 3] = wrong[1, 0, 2] = True
+    assert places(wrong) == "shape [2, 3, 4], 2 of 24 elements are wrong, the first at [1, 0, 2]"
+    assert places(torch.tensor(True)) == "shape [], 1 of 1 elements are wrong, the first at []"
+
+
+@pytest.mark.parametrize(
+    "shape", [[1] * (MAX_DIMS + 1), [MAX_ELEMENTS + 1], [2, MAX_ELEMENTS]], ids=["dimensions", "elements", "both"]
+)
+def test_a_tensor_of_too_many_dimensions_or_elements_is_refused_whatever_it_weighs(shape: list[int]) -> None:
+    ours, theirs = socket.socketpair()
+    header = json.dumps([{"tensor": 0}, [["uint8", "cpu", shape, [0] * len(shape)]]]).encode()
+    with theirs:
+        os.write(theirs.fileno(), struct.pack("<I", len(header)) + header + b"\0")
+        channel = Channel(ours.detach())
+        with pytest.raises(ProtocolError):
+            channel.receive(10.0)
+        channel.close()
+    assert decode({"list": [1]}, []) == [1]
+
+
+# ── Judges that die ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+AS_IF_NEW = replace(SETTINGS, remember=False)  # what has passed for a neighbour is looked at again
+
+
+def graded(fault: Callable[[], object], log: Path) -> tuple[dict[str, Report], Trap]:
+    """A class of two: one over whose replies judges come to harm, and one that is right."""
+    trap = Trap("mallory", ASSIGNMENT.solution(), fault=fault, log=log, times=99)
+    neighbour = Submission("neighbour", ASSIGNMENT.solution())
+    with LocalExecutor(1) as executor:
+        reports = list(grade_all([trap, neighbour], AS_IF_NEW, executor, Patience(margin_s=30, load=1)))
+    return {report.submission.id: report for report in reports}, trap
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+@pytest.mark.parametrize(
+    ("fault", "attempts"),
+    [
+        (faulty.die_over_the_replies, 3),  # the first may have been the machine; the second says that it was not
+        (faulty.spin_over_the_replies, 2),  # no machine makes a judge compute
+        (faulty.find_no_memory_for_the_replies, 1),  # the judge survives
+    ],
+    ids=["dies", "computes_for_ever", "finds_no_memory"],
+)
+def test_who_brings_judges_down_gets_invalid_replies_in_that_task_only(
+    fault: Callable[[], object], attempts: int, tmp_path: Path
+) -> None:
+    reports, trap = graded(fault, tmp_path / "log")
+    mallory, neighbour = reports["mallory"], reports["neighbour"]
+    assert (mallory.status, trap.attempts) == ("graded", attempts)
+    norm, *others = mallory.tasks
+    assert Outcome.INVALID_REPLY in {prop.outcome for prop in norm.properties}
+    assert {prop.outcome for prop in norm.properties} <= {Outcome.INVALID_REPLY, Outcome.PASSED}
+    assert [task.score for task in others] == [task.max_score for task in others]
+    if attempts == 1:  # the same judge, whose oracle has been broken for good
+        return
+    assert (neighbour.score, neighbour.bonus) == (ASSIGNMENT.rubric.max_score, ASSIGNMENT.rubric.max_bonus)
+
+
+@pytest.mark.parametrize(
+    ("failures", "condemned", "number"),
+    [
+        ([Failure("died", at="norm_eps_inside_sqrt", of_its_limit=True)], True, 1),
+        ([Failure("died", at="norm_groups")], False, 2),
+        ([Failure("died", at="norm_groups"), Failure("stalled", at="norm_groups")], True, 2),
+        ([Failure("died", at="norm_groups"), Failure("died", at="vocab_lookup")], False, 3),
+        ([Failure("died")] * 2, False, 3),
+        ([Failure("did not start", begun=False)] * 2, False, 1),
+    ],
+    ids=["its_own_limit", "once", "twice_there", "twice_elsewhere", "before_any_code_ran", "no_judge"],
+)
+def test_a_broken_machine_condemns_nobody(failures: list[Failure], condemned: bool, number: int) -> None:
+    turn = _Turn(Submission("someone"))
+    for failure in failures:
+        turn = turn.after(failure, SETTINGS)
+    task: Any = ASSIGNMENT.rubric.task_of("norm_groups")
+    assert turn.condemned == (frozenset(prop.id for prop in task.properties) if condemned else frozenset())
+    assert turn.number == number

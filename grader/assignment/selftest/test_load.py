@@ -1,0 +1,91 @@
+"""Verdicts on a machine that has eight times as much to do as it has cores: the same as on an idle one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.intake.submission import Submission
+from grader.judge.judge import Judge
+from grader.results.outcome import Outcome
+from grader.sandbox.allowance import WALL_FACTOR
+from grader.sandbox.launch import WorkerFailed, Zygote
+from grader.sandbox.limits import Limits
+from grader.selftest.submissions import edited
+from grader.settings import Settings
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the wall clock has to do"),
+]
+
+NORM = "src/modeling/norm.py"
+# So little that, by the wall clock, a busy machine alone would use it up: a fifth of it is for each name.
+TIGHT = Limits(request_s=0.4, retry_s=0.1, submission_s=10)
+HANGS = ("        compute_dtype =", "        while True: pass\n        compute_dtype =")
+SLEEPS = ("        compute_dtype =", "        __import__('time').sleep(3600)\n        compute_dtype =")
+WAITS = {
+    "src/functional.py": "import time\ndef sleep():\n    time.sleep(3600)\ndef spin():\n    while True: pass\n"
+    "def work():\n    end = time.process_time() + 0.6\n    while time.process_time() < end: pass\n    return 1\n"
+}
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[None]:
+    """Eight processes for each core, all of which compute."""
+    program = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"
+    number = 8 * len(os.sched_getaffinity(0))
+    load = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(number)]
+    yield
+    for process in load:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """A judge with hardly any time for a submission."""
+    warm = Judge(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
+    yield warm
+    warm.close()
+
+
+@pytest.mark.usefixtures("busy")
+def test_an_honest_submission_keeps_every_point_on_a_busy_machine(judge: Judge) -> None:
+    report = judge.grade(Submission("ada", ASSIGNMENT.solution()))
+    assert (report.score, report.bonus) == (ASSIGNMENT.rubric.max_score, ASSIGNMENT.rubric.max_bonus)
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize("edit", [HANGS, SLEEPS], ids=["computes_for_ever", "sleeps_for_ever"])
+def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, edit: tuple[str, str]) -> None:
+    report = judge.grade(Submission("eve", edited((NORM, *edit), of=ASSIGNMENT)))
+    outcomes = {prop.outcome for prop in report.tasks[0].properties}
+    assert Outcome.TIMED_OUT in outcomes
+    assert [task.score for task in report.tasks[1:]] == [task.max_score for task in report.tasks[1:]]
+
+
+@pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize(("name", "answers"), [("work", True), ("spin", False), ("sleep", False)])
+def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answers: bool) -> None:
+    """0.6 s of computing within an allowance of 1 s, while the machine has sixteen others to serve."""
+    worker = zygote.start(WAITS)
+    load = ("load", {"module": "src.functional", "name": name, "bare_packages": False})
+    call = ("call", {"target": name, "arguments": []})
+    worker.request([load], 10)
+    try:
+        if answers:
+            assert worker.request([call], 1.0) == {"value": 1}
+            assert 0.5 < worker.spent_s < 1.0
+        else:
+            with pytest.raises(WorkerFailed, match="no answer in time") as failure:
+                worker.request([call], 1.0)
+            assert failure.value.kind == "timed_out"
+            assert 0.1 < worker.spent_s < WALL_FACTOR  # less than 1 s where the backstop comes first
+    finally:
+        worker.close()

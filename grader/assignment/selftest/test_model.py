@@ -1,0 +1,156 @@
+"""How a submission is read: each reading is shown on a mistake that it must see, and on code where it must not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.charges import Charge, Subject, charge, figures, line
+from grader.assignment.model.differences import difference_gradient
+from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.normalising import CONTRACT, Law, normalising
+from grader.assignment.model.rotation import CONVENTIONS, module_student, rotation
+from grader.assignment.variants.slips import SLIPS, Slip, pairs_of_slips, submission, task_of_slip
+from grader.judge.faults import WrongAnswer
+from grader.judge.student import Student, StudentModule
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+
+RUBRIC = ASSIGNMENT.rubric
+BY_NAME = {slip.name: slip for slip in SLIPS}
+
+
+def student_with(*names: str) -> Student:
+    """A submission with these slips."""
+    files = submission([BY_NAME[name] for name in names])
+    return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
+
+
+def subject_of(*slips: Slip) -> Subject:
+    blamed = frozenset().union(*(slip.properties for slip in slips))
+    hints = frozenset(slip.misconception for slip in slips if slip.misconception)
+    name = "+".join(slip.name for slip in slips)
+    return Subject("slips", name, task_of_slip(slips[0]), blamed, hints, submission(slips))
+
+
+@pytest.mark.parametrize(
+    ("slips", "law"),
+    [
+        ((), CONTRACT),
+        (("whole",), Law("whole")),
+        (("sum",), Law("own", "sum")),
+        (("count", "one_plus_gamma"), Law("count")),
+        (("strided", "eps_outside"), Law("strided")),
+        (("mean_of_magnitudes", "another_output_in_eval"), Law("own", "mean_magnitude")),
+        (("over_the_sequence",), None),
+    ],
+    ids=lambda value: "+".join(value) or "contract" if isinstance(value, tuple) else "",
+)
+def test_the_law_that_outputs_follow_is_read_beside_other_mistakes(slips: tuple[str, ...], law: Law | None) -> None:
+    assert normalising(student_with(*slips)).law == law
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS[1:4], ids=lambda convention: convention.name)
+def test_each_convention_is_read_and_its_own_source_turns_that_way(convention: object) -> None:
+    """A rotation of ours takes the place of one that cannot carry the module."""
+    name = {"rotary_opposite_angle": "opposite_angle", "rotary_swapped_tables": "swapped_tables"}
+    slip = name.get(getattr(convention, "name", ""), "adjacent_pairs")
+    student = student_with(slip, "promoted")
+    read = rotation(student)
+    assert read.convention is not None
+    assert read.convention.name == getattr(convention, "name", "")
+    assert not read.carries
+    judged, followed = module_student(student)
+    assert judged is not student
+    assert followed == read.convention
+    assert rotation(judged).convention == read.convention
+    assert rotation(judged).carries
+
+
+def test_a_right_rotation_carries_its_own_module() -> None:
+    student = student_with()
+    assert module_student(student)[0] is student
+
+
+def test_differences_give_the_gradient() -> None:
+    x = torch.tensor([1.0, -2.0, 3.0])
+    gradient = difference_gradient(lambda moved: moved.double().square(), x, torch.tensor([1.0, 1.0, -1.0]))
+    assert torch.allclose(gradient, torch.tensor([2.0, -4.0, -6.0], dtype=torch.float64), rtol=1e-4)
+
+
+def history(*names: str) -> None:
+    """Three calls and an update, of a norm."""
+    student = student_with(*names)
+    x = torch.arange(48.0).reshape(1, 2, 24).sin()
+
+    def make(values: tuple[Tensor, ...]) -> StudentModule:
+        return student.GroupRMSNorm(hidden_size=24, group_size=4).assign(*values)
+
+    steps = [
+        Step(mode=False),
+        Step(input=x),
+        Step(input=x[:, :1]),
+        Step(update=(torch.ones(24),)),
+        Step(input=4 * x**3),
+    ]
+    check_history(make, steps, (torch.full((24,), 2.0),))
+
+
+def test_a_module_without_a_memory_passes_its_history() -> None:
+    history()
+
+
+def test_a_failing_history_is_cut_down_to_what_it_takes() -> None:
+    with pytest.raises(WrongAnswer, match=r"^a float32 call \[1, 2, 24\] .*, after a float32 call \[1, 2, 24\]$"):
+        history("cached_rms")
+
+
+def test_pairs_break_different_properties_in_different_steps() -> None:
+    pairs = pairs_of_slips()
+    assert len(pairs) > 1000
+    for first, second in pairs:
+        assert not first.properties & second.properties
+        assert not first.steps.keys() & second.steps.keys()
+
+
+def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
+    assert len(BY_NAME) == len(SLIPS)
+    known = {misconception.id for misconception in RUBRIC.misconceptions}
+    for slip in SLIPS:
+        assert slip.properties <= RUBRIC.only(task_of_slip(slip)).properties.keys(), slip.name
+        assert slip.misconception is None or slip.misconception in known, slip.name
+
+
+@pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)
+def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
+    found = charge(subject_of(slip), RUBRIC)
+    assert found.exact, line(found, RUBRIC)
+    assert not found.wrong_hints
+
+
+@pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
+def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
+    assert charge(subject_of(*pair), RUBRIC).caught
+
+
+def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> None:
+    subject = subject_of(BY_NAME["sum"])
+    right = Charge(subject, frozenset({"norm_groups"}), {"norm_groups": "norm_sum_for_mean"})
+    missed = Charge(subject, frozenset(), {})
+    more = Charge(subject, frozenset({"norm_groups", "norm_eps_inside_sqrt"}), {"norm_groups": "norm_eps_absent"})
+    assert (right.caught, right.exact, right.wrong_hints) == (True, True, {})
+    assert (missed.caught, missed.exact) == (False, False)
+    assert (more.caught, more.exact, more.wrong_hints) == (True, False, {"norm_groups": "norm_eps_absent"})
+    assert figures([right, missed, more], RUBRIC).splitlines()[1].split() == [
+        "slips",
+        "3",
+        "2",
+        "1",
+        "1.00",
+        "1.60",
+        "1",
+    ]
+    assert "too many, norm_eps_inside_sqrt" in line(more, RUBRIC)
+    assert "missed norm_groups" in line(missed, RUBRIC)

@@ -1,0 +1,150 @@
+"""The tests that students run: they say TODO to untouched stubs, and nothing but yes to the reference."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.rubric import Rubric
+from grader.selftest import submissions
+from grader.selftest.submissions import REPOSITORY, handed_out, write_folder
+from grader.selftest.warm import WarmPython
+
+HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository as it is handed out."""
+    return handed_out(tmp_path_factory.mktemp("untouched"), ASSIGNMENT)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, with the reference's files over the stubs."""
+    return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
+
+
+@pytest.mark.process
+def test_untouched_stubs_are_all_to_do(untouched: Path, rubric: Rubric) -> None:
+    result = submissions.run(untouched, "tests")  # in a new interpreter; the others share a warm one
+    lines = result.stdout.splitlines()
+    assert result.returncode == 1, result.stderr
+    assert sum(line.startswith("  TODO") for line in lines) == len(rubric.properties)
+    assert not any("✓" in line or "✗" in line for line in lines)
+    assert any(line.split()[-3:] == ["0", "/", "100"] for line in lines)
+
+
+def test_the_reference_passes_everything(solved: Path, rubric: Rubric, run: WarmPython) -> None:
+    result = run(solved, "tests", "--lang", "zh")
+    assert result.returncode == 0, result.stdout
+    assert sum(line.startswith("  ✓") for line in result.stdout.splitlines()) == len(rubric.properties)
+    assert "100 / 100" in result.stdout
+    bonus = sum(task.points for task in rubric.tasks if task.bonus)
+    assert f"{bonus:g} / {bonus:g}" in result.stdout
+    assert "每一组除以该组自己的均方根" in result.stdout
+
+
+def test_one_task_can_be_run_alone(solved: Path, rubric: Rubric, run: WarmPython) -> None:
+    result = run(solved, "tests", "--task", "1")
+    assert result.returncode == 0, result.stdout
+    first, *others = rubric.tasks
+    assert f"{first.points:g} / {first.points:g}" in result.stdout
+    assert not any(task.title in result.stdout for task in others)
+
+
+def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    mistaken = shutil.copytree(solved, tmp_path / "mistaken")
+    norm = mistaken / "src" / "modeling" / "norm.py"
+    norm.write_text(norm.read_text().replace("mean_square + self.eps", "mean_square"))
+    write_folder(mistaken, {"handout/en/task1.html": ""})
+    result = run(mistaken, "tests", "--task", "1")
+    assert result.returncode == 1
+    assert re.search(r"^ +read +handout/en/task1.html#norm_eps_inside_sqrt$", result.stdout, re.MULTILINE)
+    assert "✗ eps is added inside the square root" in result.stdout
+    assert "36 / 42" in result.stdout
+
+
+def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) -> None:
+    assert run(solved, "pytest", "-q", "tests").returncode == 0
+    failed = run(untouched, "pytest", "-q", "tests", "-x")
+    assert failed.returncode == 1
+    assert "NotImplementedError: Task" in failed.stdout
+
+
+# ── What a mistake is told ──
+
+
+def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
+    """The solution with one edit in task 1."""
+    shutil.copytree(solved, folder)
+    norm = folder / "src" / "modeling" / "norm.py"
+    text = norm.read_text(encoding="utf-8")
+    assert old in text
+    norm.write_text(text.replace(old, new), encoding="utf-8")
+    return folder
+
+
+def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square + self.epsilon")
+    write_folder(folder, {"handout/en/debugging.html": ""})
+    told = run(folder, "tests", "--task", "1").stdout
+    assert "has no attribute 'epsilon'" in told
+    assert "handout/en/debugging.html says what torch's messages usually mean" in " ".join(told.split())
+    assert "Reshape [b, s, h]" not in told
+    assert told.count("the same error") == 6
+
+
+def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "        mean_square = ", "        return None\n        mean_square = ")
+    told = run(folder, "tests", "--task", "1", "--lang", "zh").stdout
+    assert "得到的是 None" in told
+    assert "提示" not in told
+
+
+def test_an_endless_loop_costs_three_tests_of_waiting(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    loop = "        while True:\n            pass\n        mean_square = "
+    folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
+    feedback = folder / "tests" / "harness" / "feedback.py"
+    patient = feedback.read_text(encoding="utf-8")
+    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.2", patient), encoding="utf-8")
+    told = run(folder, "tests").stdout
+    assert "no answer after 0.2 s: is there a loop that never ends?" in told
+    assert "other tests of this property that fail: 2" in told
+    assert "  -     eps is added inside the square root" in told
+    assert "22 / 22" in told  # other tasks have their turn
+
+
+def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import torch\nfrom functional import nothing\n")
+    told = run(folder, "tests").stdout
+    assert "A file of src/ is imported relatively, as in: from .functional import …" in told
+
+
+def test_every_law_is_told_in_chinese_too() -> None:
+    functions = [
+        node
+        for path in (REPOSITORY / "tests").glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    for function in functions:
+        english, chinese = (ast.get_docstring(function) or "").split("\n\n")
+        assert not HAN.search(english), function.name
+        assert HAN.search(chinese), function.name
+        assert set(re.findall(r"\d+", chinese)) <= set(re.findall(r"\d+", english)) | {"16", "32"}, function.name
+
+
+def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = import_module("tests.harness.page")  # untyped, as students are to read it
+    monkeypatch.setattr(sys, "executable", str(REPOSITORY / ".venv" / "bin" / "python"))
+    assert page.interpreter() == ".venv/bin/python"
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert page.interpreter() == "python"

@@ -1,0 +1,130 @@
+"""The sample class of A2 through the whole grader: everybody gets what the assignment says, and reads why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.students import STUDENTS
+from grader.intake.discover import discover
+from grader.judge.judge import Judge
+from grader.results.outcome import Outcome
+from grader.results.report import PropertyReport, Report
+from grader.sandbox.limits import Limits
+from grader.selftest.submissions import edited, submission
+from grader.settings import Settings
+from grader.specimens.students import write_class
+
+ROPE = "src/modeling/pos_emb.py"
+
+# id: score, bonus, misconceptions that the report must name. lena hangs, and is graded below with short limits.
+EXPECTED: dict[str, tuple[float | None, float | None, set[str]]] = {
+    "ada": (100, 50, set()),
+    "bo": (0, 0, set()),
+    "chen": (100, 0, set()),
+    "dana": (90, 50, {"norm_over_whole_hidden"}),
+    "emeka": (94, 50, {"norm_eps_outside"}),
+    "farid": (94, 50, {"norm_squares_before_upcast"}),
+    "grace": (86, 50, {"shard_clamped_ids", "shard_seed_without_rank"}),
+    "hiro": (100, 42, {"rotary_adjacent_pairs"}),
+    "ines": (100, 33, {"rope_scaled_positions", "rope_odd_ratio"}),
+    "jonas": (100, 41, {"rope_static_keeps_growth", "rope_persistent_tables"}),
+    "kofi": (66, 50, set()),
+    "mina": (100, 50, set()),
+    "nils": (58, 34, set()),
+    "olga": (42, 50, set()),
+    "pavel": (None, None, set()),
+}
+
+Sample = Callable[[str], Report]
+
+
+@pytest.fixture(scope="module")
+def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """``sample(id)``: the report of a student of the sample class, graded once."""
+    folder = tmp_path_factory.mktemp("class")
+    write_class(ASSIGNMENT, folder)
+    candidates = {candidate.id: candidate for candidate in discover([folder])}
+    assert candidates.keys() == {student.id for student in STUDENTS} == {*EXPECTED, "lena"}
+    return cache(lambda identifier: grader.grade(candidates[identifier].read()))
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Judge]:
+    """A grader of the bonus task with little patience, whose hints are Chinese."""
+    limits = Limits(request_s=4, retry_s=1.5, submission_s=60)
+    warm = Judge(Settings(ASSIGNMENT, device="cpu", only="task4", language="zh", limits=limits))
+    yield warm
+    warm.close()
+
+
+def properties(report: Report) -> dict[str, PropertyReport]:
+    """Every property of a report by its id."""
+    return {prop.id: prop for task in report.tasks for prop in task.properties}
+
+
+@pytest.mark.parametrize("identifier", EXPECTED)
+def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str) -> None:
+    report = sample(identifier)
+    named = {prop.misconception for prop in properties(report).values()} - {None}
+    assert (report.score, report.bonus, named) == EXPECTED[identifier]
+    assert report.status == ("unreadable" if identifier == "pavel" else "graded")
+
+
+def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
+    endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
+    report = hasty.grade(submission(edited(endless, of=ASSIGNMENT), "lena"))
+    hung = {prop.id for prop in properties(report).values() if prop.outcome is Outcome.TIMED_OUT}
+    grows = {"rope_base", "rope_smallest_even_ratio", "rope_static", "rope_buffers"}
+    assert hung == grows
+    assert (report.bonus, report.max_bonus, report.score) == (24, 50, 0)
+    assert properties(report)["rope_static"].hint.startswith("你的代码没有按时给出结果")
+
+
+def test_hints_are_in_the_language_asked_for(hasty: Judge, sample: Sample) -> None:
+    odd = (ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)")
+    (chinese,) = [
+        p
+        for p in properties(hasty.grade(submission(edited(odd, of=ASSIGNMENT)))).values()
+        if p.outcome is not Outcome.PASSED
+    ]
+    assert chinese.misconception == "rope_odd_ratio"
+    assert chinese.hint.startswith("你取了最小的 k'")
+    assert properties(sample("ines"))["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
+
+
+def test_every_lost_point_comes_with_a_hint_and_a_case_that_says_why(sample: Sample) -> None:
+    lost = [p for name in EXPECTED for p in properties(sample(name)).values() if p.points < p.max_points]
+    assert len(lost) > 50
+    for prop in lost:
+        assert prop.hint, prop.id
+        assert any(case.outcome is prop.outcome and case.message for case in prop.cases), prop.id
+
+
+def test_a_full_property_comes_without_a_hint(sample: Sample) -> None:
+    assert {prop.hint for prop in properties(sample("ada")).values()} == {""}
+
+
+def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> None:
+    """Expected values have fractions. The only ones in a message are its own error, in ulp or to one digit, and eps.
+
+    ``test_compare`` shows the other half: errors in ulp say the same whatever value was expected.
+    """
+    for name in EXPECTED:
+        for prop in properties(sample(name)).values():
+            for case in prop.cases:
+                known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
+                known += map(float, re.findall(r"(?:eps=|up to |mean |deviation )([-+.e\d]+)", case.message))
+                for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
+                    assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
+
+
+def test_a_package_whose_sibling_fails_costs_the_sibling_only(sample: Sample) -> None:
+    """``nils``: norm.py has a syntax error, and ``src/modeling/__init__.py`` imports it."""
+    scores = {task.id: task.score for task in sample("nils").tasks}
+    assert scores == {"task1": 0, "task2": 22, "task3": 36, "task4": 34}
+    assert "SyntaxError" in properties(sample("nils"))["norm_groups"].cases[0].message

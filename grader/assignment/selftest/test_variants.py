@@ -1,0 +1,135 @@
+"""The hidden tests on submissions whose fault is known: the right points are lost, and no others.
+
+A variant differs from the reference in one piece, so the tests of that piece's task judge it. By default a fixed sample
+covers every property, every misconception and every valid variant; ``GRADER_ALL_VARIANTS=1`` takes them all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.variants import all_variants
+from grader.assignment.variants.slips import SLIPS
+from grader.judge import cases
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.chinese import in_chinese
+from grader.results.outcome import CaseResult, Outcome, property_outcome
+from grader.rubric import Rubric
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+from grader.specimens.variants import Variant
+
+VARIANTS = all_variants()
+VALID = [variant for variant in VARIANTS if variant.valid]
+WRONG = [variant for variant in VARIANTS if not variant.valid]
+TASK = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}
+SLOW = "sequence_taken_to_be_dimension_two"  # multiplies [4112, 4112]; ten seconds for what others show as well
+
+# Two English words in a row; and what a message about a wrong tensor has to say.
+ENGLISH = re.compile(r"\b[A-Za-z']{2,} [A-Za-z']{2,}\b")
+WRONG_TENSOR = re.compile(r": shape \[[\d, ]+\], \d+ of \d+ elements are wrong, the first at \[[\d, ]+\]; .")
+
+Judge = Callable[..., list[CaseResult]]
+
+
+def sample(variants: Iterable[Variant]) -> list[Variant]:
+    """The first variant of each combination of lost properties, and of each misconception."""
+    chosen: dict[str, Variant] = {}
+    seen: set[object] = set()
+    for variant in variants:
+        signs = {variant.breaks, variant.hint}
+        if not signs <= seen and not variant.name.endswith(SLOW):
+            chosen[variant.name] = variant
+            seen |= signs
+    return list(chosen.values())
+
+
+SAMPLE = WRONG if os.environ.get("GRADER_ALL_VARIANTS") == "1" else sample(WRONG)
+
+
+def name(variant: Variant) -> str:
+    """What a variant is called in pytest's output."""
+    return variant.name
+
+
+def lost(results: Sequence[CaseResult]) -> set[str]:
+    """The properties that lose their points; a failure of ours must not pass as one of theirs."""
+    assert [result for result in results if result.outcome is Outcome.GRADER_ERROR] == []
+    by_property: dict[str, list[CaseResult]] = {}
+    for result in results:
+        by_property.setdefault(result.property_id, []).append(result)
+    return {
+        identifier
+        for identifier, cases in by_property.items()
+        if property_outcome(cases) not in (Outcome.PASSED, Outcome.NOT_ASSESSED)
+    }
+
+
+@pytest.mark.parametrize("variant", SAMPLE, ids=name)
+def test_a_wrong_variant_loses_what_it_breaks(judge: Judge, variant: Variant) -> None:
+    results = judge(variant.files, TASK[variant.piece])
+    missing = lost(results)
+    assert variant.breaks <= missing, variant.description
+    assert missing <= variant.breaks | variant.also, variant.description
+    for result in results:
+        check_wording(result)
+
+
+def check_wording(result: CaseResult) -> None:
+    """A wrong tensor is described by its shape and the place, in either language, and nothing else stays English."""
+    if result.outcome is not Outcome.FAILED:
+        return
+    chinese = in_chinese(result.message, ASSIGNMENT)
+    assert chinese != result.message
+    assert ENGLISH.findall(chinese) == [], chinese
+    if result.error_ulp is not None and "rounding" not in result.message:
+        assert WRONG_TENSOR.search(result.message), result.message
+
+
+@pytest.mark.parametrize("variant", VALID, ids=name)
+def test_a_valid_variant_loses_nothing(judge: Judge, variant: Variant) -> None:
+    assert lost(judge(variant.files, TASK[variant.piece])) == set(), variant.description
+
+
+def test_the_sample_shows_every_property_and_every_misconception(rubric: Rubric) -> None:
+    assert {identifier for variant in SAMPLE for identifier in variant.breaks} == set(rubric.properties)
+    shown = {variant.hint for variant in SAMPLE} | {slip.misconception for slip in SLIPS}
+    assert shown >= {misconception.id for misconception in rubric.misconceptions}
+
+
+def test_variants_have_names_of_their_own_and_ids_that_exist(rubric: Rubric) -> None:
+    assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
+    known = {misconception.id for misconception in rubric.misconceptions} | {None}
+    for variant in VARIANTS:
+        assert variant.breaks | variant.also <= rubric.properties.keys(), variant.name
+        assert variant.hint in known, variant.name
+        assert variant.valid == (not variant.breaks), variant.name
+        assert variant.files != ASSIGNMENT.solution(), variant.name
+
+
+@pytest.mark.parametrize("seed", [1, 2, 20260901])
+def test_the_reference_passes_with_other_seeds(rubric: Rubric, seed: int) -> None:
+    tests = HiddenTests(ASSIGNMENT, ("cpu",), seed, rubric.properties)
+    results = tests.run(Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits()))
+    assert {result.property_id for result in results} == set(rubric.properties)
+    assert lost(results) == set()
+
+
+def test_each_seed_has_inputs_of_its_own_and_always_the_same() -> None:
+    for draw in (cases.normal, cases.signs):
+        first, again, other = (draw(seed, "x", shape=(64,)) for seed in (0, 0, 1))
+        assert first.equal(again)
+        assert not first.equal(other)
+        assert not first.equal(draw(0, "y", shape=(64,)))
+
+
+def test_every_case_has_a_name_of_its_own(judge: Judge) -> None:
+    results = judge(ASSIGNMENT.solution())
+    identities = [(result.property_id, result.id) for result in results]
+    assert len(set(identities)) == len(identities)

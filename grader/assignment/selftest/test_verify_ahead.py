@@ -1,0 +1,41 @@
+"""`grader verify` grades everything with a look ahead and plainly, and tells every difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.intake.submission import Submission
+from grader.results.report import Report
+from grader.tools.verify import Comparison, ahead, attacks, rounds, summary, variants
+
+pytestmark = pytest.mark.process
+
+WRONG = next(variant for variant in variants.known(ASSIGNMENT).values() if len(variant.breaks) == 1)
+(BROKEN,) = WRONG.breaks
+
+
+def test_everything_is_graded_ahead_and_plainly_for_every_seed() -> None:
+    names = {name for _, name, seed in rounds(ASSIGNMENT, range(2))[-1].items if seed == 1}
+    assert names >= {variants.REFERENCE, variants.STUBS, "ada", "bo", *attacks.names(ASSIGNMENT)}
+    assert names >= variants.known(ASSIGNMENT).keys()
+
+
+def test_the_same_reports_ahead_and_plainly_are_no_problem() -> None:
+    assert ahead.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
+
+
+def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ahead._judge
+    passing = own(ASSIGNMENT, 0, False).grade(Submission("reference", ASSIGNMENT.solution()))
+
+    class Mistaken:
+        def grade(self, submission: Submission) -> Report:
+            assert submission.id == WRONG.name
+            return passing
+
+    monkeypatch.setattr(ahead, "_judge", lambda *key: own(*key) if key[-1] else Mistaken())
+    problem = ahead.judge(ASSIGNMENT, WRONG.name, 0).problem
+    assert f"{BROKEN}: " in problem
+    (line,) = [line for line in summary([], [], [Comparison(WRONG.name, 0, problem)]) if "plainly" in line]
+    assert line.endswith(f"1 of 1 pairs of reports differ, {WRONG.name}.")

@@ -1,0 +1,56 @@
+"""Submissions made of steps: for each piece a template with its steps cut out, and for each step its mistakes.
+
+The variants hold one mistake each, as students write it; here every mistake alone, and every pair of them, can be had.
+Each piece has a file: its template, the right steps, and the slips as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from grader.assignment import ASSIGNMENT
+
+from . import functional, norm, pos_emb, shard, vocab
+from .slip import Slip
+
+__all__ = ["SLIPS", "Slip", "pairs_of_slips", "sampled_pairs", "submission", "task_of_slip"]
+
+PIECES = {
+    "src/modeling/norm.py": (norm,),
+    "src/modeling/vocab_emb.py": (vocab, shard),
+    "src/functional.py": (functional,),
+    "src/modeling/pos_emb.py": (pos_emb,),
+}
+FAMILIES = (norm.SLIPS, vocab.SLIPS, shard.SLIPS, (*functional.SLIPS, *pos_emb.SLIPS))
+SLIPS: tuple[Slip, ...] = tuple(slip for family in FAMILIES for slip in family)
+
+
+def task_of_slip(slip: Slip) -> str:
+    """The task that a slip belongs to."""
+    return next(f"task{number}" for number, family in enumerate(FAMILIES, 1) if slip in family)
+
+
+def pairs_of_slips() -> list[tuple[Slip, Slip]]:
+    """Every pair in one task that costs different properties and touches no step twice."""
+    return [
+        (first, second)
+        for slips in FAMILIES
+        for first, second in combinations(slips, 2)
+        if not first.properties & second.properties and not first.steps.keys() & second.steps.keys()
+    ]
+
+
+def sampled_pairs(every: int) -> list[tuple[Slip, Slip]]:
+    """Each ``every``-th of the pairs: the same ones each time, spread over all tasks."""
+    return pairs_of_slips()[::every]
+
+
+def submission(slips: Sequence[Slip]) -> dict[str, str]:
+    """The reference with its pieces replaced by those of the templates, and these slips in them."""
+    files = ASSIGNMENT.solution()
+    changed: Mapping[str, str] = {step: code for slip in slips for step, code in slip.steps.items()}
+    for path, pieces in PIECES.items():
+        for piece in pieces:
+            files[path] += piece.TEMPLATE.format(**{**piece.RIGHT, **changed})
+    return files

@@ -1,0 +1,184 @@
+"""GroupRMSNorm in steps, and the mistakes made in each."""
+
+from .slip import slip
+
+TEMPLATE = """
+
+class GroupRMSNorm(nn.Module):
+    def __init__(self, hidden_size, group_size, eps={eps_default}, init_range={range_default}, init_seed={seed_default},
+                 dtype={dtype_default}, device="cpu"):
+        super().__init__()
+        {check}
+        self.h, self.gz, self.init_range, self.init_seed = hidden_size, group_size, init_range, init_seed
+        self.eps = {keep_eps}
+        values = torch.empty({gamma_shape}, dtype={gamma_dtype}, device=device)
+        {register}
+        {more}
+        {initialise}
+
+    def reset_parameters(self):
+        generator = torch.Generator().manual_seed({norm_seed})
+        {norm_earlier}
+        with torch.no_grad():
+            {norm_draw}
+
+    def forward(self, input):
+        {before}
+        gz = self.gz
+        x = {convert}
+        groups = {cut}
+        groups = {centre}
+        mean_square = {mean}
+        rms = {root}{detach}
+        weight = self.gamma.flatten()
+        return ({scaled}){like}
+
+    {wrap}
+"""
+
+RIGHT = {
+    "eps_default": "1e-5",
+    "range_default": "(-1.0, 1.0)",
+    "seed_default": "42",
+    "dtype_default": "torch.float32",
+    "check": "assert hidden_size % group_size == 0, f'{hidden_size} is not a multiple of {group_size}'",
+    "keep_eps": "eps",
+    "gamma_shape": "hidden_size",
+    "gamma_dtype": "dtype",
+    "register": "self.gamma = nn.Parameter(values)",
+    "more": "",
+    "initialise": "self.reset_parameters()",
+    "norm_seed": "self.init_seed",
+    "norm_earlier": "",
+    "norm_draw": "self.gamma.uniform_(*self.init_range, generator=generator)",
+    "before": "",
+    "convert": "input.float()",
+    "cut": "x.unflatten(-1, (-1, gz))",
+    "centre": "groups",
+    "mean": "groups.square().mean(-1, keepdim=True)",
+    "root": "(mean_square + self.eps).sqrt()",
+    "detach": "",
+    "scaled": "(groups / rms).flatten(-2) * weight",
+    "like": ".to(input.dtype)",
+    "wrap": "",
+}
+
+GROUPS, EPS, GAMMA, LIKE = "norm_groups", "norm_eps_inside_sqrt", "norm_gamma", "norm_dtype_and_shape"
+WIDE, INIT, REGISTERED = "norm_float32_inside", "norm_init_and_reset", "norm_registration_and_arguments"
+BACK, PURE = "norm_backward", "norm_purity"
+
+SLIPS = (
+    slip("whole", GROUPS, "norm_over_whole_hidden", cut="x.unsqueeze(-2)"),
+    slip("count", GROUPS, "norm_group_size_as_count", cut="x.unflatten(-1, (gz, -1))"),
+    slip(
+        "strided",
+        GROUPS,
+        "norm_strided_groups",
+        cut="x.unflatten(-1, (gz, -1)).mT",
+        scaled="(groups / rms).mT.flatten(-2) * weight",
+    ),
+    slip("sum", GROUPS, "norm_sum_for_mean", mean="groups.square().sum(-1, keepdim=True)"),
+    slip("unbiased", GROUPS, "norm_unbiased_mean", mean="groups.square().sum(-1, keepdim=True) / (gz - 1)"),
+    slip("variance", GROUPS, "norm_standard_deviation", mean="groups.var(-1, correction=0, keepdim=True)"),
+    slip("centred", GROUPS, "norm_subtracts_mean", centre="groups - groups.mean(-1, keepdim=True)"),
+    slip("divided_by_h", GROUPS, mean="groups.square().sum(-1, keepdim=True) / self.h"),
+    slip("mean_of_magnitudes", GROUPS, mean="groups.abs().mean(-1, keepdim=True).square()"),
+    slip("largest_magnitude", GROUPS, mean="groups.abs().amax(-1, keepdim=True).square()"),
+    slip("over_the_sequence", GROUPS, mean="groups.square().mean((1, -1), keepdim=True)"),
+    slip("over_the_batch", GROUPS, mean="groups.square().mean((0, -1), keepdim=True)"),
+    slip("rms_of_the_first_group", GROUPS, mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"),
+    slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
+    slip("eps_absent", EPS, "norm_eps_absent", root="mean_square.sqrt()"),
+    slip("eps_constant", EPS, "norm_eps_constant", root="(mean_square + 1e-6).sqrt()"),
+    slip("eps_ignored", EPS, "norm_eps_constant", keep_eps="1e-5"),
+    slip("eps_squared", EPS, root="(mean_square + self.eps ** 2).sqrt()"),
+    slip("eps_as_a_floor", EPS, root="mean_square.clamp(min=self.eps).sqrt()"),
+    slip("eps_over_gz", EPS, root="(mean_square + self.eps / gz).sqrt()"),
+    slip("eps_subtracted", EPS, root="(mean_square - self.eps).abs().sqrt()"),
+    slip("eps_default", REGISTERED, "norm_default_argument", eps_default="1e-6"),
+    slip(
+        "gamma_shared",
+        GAMMA,
+        "norm_shared_gamma",
+        scaled="(groups / rms).flatten(-2) * weight[:gz].repeat(self.h // gz)",
+    ),
+    slip(
+        "gamma_transposed",
+        GAMMA,
+        "norm_permuted_gamma",
+        scaled="(groups / rms).flatten(-2) * weight.view(gz, -1).T.flatten()",
+    ),
+    slip("gamma_reversed", GAMMA, "norm_permuted_gamma", scaled="(groups / rms).flatten(-2) * weight.flip(0)"),
+    slip("one_plus_gamma", GAMMA, "norm_gamma_plus_one", scaled="(groups / rms).flatten(-2) * (1 + weight)"),
+    slip("gamma_divides", GAMMA, scaled="(groups / rms).flatten(-2) / weight"),
+    slip("gamma_absolute", GAMMA, scaled="(groups / rms).flatten(-2) * weight.abs()"),
+    slip("gamma_unused", GAMMA, scaled="(groups / rms).flatten(-2) * weight.detach().sign().abs()"),
+    slip("gamma_twice", GAMMA, scaled="(groups / rms).flatten(-2) * weight * weight"),
+    slip("gamma_added", GAMMA, scaled="(groups / rms).flatten(-2) + weight"),
+    slip("output_in_gamma_dtype", LIKE, like=".to(self.gamma.dtype)"),
+    slip("output_in_float32", LIKE, like=""),
+    slip("output_squeezed", LIKE, like=".to(input.dtype).squeeze(0)"),
+    slip("output_flattened", LIKE, like=".to(input.dtype).flatten(0, 1)"),
+    slip(
+        "view_of_the_input",
+        LIKE,
+        "norm_memory_layout",
+        convert="input.view(-1, input.shape[-1]).view(input.shape).float()",
+    ),
+    slip("no_upcast", WIDE, "norm_squares_before_upcast", convert="input"),
+    slip(
+        "upcast_after_squaring",
+        WIDE,
+        "norm_squares_before_upcast",
+        mean="input.square().float().unflatten(-1, (-1, gz)).mean(-1, keepdim=True)",
+    ),
+    slip("in_gamma_dtype", WIDE, convert="input.to(self.gamma.dtype)"),
+    slip("rms_rounded", WIDE, root="(mean_square + self.eps).sqrt().to(input.dtype).float()"),
+    slip("rounded_before_gamma", WIDE, scaled="(groups / rms).flatten(-2).bfloat16().float() * weight"),
+    slip(
+        "extra_draw",
+        INIT,
+        "init_after_extra_draw",
+        norm_earlier="torch.empty_like(self.gamma).normal_(generator=generator)",
+    ),
+    slip("normal_draw", INIT, norm_draw="self.gamma.normal_(generator=generator)"),
+    slip("range_ignored", INIT, norm_draw="self.gamma.uniform_(-1, 1, generator=generator)"),
+    slip(
+        "range_symmetric",
+        INIT,
+        norm_draw="self.gamma.uniform_(-self.init_range[1], self.init_range[1], generator=generator)",
+    ),
+    slip(
+        "wrong_above_zero",
+        INIT,
+        norm_draw="self.gamma.uniform_(min(self.init_range[0], 0.0), self.init_range[1], generator=generator)",
+    ),
+    slip("seed_ignored", INIT, norm_seed="42"),
+    slip("never_drawn", INIT, norm_draw="self.gamma.fill_(1.0)"),
+    slip("no_reset_in_init", INIT, initialise="nn.init.ones_(self.gamma)"),
+    slip("range_default", REGISTERED, "norm_default_argument", range_default="(0.0, 1.0)"),
+    slip("seed_default", REGISTERED, "norm_default_argument", seed_default="0"),
+    slip("no_check", REGISTERED, check=""),
+    slip("message_without_numbers", REGISTERED, check="assert hidden_size % group_size == 0"),
+    slip("plain_tensor", REGISTERED, register="self.gamma = values.requires_grad_()"),
+    slip("gamma_a_buffer", REGISTERED, register="self.register_buffer('gamma', values)"),
+    slip("frozen", REGISTERED, register="self.gamma = nn.Parameter(values, requires_grad=False)"),
+    slip("extra_parameter", REGISTERED, more="self.beta = nn.Parameter(torch.zeros(hidden_size, device=device))"),
+    slip("extra_buffer", REGISTERED, more="self.register_buffer('steps', torch.zeros(()))"),
+    slip("dtype_ignored", REGISTERED, gamma_dtype="torch.float32"),
+    slip("dtype_default", REGISTERED, dtype_default="torch.float16"),
+    slip("detached_rms", BACK, "norm_detached_rms", detach=".detach()"),
+    slip("detached_weight", BACK, scaled="(groups / rms).flatten(-2) * weight.detach()"),
+    slip("detached_input", BACK, convert="input.detach().float()"),
+    slip("no_grad", BACK, wrap="forward = torch.no_grad()(forward)"),
+    slip("detached_output", BACK, like=".detach().to(input.dtype)"),
+    slip("in_place", f"{PURE} {BACK}", scaled="groups.div_(rms).flatten(-2) * weight"),
+    slip("another_output_in_eval", PURE, like=".mul(1.0 if self.training else 0.5).to(input.dtype)"),
+    slip(
+        "cached_rms",
+        PURE,
+        "earlier_call_remembered",
+        root="(self.__dict__.setdefault('r', {}).setdefault(tuple(mean_square.shape), (mean_square + self.eps).sqrt()))",
+    ),
+    slip("gamma_rewritten", PURE, before="self.gamma.data = self.gamma.data.to(input.dtype)"),
+)

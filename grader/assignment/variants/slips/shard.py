@@ -1,0 +1,146 @@
+"""ParallelVocabEmbedding in steps, and the mistakes made in each."""
+
+from .slip import slip
+
+TEMPLATE = """
+
+class ParallelVocabEmbedding(nn.Module):
+    def __init__(self, vocab_size, emb_size, rank={rank_default}, world_size=1, init_mean=0.0, init_std=1.0,
+                 init_base_seed={s_seed_default}, dtype={s_dtype_default}, device="cpu"):
+        super().__init__()
+        {s_check}
+        self.n = vocab_size // world_size
+        self.rank, self.world, self.v = rank, world_size, vocab_size
+        self.first = {first}
+        self.mean, self.std, self.seed = init_mean, init_std, {s_seed}
+        values = torch.empty({s_shape}, dtype={s_dtype}, device=device)
+        {s_register}
+        {s_more}
+        {s_initialise}
+
+    def reset_parameters(self):
+        generator = torch.Generator().manual_seed({s_reset_seed})
+        {s_earlier}
+        with torch.no_grad():
+            {s_draw}
+
+    def forward(self, input_ids):
+        shard = {s_rows}
+        rows = {shift}
+        below, above = {below}, {above}
+        out = shard[{lookup}]
+        return {masked}{s_like}
+
+    {s_wrap}
+"""
+
+RIGHT = {
+    "rank_default": "0",
+    "s_seed_default": "42",
+    "s_dtype_default": "torch.float32",
+    "s_check": "assert vocab_size % world_size == 0, f'{vocab_size} over {world_size}'",
+    "first": "rank * (vocab_size // world_size)",
+    "s_seed": "init_base_seed + rank",
+    "s_shape": "vocab_size // world_size, emb_size",
+    "s_dtype": "dtype",
+    "s_register": "self.shard = nn.Parameter(values)",
+    "s_more": "",
+    "s_initialise": "self.reset_parameters()",
+    "s_reset_seed": "self.seed",
+    "s_earlier": "",
+    "s_draw": "self.shard.normal_(self.mean, self.std, generator=generator)",
+    "s_rows": "self.shard",
+    "shift": "input_ids - self.first",
+    "below": "rows < 0",
+    "above": "rows >= self.n",
+    "lookup": "rows.clamp(0, self.n - 1)",
+    "masked": "out.masked_fill((below | above).unsqueeze(-1), 0)",
+    "s_like": "",
+    "s_wrap": "",
+}
+
+OWNED, ZEROS, SUM, SEED = "shard_owned_ids", "shard_zeros_elsewhere", "shard_sum_over_ranks", "shard_seed"
+REGISTERED, PURE, BACK = "shard_registration_and_arguments", "shard_purity", "shard_backward"
+
+SLIPS = (
+    slip("lost_first", OWNED, "shard_lost_edge_row", below="rows <= 0"),
+    slip("lost_last", OWNED, "shard_lost_edge_row", above="rows >= self.n - 1"),
+    slip("start_of_world", OWNED, first="rank * world_size"),
+    slip("start_one_late", OWNED, first="rank * (vocab_size // world_size) + 1"),
+    slip(
+        "strided_ownership",
+        OWNED,
+        shift="torch.where(input_ids % self.world == self.rank, input_ids // self.world, -1)",
+    ),
+    slip("global_rows", OWNED, lookup="input_ids.clamp(0, self.n - 1)"),
+    slip("ranks_reversed", OWNED, first="(world_size - 1 - rank) * (vocab_size // world_size)"),
+    slip("rows_over_world", OWNED, s_like=" / self.world"),
+    slip("clamped", ZEROS, "shard_clamped_ids", masked="out.masked_fill(below.unsqueeze(-1), 0)"),
+    slip("clamped_both", ZEROS, "shard_clamped_ids", masked="out"),
+    slip("wrapped", ZEROS, "shard_wrapped_ids", lookup="rows % self.n", masked="out"),
+    slip("upper_edge_included", ZEROS, above="rows > self.n", lookup="rows.clamp(0, self.n - 1)"),
+    slip("small_instead_of_zero", ZEROS, masked="out.masked_fill((below | above).unsqueeze(-1), 1e-8)"),
+    slip("minus_one_elsewhere", ZEROS, masked="out.masked_fill((below | above).unsqueeze(-1), -1)"),
+    slip("first_rank_unmasked", ZEROS, above="(rows >= self.n) & (self.rank > 0)"),
+    slip("seed_without_rank", SEED, "shard_seed_without_rank", s_seed="init_base_seed"),
+    slip("seed_times_rank", SEED, s_seed="init_base_seed * (rank + 1)"),
+    slip(
+        "shard_extra_draw",
+        SEED,
+        "init_after_extra_draw",
+        s_earlier="torch.empty_like(self.shard).normal_(generator=generator)",
+    ),
+    slip("shard_mean_ignored", SEED, s_draw="self.shard.normal_(0.0, self.std, generator=generator)"),
+    slip("shard_std_ignored", SEED, s_draw="self.shard.normal_(self.mean, 1.0, generator=generator)"),
+    slip("shard_uniform", SEED, s_draw="self.shard.uniform_(generator=generator)"),
+    slip("shard_no_reset", SEED, s_initialise="nn.init.ones_(self.shard)"),
+    slip("shard_seed_default", SEED, s_seed_default="0"),
+    slip(
+        "reset_forgets_the_rank",
+        SEED,
+        s_reset_seed="self.seed if not hasattr(self, 'again') else self.seed - self.rank",
+        s_initialise="self.reset_parameters(); self.again = True",
+    ),
+    slip("shard_no_check", REGISTERED, s_check=""),
+    slip("shard_check_without_numbers", REGISTERED, s_check="assert vocab_size % world_size == 0"),
+    slip(
+        "full_table",
+        REGISTERED,
+        s_shape="vocab_size, emb_size",
+        s_rows="self.shard[self.rank * self.n : (self.rank + 1) * self.n]",
+    ),
+    slip("shard_plain_tensor", REGISTERED, s_register="self.shard = values.requires_grad_()"),
+    slip("shard_a_buffer", REGISTERED, s_register="self.register_buffer('shard', values)"),
+    slip("shard_frozen", REGISTERED, s_register="self.shard = nn.Parameter(values, requires_grad=False)"),
+    slip(
+        "shard_frozen_on_later_ranks",
+        REGISTERED,
+        s_register="self.shard = nn.Parameter(values, requires_grad=rank == 0)",
+    ),
+    slip("shard_extra_parameter", REGISTERED, s_more="self.scale = nn.Parameter(torch.ones(1, device=device))"),
+    slip("shard_dtype_ignored", REGISTERED, s_dtype="torch.float32"),
+    slip("shard_output_float32", REGISTERED, s_like=".float()"),
+    slip(
+        "float32_zeros",
+        REGISTERED,
+        s_wrap="_own = forward\\n    def forward(self, input_ids):\\n        out = self._own(input_ids)\\n        return out if bool(out.any()) else torch.zeros(out.shape)".replace(
+            "\\n", "\n"
+        ),
+    ),
+    slip("shard_ids_in_place", PURE, "ids_changed_in_place", shift="input_ids.sub_(self.first)"),
+    slip("foreign_ids_overwritten", PURE, "ids_changed_in_place", lookup="input_ids.copy_(rows.clamp(0, self.n - 1))"),
+    slip(
+        "shard_cached",
+        PURE,
+        "earlier_call_remembered",
+        masked="self.__dict__.setdefault('c', {}).setdefault(tuple(rows.shape), out.masked_fill((below | above).unsqueeze(-1), 0))",
+    ),
+    slip("shard_short_ids", OWNED, "shard_16_bit_ids", shift="input_ids.short().long() - self.first"),
+    slip("shard_detached", BACK, s_rows="self.shard.detach()"),
+    slip("shard_no_grad", BACK, s_wrap="forward = torch.no_grad()(forward)"),
+    slip(
+        "gradient_of_foreign_ids",
+        BACK,
+        masked="out - (out * 1).masked_fill((~(below | above)).unsqueeze(-1), 0).detach()",
+    ),
+)

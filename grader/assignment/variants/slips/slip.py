@@ -1,0 +1,28 @@
+"""What a slip is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Slip:
+    """One mistake.
+
+    Attributes:
+        name: What the mistake is called here.
+        properties: The properties that the mistake breaks, and that alone may lose their points.
+        steps: The steps of a template that it changes, and what stands there instead.
+        misconception: What it should be known by, where the rubric has a name for it.
+    """
+
+    name: str
+    properties: frozenset[str]
+    steps: Mapping[str, str]
+    misconception: str | None = None
+
+
+def slip(name: str, breaks: str, misconception: str | None = None, **steps: str) -> Slip:
+    """A slip that breaks the properties of that space-separated list."""
+    return Slip(name, frozenset(breaks.split()), steps, misconception)

@@ -1,0 +1,116 @@
+"""VocabEmbedding in steps, and the mistakes made in each."""
+
+from .slip import slip
+
+TEMPLATE = """
+
+class VocabEmbedding(nn.Module):
+    def __init__(self, vocab_size, emb_size, init_mean={v_mean_default}, init_std=1.0, init_seed={v_seed_default},
+                 dtype={v_dtype_default}, device="cpu"):
+        super().__init__()
+        self.mean, self.std, self.seed = init_mean, init_std, init_seed
+        values = torch.empty({v_shape}, dtype={v_dtype}, device=device)
+        {v_register}
+        {v_more}
+        {v_initialise}
+
+    def reset_parameters(self):
+        generator = torch.Generator().manual_seed({v_seed})
+        {v_earlier}
+        with torch.no_grad():
+            {v_draw}
+
+    def forward(self, input_ids):
+        {v_before}
+        ids = {v_ids}
+        table = {v_table}
+        {v_between}
+        return {v_look}{v_like}
+
+    {v_wrap}
+"""
+
+RIGHT = {
+    "v_mean_default": "0.0",
+    "v_seed_default": "42",
+    "v_dtype_default": "torch.float32",
+    "v_shape": "vocab_size, emb_size",
+    "v_dtype": "dtype",
+    "v_register": "self.table = nn.Parameter(values)",
+    "v_more": "",
+    "v_initialise": "self.reset_parameters()",
+    "v_seed": "self.seed",
+    "v_earlier": "",
+    "v_draw": "self.table.normal_(self.mean, self.std, generator=generator)",
+    "v_before": "",
+    "v_ids": "input_ids",
+    "v_table": "self.table",
+    "v_between": "",
+    "v_look": "table[ids]",
+    "v_like": "",
+    "v_wrap": "",
+}
+
+LOOK, INIT, REGISTERED = "vocab_lookup", "vocab_init_and_reset", "vocab_dtype_and_registration"
+PURE, BACK = "vocab_purity", "vocab_backward"
+
+SLIPS = (
+    slip("padding_id", LOOK, v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
+    slip("off_by_one", LOOK, v_ids="(input_ids - 1).clamp(min=0)"),
+    slip("scaled_rows", LOOK, v_like=" * table.shape[1] ** 0.5"),
+    slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
+    slip("last_id_clamped", LOOK, v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
+    slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
+    slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
+    slip("sequence_first", LOOK, v_like=".transpose(0, 1)"),
+    slip("normalised_rows", LOOK, v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
+    slip(
+        "vocab_extra_draw",
+        INIT,
+        "init_after_extra_draw",
+        v_earlier="torch.empty_like(self.table).normal_(generator=generator)",
+    ),
+    slip("vocab_uniform", INIT, v_draw="self.table.uniform_(-1, 1, generator=generator)"),
+    slip("vocab_mean_ignored", INIT, v_draw="self.table.normal_(0.0, self.std, generator=generator)"),
+    slip("vocab_std_as_variance", INIT, v_draw="self.table.normal_(self.mean, self.std ** 0.5, generator=generator)"),
+    slip("vocab_seed_ignored", INIT, v_seed="42"),
+    slip("vocab_no_reset", INIT, v_initialise="nn.init.zeros_(self.table)"),
+    slip("vocab_mean_default", INIT, v_mean_default="1.0"),
+    slip("vocab_seed_default", INIT, v_seed_default="0"),
+    slip(
+        "vocab_padding_row",
+        INIT,
+        v_draw="self.table.normal_(self.mean, self.std, generator=generator); self.table[0].zero_()",
+    ),
+    slip("vocab_plain_tensor", REGISTERED, v_register="self.table = values.requires_grad_()"),
+    slip("vocab_a_buffer", REGISTERED, v_register="self.register_buffer('table', values)"),
+    slip("vocab_frozen", REGISTERED, v_register="self.table = nn.Parameter(values, requires_grad=False)"),
+    slip("vocab_extra_parameter", REGISTERED, v_more="self.scale = nn.Parameter(torch.ones(1, device=device))"),
+    slip("vocab_dtype_ignored", REGISTERED, v_dtype="torch.float32"),
+    slip("vocab_dtype_default", REGISTERED, v_dtype_default="torch.float16"),
+    slip("vocab_output_float32", REGISTERED, v_like=".float()"),
+    slip(
+        "vocab_flat_parameter",
+        REGISTERED,
+        v_shape="vocab_size * emb_size",
+        v_more="self.e = emb_size",
+        v_table="self.table.view(-1, self.e)",
+    ),
+    slip("vocab_ids_in_place", PURE, "ids_changed_in_place", v_ids="input_ids.add_(1) - 1"),
+    slip("vocab_table_in_place", PURE, v_look="(table[ids], self.table.data.mul_(1.5))[0]"),
+    slip(
+        "vocab_cached",
+        PURE,
+        "earlier_call_remembered",
+        v_look="self.__dict__.setdefault('c', {}).setdefault(tuple(ids.shape), table[ids])",
+    ),
+    slip(
+        "vocab_cached_table",
+        f"{PURE} {BACK}",
+        "earlier_call_remembered",
+        v_table="self.__dict__.setdefault('t', self.table.detach().clone()) + 0 * self.table",
+    ),
+    slip("vocab_detached", BACK, v_table="self.table.detach()"),
+    slip("vocab_no_grad", BACK, v_wrap="forward = torch.no_grad()(forward)"),
+    slip("vocab_gradient_once", BACK, v_look="(table[ids].detach() + 0.5 * (table[ids] - table[ids].detach()))"),
+)

@@ -1,0 +1,210 @@
+"""GroupRMSNorm: faults in precision, in the output's dtype and shape, in the gradient and in side effects."""
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.modeling.norm import GroupRMSNorm
+
+from . import NORM_OUTPUT
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+def squares_before_the_upcast(self, input):
+    """Squares in the input's dtype, where 16 bits overflow and vanish."""
+    groups = input.unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().float().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups.float() / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+def never_converts(self, input):
+    """Computes in the input's dtype throughout."""
+    groups = input.unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.dtype)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+def mean_square_rounded_to_16_bits(self, input):
+    """Converts before squaring, and then stores the mean square in the input's dtype again."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    mean_square = groups.square().mean(dim=-1, keepdim=True).to(input.dtype)
+    return ((groups / torch.sqrt(mean_square.float() + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
+def converts_float16_only(self, input):
+    """Trusts bfloat16 for its range, and computes in its eight bits."""
+    x = input.float() if input.dtype == torch.float16 else input
+    groups = x.unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(x.dtype)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+def always_in_half(self, input):
+    """Converts to float16, whatever comes in."""
+    groups = input.half().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+def always_in_bfloat16(self, input):
+    """Converts to bfloat16, whatever comes in."""
+    groups = input.bfloat16().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+def input_rounded_to_the_dtype_of_gamma(self, input):
+    """Converts the input to gamma's dtype first, which costs a float32 input its precision."""
+    groups = input.to(self.gamma.dtype).float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def output_stays_float32(self, input):
+    """Never converts back."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return (groups / rms).flatten(-2) * self.gamma
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def output_has_the_dtype_of_gamma(self, input):
+    """Converts the result to gamma's dtype."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(self.gamma.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def refuses_another_dtype_than_that_of_gamma(self, input):
+    """Asserts that input and gamma have the same dtype."""
+    assert input.dtype == self.gamma.dtype
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def output_still_in_groups(self, input):
+    """Returns [b, s, h/gz, gz]."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return (groups / rms * self.gamma.view(-1, self.group_size)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def single_batch_dimension_squeezed_away(self, input):
+    """Loses dimensions of size one on the way."""
+    groups = input.float().unflatten(-1, (-1, self.group_size)).squeeze()
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return (groups / rms * self.gamma.view(-1, self.group_size).squeeze()).flatten(-2).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+def only_contiguous_inputs(self, input):
+    """Merges dimensions with view, which a transposed input does not allow."""
+    groups = input.float().view(-1, self.group_size)
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).view(input.shape) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
+def root_mean_square_detached(self, input):
+    """Detaches the root mean square."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps).detach()
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
+def root_mean_square_without_gradient(self, input):
+    """Computes the root mean square under no_grad."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    with torch.no_grad():
+        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
+def root_mean_square_of_the_data(self, input):
+    """Takes the squares of input.data."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.data.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+def input_detached(self, input):
+    """Detaches the input, so it gets no gradient at all."""
+    groups = input.detach().float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+def gamma_detached(self, input):
+    """Multiplies by gamma.data, so gamma never learns."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.data).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+def no_gradient_at_all(self, input):
+    """Computes everything under no_grad."""
+    with torch.no_grad():
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+        return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+def divides_the_input_in_place(self, input):
+    """Writes into the input where float() returns it as it is."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    groups /= torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return (groups.flatten(-2) * self.gamma).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+def writes_the_output_over_the_input(self, input):
+    """Stores the result in input.data to save memory."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    output = ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    input.data.copy_(output.data)
+    return output
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+def drops_features_in_training(self, input):
+    """Has a dropout that only eval switches off."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    output = ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return nn.functional.dropout(output, 0.5, self.training)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity norm_registration_and_arguments", also=NORM_OUTPUT)
+class RunningMeanSquare(GroupRMSNorm):
+    """Keeps a running mean square and uses it in eval, as BatchNorm does."""
+
+    def __init__(self, hidden_size, group_size, **options):
+        super().__init__(hidden_size, group_size, **options)
+        self.register_buffer("running", torch.ones(hidden_size // group_size, 1))
+
+    def forward(self, input):
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        mean_square = groups.square().mean(dim=-1, keepdim=True)
+        if self.training:
+            self.running = 0.9 * self.running + 0.1 * mean_square.detach().mean(dim=(0, 1))
+        else:
+            mean_square = self.running
+        return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma).to(input.dtype)

@@ -1,0 +1,233 @@
+"""NTKAwareRoPE: faults in the tables, in how they are registered and in what forward returns."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.functional import apply_rotary_pos_emb
+from ref.modeling.pos_emb import NTKAwareRoPE
+
+from ..bases import RopeInSteps
+from . import ROPE, ROPE_GROWTH
+
+wrong_angles = partial(wrong, over=RopeInSteps, breaks="rope_base", also=ROPE_GROWTH)
+wrong_base = partial(wrong_angles, "NTKAwareRoPE.scaled_base")
+
+
+@wrong_angles("NTKAwareRoPE", hint="rope_scaled_positions")
+class PositionInterpolation(NTKAwareRoPE):
+    """Leaves the base alone and divides the positions by k."""
+
+    def scaled_base(self, ratio):
+        return float(self.base)
+
+    def positions(self, ratio, device):
+        return super().positions(ratio, device) / ratio
+
+
+@wrong_base(hint="rope_base_times_ratio")
+def base_times_k(self, ratio):
+    """Leaves the exponent out."""
+    return float(self.base * ratio)
+
+
+@wrong_base(hint="rope_beta_factor_on_base")
+def factor_of_beta_on_the_base(self, ratio):
+    """Takes the exponent that belongs to beta = base^(2/hd)."""
+    return self.base * ratio ** (2 / (self.dim - 2))
+
+
+@wrong_base()
+def exponent_upside_down(self, ratio):
+    """Uses (hd - 2) / hd."""
+    return self.base * ratio ** ((self.dim - 2) / self.dim)
+
+
+@wrong_base()
+def power_of_the_product(self, ratio):
+    """Raises base * k to the exponent, not k alone."""
+    return float(self.base * ratio) ** (self.dim / (self.dim - 2))
+
+
+@wrong_base()
+def base_divided(self, ratio):
+    """Shrinks the base, so frequencies rise."""
+    return self.base / ratio ** (self.dim / (self.dim - 2))
+
+
+@wrong_base(hint="rope_unscaled_base")
+def base_never_scaled(self, ratio):
+    """Only makes the tables longer."""
+    return float(self.base)
+
+
+@wrong_base()
+def base_scaled_only_when_growing(self, ratio):
+    """Leaves the initial ratio out, as if only recomputed tables were scaled."""
+    return self.base * ratio ** (self.dim / (self.dim - 2)) if hasattr(self, "cos") else float(self.base)
+
+
+@wrong_base()
+def base_argument_ignored(self, ratio):
+    """Writes 10000 where the argument belongs."""
+    return 10000 * ratio ** (self.dim / (self.dim - 2))
+
+
+@wrong_angles("NTKAwareRoPE.exponents")
+def frequencies_fall_half_as_fast(self, device):
+    """Uses i / hd for 2i / hd."""
+    return torch.arange(self.dim // 2, dtype=torch.float32, device=device) / self.dim
+
+
+@wrong_angles("NTKAwareRoPE.exponents")
+def frequencies_fall_too_fast(self, device):
+    """Divides by hd - 2, so that the last exponent is one."""
+    return torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / (self.dim - 2)
+
+
+@wrong_angles("NTKAwareRoPE.exponents")
+def frequencies_in_reverse(self, device):
+    """Gives the lowest frequency to the first pair."""
+    return torch.arange(self.dim - 2, -1, -2, dtype=torch.float32, device=device) / self.dim
+
+
+@wrong_angles("NTKAwareRoPE.exponents")
+def frequencies_in_float16(self, device):
+    """Computes the exponents in half precision."""
+    return torch.arange(0, self.dim, 2, dtype=torch.float16, device=device) / self.dim
+
+
+@wrong_angles("NTKAwareRoPE.positions")
+def positions_in_bfloat16(self, ratio, device):
+    """Counts positions in bfloat16, which skips numbers above 256."""
+    return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
+
+
+@wrong_angles("NTKAwareRoPE.positions")
+def positions_from_one(self, ratio, device):
+    """Starts counting at one."""
+    return torch.arange(1, self.max_seq_len * ratio + 1, dtype=torch.float32, device=device)
+
+
+@wrong_angles("NTKAwareRoPE.spread")
+def tables_for_neighbouring_pairs(self, angles):
+    """Repeats each angle for neighbours, where the rotation pairs x_i with x_{i+hd/2}."""
+    return angles.repeat_interleave(2, dim=-1)
+
+
+@wrong_angles("NTKAwareRoPE")
+class TablesRoundedToBfloat16(NTKAwareRoPE):
+    """Stores the tables in bfloat16, whatever dtype was asked for."""
+
+    def _tables(self, ratio, dtype, device):
+        return tuple(table.bfloat16().to(dtype) for table in super()._tables(ratio, dtype, device))
+
+
+@wrong_angles("NTKAwareRoPE")
+class TablesScaledForAttention(NTKAwareRoPE):
+    """Multiplies the tables by the factor that YaRN puts on attention."""
+
+    def _tables(self, ratio, dtype, device):
+        factor = 1 + 0.1 * torch.tensor(float(ratio)).log()
+        return tuple((table * factor).to(dtype) for table in super()._tables(ratio, dtype, device))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_base", also=ROPE)
+class CosineAndSineSwapped(NTKAwareRoPE):
+    """Follows the source that stores sines in C and cosines in S."""
+
+    def _tables(self, ratio, dtype, device):
+        cos, sin = super()._tables(ratio, dtype, device)
+        return sin, cos
+
+
+@wrong("NTKAwareRoPE.forward", breaks=f"rope_base {ROPE_GROWTH}", also=f"{ROPE} rotary_backward")
+def returns_the_tables(self, input):
+    """Returns (C, S), as a source of the exercise can be read."""
+    return self.cos[: input.shape[1]], self.sin[: input.shape[1]]
+
+
+@wrong("NTKAwareRoPE", breaks=f"rope_base {ROPE_GROWTH}", also=f"{ROPE} rotary_backward")
+class ReturnsTheTablesToo(NTKAwareRoPE):
+    """Returns the embedded tensor together with C and S."""
+
+    def forward(self, input):
+        return super().forward(input), self.cos, self.sin
+
+
+@wrong("NTKAwareRoPE.forward", breaks="rope_base", also=ROPE)
+def sequence_length_of_the_heads(self, input):
+    """Reads the sequence length off dimension 2, where the heads are."""
+    seq_len = input.shape[2]
+    return apply_rotary_pos_emb(input, self.cos[:seq_len], self.sin[:seq_len])
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="rope_persistent_tables")
+class PersistentTables(NTKAwareRoPE):
+    """Registers the tables without persistent=False."""
+
+    def __init__(self, dim, max_seq_len, **options):
+        super().__init__(dim, max_seq_len, **options)
+        for name in ("cos", "sin"):
+            self.register_buffer(name, getattr(self, name))
+
+
+@wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers", hint="rope_persistent_tables")
+def persistent_after_growth(self, cos, sin):
+    """Registers the grown tables again and forgets persistent=False this time."""
+    if self.dynamic:
+        self.register_buffer("cos", cos)
+        self.register_buffer("sin", sin)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="rope_persistent_tables")
+class PersistentFrequencies(NTKAwareRoPE):
+    """Adds the frequencies as a persistent buffer."""
+
+    def __init__(self, dim, max_seq_len, base=10000, **options):
+        super().__init__(dim, max_seq_len, base=base, **options)
+        self.register_buffer("inv_freq", base ** -(torch.arange(0, dim, 2) / dim))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
+class TablesAsParameters(NTKAwareRoPE):
+    """Makes parameters without gradient of the tables."""
+
+    def __init__(self, dim, max_seq_len, **options):
+        super().__init__(dim, max_seq_len, **options)
+        for name in ("cos", "sin"):
+            table = getattr(self, name)
+            delattr(self, name)
+            self.register_parameter(name, nn.Parameter(table, requires_grad=False))
+
+    def forward(self, input):
+        return super().forward(input) if input.shape[1] <= self.cos.shape[0] else self._grown(input)
+
+    def _grown(self, input):
+        ratio = 2 * -(-input.shape[1] // (2 * self.max_seq_len))
+        cos, sin = self._tables(ratio, self.cos.dtype, self.cos.device)
+        if self.dynamic:
+            self.cos, self.sin = nn.Parameter(cos, requires_grad=False), nn.Parameter(sin, requires_grad=False)
+        return apply_rotary_pos_emb(input, cos[: input.shape[1]], sin[: input.shape[1]])
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
+class TablesAsPlainTensors(NTKAwareRoPE):
+    """Stores the tables as plain attributes, which module.to() does not move."""
+
+    def __init__(self, dim, max_seq_len, **options):
+        super().__init__(dim, max_seq_len, **options)
+        for name in ("cos", "sin"):
+            table = getattr(self, name)
+            delattr(self, name)
+            setattr(self, name, table)
+
+
+@wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers")
+def plain_tensors_after_growth(self, cos, sin):
+    """Deletes the buffers when the tables grow, so plain attributes take their place."""
+    if self.dynamic:
+        del self.cos, self.sin
+        self.cos, self.sin = cos, sin

@@ -1,0 +1,200 @@
+"""apply_rotary_pos_emb: faults in pairing, sign, broadcasting, dtype, gradient and side effects."""
+
+import torch
+
+from grader.specimens.variants import wrong
+
+from . import ROTARY
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
+def rotates_neighbours(input, cos, sin):
+    """Pairs x_0 with x_1, with the tables repeated to match, as GPT-J does."""
+    half = cos.shape[-1] // 2
+    cos, sin = (table[:, None, :half].repeat_interleave(2, dim=-1) for table in (cos, sin))
+    turned = torch.stack((-input[..., 1::2], input[..., 0::2]), dim=-1).flatten(-2)
+    return (input * cos + turned * sin).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
+def complex_numbers_of_neighbours(input, cos, sin):
+    """Views neighbours as complex numbers, as the first Llama code does."""
+    half = cos.shape[-1] // 2
+    turn = torch.complex(cos[:, None, :half].float(), sin[:, None, :half].float())
+    pairs = torch.view_as_complex(input.float().unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * turn).flatten(-2).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_opposite_angle")
+def rotates_the_other_way(input, cos, sin):
+    """Has the minus sign on the wrong half."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((second, -first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_opposite_angle")
+def subtracts_the_turned_half(input, cos, sin):
+    """Subtracts where it should add."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] - turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_swapped_tables")
+def cosine_and_sine_swapped(input, cos, sin):
+    """Multiplies x by the sine."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * sin[:, None] + turned * cos[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def no_minus_sign(input, cos, sin):
+    """Swaps the halves and leaves both signs."""
+    turned = input.roll(input.shape[-1] // 2, dims=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def halves_not_swapped(input, cos, sin):
+    """Negates a half and leaves both where they are."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-first, second), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def output_halves_swapped(input, cos, sin):
+    """Puts the halves of the result together in the wrong order."""
+    first, second = input.chunk(2, dim=-1)
+    cos, sin = (table[:, None].chunk(2, dim=-1)[0] for table in (cos, sin))
+    return torch.cat((second * cos + first * sin, first * cos - second * sin), dim=-1).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def only_the_first_half_rotated(input, cos, sin):
+    """Rotates the first half of the features among themselves and passes the rest through."""
+    rotated, passed = input.chunk(2, dim=-1)
+    cos, sin = (table[:, None, : rotated.shape[-1]] for table in (cos, sin))
+    first, second = rotated.tensor_split(2, dim=-1)
+    return torch.cat((rotated * cos + torch.cat((-second, first), dim=-1) * sin, passed), dim=-1).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def pairs_from_both_ends(input, cos, sin):
+    """Pairs the first feature with the last."""
+    half = input.shape[-1] // 2
+    signs = torch.ones_like(input)
+    signs[..., :half] = -1
+    return (input * cos[:, None] + signs * input.flip(-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def second_half_from_the_new_first(input, cos, sin):
+    """Overwrites the first half before the second is computed from it."""
+    half = input.shape[-1] // 2
+    cos, sin = cos[:, None, :half], sin[:, None, :half]
+    output = input.clone()
+    output[..., :half] = output[..., :half] * cos - output[..., half:] * sin
+    output[..., half:] = output[..., half:] * cos + output[..., :half] * sin
+    return output
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def only_multiplied_by_the_cosine(input, cos, sin):
+    """Leaves the sine out."""
+    return (input * cos[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def sequence_taken_to_be_dimension_two(input, cos, sin):
+    """Broadcasts as for [b, nh, s, hd]."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[None, None] + turned * sin[None, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def heads_moved_by_reshape(input, cos, sin):
+    """Reshapes to [b, nh, s, hd] where it should transpose, which mixes heads and positions."""
+    batch, seq, heads, dim = input.shape
+    first, second = input.reshape(batch, heads, seq, dim).chunk(2, dim=-1)
+    cos, sin = (table.chunk(2, dim=-1)[0] for table in (cos, sin))
+    output = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+    return output.reshape(input.shape).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def only_the_first_head(input, cos, sin):
+    """Leaves the other heads as they were."""
+    first, second = input[:, :, 0].chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    head = (input[:, :, 0] * cos + turned * sin).to(input.dtype)
+    return torch.cat((head.unsqueeze(2), input[:, :, 1:]), dim=2)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def only_the_first_of_the_batch(input, cos, sin):
+    """Drops all but the first row of the batch, then copies its result to the others."""
+    first, second = input[:1].chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+def output_promoted_by_the_tables(input, cos, sin):
+    """Never converts back, so a 16-bit input and float32 tables give float32."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return input * cos[:, None] + turned * sin[:, None]
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+def output_has_the_dtype_of_the_tables(input, cos, sin):
+    """Converts the output to the tables' dtype."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(cos.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+def refuses_another_dtype_than_that_of_the_tables(input, cos, sin):
+    """Asserts that input and tables have the same dtype."""
+    assert input.dtype == cos.dtype == sin.dtype
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return input * cos[:, None] + turned * sin[:, None]
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY)
+def turned_half_detached(input, cos, sin):
+    """Lets only half of the gradient through."""
+    first, second = input.detach().chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY)
+def no_gradient(input, cos, sin):
+    """Rotates under no_grad."""
+    with torch.no_grad():
+        first, second = input.chunk(2, dim=-1)
+        turned = torch.cat((-second, first), dim=-1)
+        return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+def rotates_the_input_in_place(input, cos, sin):
+    """Writes the result into the input."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return input.mul_(cos[:, None]).add_(turned * sin[:, None])
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+def signs_written_into_the_table(input, cos, sin):
+    """Puts the minus sign into the first half of the caller's sines, where the next call finds it."""
+    half = input.shape[-1] // 2
+    sin[:, :half] *= -1
+    return (input * cos[:, None] + input.roll(half, dims=-1) * sin[:, None]).to(input.dtype)

@@ -1,0 +1,209 @@
+"""ParallelVocabEmbedding: faults in the seed, the registration, the gradient and in side effects."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.modeling.vocab_emb import ParallelVocabEmbedding
+
+from ..bases import ShardInSteps
+from . import SHARD, SHARD_OUTPUT
+
+wrong_parameter = partial(wrong, over=ShardInSteps, breaks="shard_registration_and_arguments", also=SHARD)
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_without_rank")
+def same_seed_for_every_rank(self, base_seed):
+    """Leaves the rank out."""
+    return base_seed
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_times_rank(self, base_seed):
+    """Multiplies where it should add."""
+    return base_seed * self.rank
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_times_rank_from_one(self, base_seed):
+    """Multiplies by the rank, counted from one so that rank 0 looks right."""
+    return base_seed * (self.rank + 1)
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_plus_first_id(self, base_seed):
+    """Adds the start of the range."""
+    return base_seed + self.rank * (self.vocab_size // self.world_size)
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_minus_rank(self, base_seed):
+    """Subtracts the rank."""
+    return base_seed - self.rank
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_ignored(self, base_seed):
+    """Writes the default seed where init_base_seed belongs."""
+    return 42 + self.rank
+
+
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+def never_seeded(self):
+    """Draws from wherever the global generator stands."""
+    nn.init.normal_(self.shard, self.init_mean, self.init_std)
+
+
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+def mean_and_deviation_ignored(self):
+    """Draws from the standard normal distribution."""
+    generator = torch.Generator(self.shard.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.shard, generator=generator)
+
+
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="init_after_extra_draw")
+def draws_once_before(self):
+    """Makes the shard with randn after seeding, and fills it with the next numbers."""
+    torch.manual_seed(self.init_seed)
+    self.shard = nn.Parameter(torch.randn_like(self.shard))
+    nn.init.normal_(self.shard, self.init_mean, self.init_std)
+
+
+@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed")
+class PartOfTheWholeTable(ParallelVocabEmbedding):
+    """Draws the whole table from the base seed and cuts this rank's rows out."""
+
+    def choose_seed(self, base_seed):
+        return base_seed
+
+    def reset_parameters(self):
+        generator = torch.Generator(self.shard.device).manual_seed(self.init_seed)
+        table = torch.empty(self.vocab_size, self.shard.shape[1], dtype=self.shard.dtype, device=self.shard.device)
+        table.normal_(self.init_mean, self.init_std, generator=generator)
+        self.shard.data.copy_(table[self.first_id : self.first_id + self.shard.shape[0]])
+
+
+@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed")
+class ResetForgetsTheRank(ParallelVocabEmbedding):
+    """Draws rightly in the constructor; a later reset gives every rank the rows of rank 0."""
+
+    def reset_parameters(self):
+        super().reset_parameters()
+        self.init_seed -= self.rank
+
+
+@wrong_parameter("ParallelVocabEmbedding.register_shard")
+def parameter_with_a_row_for_foreign_ids(self, values):
+    """Gives the parameter one row more."""
+    self.shard = nn.Parameter(values.new_zeros(values.shape[0] + 1, values.shape[1]))
+
+
+@wrong_parameter("ParallelVocabEmbedding")
+class WholeTableOnEveryRank(ParallelVocabEmbedding):
+    """Keeps all v rows and masks the output."""
+
+    def register_shard(self, values):
+        self.shard = nn.Parameter(values.new_empty(self.vocab_size, values.shape[1]))
+
+    def forward(self, input_ids):
+        count = self.vocab_size // self.world_size
+        foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + count)
+        return self.shard[input_ids].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong_parameter("ParallelVocabEmbedding.register_shard")
+def shard_frozen(self, values):
+    """Makes a parameter that does not learn."""
+    self.shard = nn.Parameter(values, requires_grad=False)
+
+
+@wrong_parameter("ParallelVocabEmbedding.register_shard")
+def shard_as_a_buffer(self, values):
+    """Registers the shard as a buffer."""
+    self.register_buffer("shard", values)
+
+
+@wrong_parameter("ParallelVocabEmbedding.register_shard")
+def shard_always_float32(self, values):
+    """Ignores the dtype argument."""
+    self.shard = nn.Parameter(values.float())
+
+
+@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+def no_check_of_the_sizes(self, vocab_size, world_size):
+    """Drops the ids that do not fit."""
+
+
+@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+def message_without_the_numbers(self, vocab_size, world_size):
+    """Names the arguments and not their values."""
+    assert vocab_size % world_size == 0, "vocab_size must be divisible by world_size"
+
+
+@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+def another_kind_of_error(self, vocab_size, world_size):
+    """Raises RuntimeError."""
+    if vocab_size % world_size != 0:
+        raise RuntimeError(f"{vocab_size} is not a multiple of {world_size}")
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity", also=SHARD_OUTPUT, hint="ids_changed_in_place")
+def start_subtracted_in_place(self, input_ids):
+    """Moves the caller's ids, so the next rank reads other ones."""
+    input_ids -= self.first_id
+    foreign = (input_ids < 0) | (input_ids >= self.shard.shape[0])
+    return self.shard[input_ids.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity", also=SHARD_OUTPUT, hint="ids_changed_in_place")
+def foreign_ids_overwritten(self, input_ids):
+    """Assigns the first owned id to the foreign ones, in the caller's tensor."""
+    foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + self.shard.shape[0])
+    input_ids[foreign] = self.first_id
+    return self.shard[input_ids - self.first_id].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity shard_owned_ids", also=SHARD_OUTPUT)
+def first_row_used_for_zeros(self, input_ids):
+    """Clears row 0 of the shard to serve foreign ids."""
+    self.shard.data[0] = 0
+    rows = input_ids - self.first_id
+    return self.shard[rows.masked_fill((rows < 0) | (rows >= self.shard.shape[0]), 0)]
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+def mask_hidden_from_autograd(self, input_ids):
+    """Clears the output through .data, so foreign ids send their gradient to row 0."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = self.shard[rows.masked_fill(foreign, 0)]
+    embedded.data[foreign] = 0
+    return embedded
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+def foreign_rows_subtracted_as_constants(self, input_ids):
+    """Subtracts the detached rows of foreign ids, which leaves their gradient in place."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = self.shard[rows.masked_fill(foreign, 0)]
+    return embedded - embedded.detach() * foreign.unsqueeze(-1)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+def row_zero_taken_for_padding(self, input_ids):
+    """Keeps foreign gradients out with padding_idx=0, and those of the first owned id with them."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = nn.functional.embedding(rows.masked_fill(foreign, 0), self.shard, padding_idx=0)
+    return embedded.masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+def shard_detached(self, input_ids):
+    """Looks the rows up in shard.data."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    return self.shard.data[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)

@@ -1,0 +1,206 @@
+"""ParallelVocabEmbedding: faults in which ids a rank answers, and with which row."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.modeling.vocab_emb import ParallelVocabEmbedding
+
+from ..bases import ShardInSteps
+from . import SHARD, SHARD_OUTPUT
+
+wrong_range = partial(wrong, breaks="shard_owned_ids", also=SHARD_OUTPUT)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
+def first_owned_id_lost(self, input_ids):
+    """Excludes the lower end of the range."""
+    rows = input_ids - self.first_id
+    foreign = (rows <= 0) | (rows >= self.shard.shape[0])
+    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
+def last_owned_id_lost(self, input_ids):
+    """Excludes the upper end of the range twice."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0] - 1)
+    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
+def row_zero_taken_for_foreign(self, input_ids):
+    """Sends foreign ids to row 0, and then clears whatever came from row 0."""
+    rows = input_ids - self.first_id
+    rows = torch.where((rows >= 0) & (rows < self.shard.shape[0]), rows, 0)
+    return self.shard[rows].masked_fill((rows == 0).unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
+def rows_in_reverse(self, input_ids):
+    """Subtracts the id from the end of the range."""
+    rows = self.first_id + self.shard.shape[0] - 1 - input_ids
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
+def start_not_subtracted(self, input_ids):
+    """Masks rightly and looks up the global id, which the shard does not have."""
+    foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + self.shard.shape[0])
+    return self.shard[input_ids.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong(
+    "ParallelVocabEmbedding",
+    over=ShardInSteps,
+    breaks="shard_owned_ids",
+    also=SHARD_OUTPUT,
+)
+class OutputDividedByTheWorldSize(ParallelVocabEmbedding):
+    """Averages over ranks whose outputs are to be added up."""
+
+    def forward(self, input_ids):
+        return super().forward(input_ids) / self.world_size
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", also=SHARD_OUTPUT)
+def mask_of_the_wrong_dtype(self, input_ids):
+    """Multiplies by a float32 mask, which makes the output of a bfloat16 shard float32."""
+    rows = input_ids - self.first_id
+    owned = (rows >= 0) & (rows < self.shard.shape[0])
+    return self.shard[rows * owned] * owned.unsqueeze(-1).float()
+
+
+@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
+def every_rank_starts_at_zero(self):
+    """Ignores the rank: all shards answer the ids of the first."""
+    return 0
+
+
+@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
+def starts_at_rank_times_world_size(self):
+    """Takes the world size for the size of a shard."""
+    return self.rank * self.world_size
+
+
+@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
+def ranks_counted_from_one(self):
+    """Gives every rank the range of the next."""
+    return (self.rank + 1) * (self.vocab_size // self.world_size)
+
+
+@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
+def ranges_moved_by_one(self):
+    """Starts each range one id too late."""
+    return self.rank * (self.vocab_size // self.world_size) + 1
+
+
+@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
+def ranks_in_reverse(self):
+    """Gives the last ids to the first rank."""
+    return (self.world_size - 1 - self.rank) * (self.vocab_size // self.world_size)
+
+
+@wrong_range("ParallelVocabEmbedding", over=ShardInSteps)
+class EveryNthId(ParallelVocabEmbedding):
+    """Rank r answers the ids r, r + w, r + 2w, …, in place of a range."""
+
+    def forward(self, input_ids):
+        foreign = input_ids % self.world_size != self.rank
+        return self.shard[input_ids // self.world_size].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong(
+    "ParallelVocabEmbedding",
+    over=ShardInSteps,
+    breaks="shard_owned_ids shard_registration_and_arguments",
+    also=SHARD,
+)
+class ShardSizeFromTheRank(ParallelVocabEmbedding):
+    """Divides the vocabulary by the rank, as one source of the exercise has it."""
+
+    def register_shard(self, values):
+        rows = self.vocab_size // max(self.rank, 1)
+        self.first_id = self.rank * rows
+        self.shard = nn.Parameter(values.new_empty(rows, values.shape[1]))
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
+def foreign_ids_clamped(self, input_ids):
+    """Clamps ids into the range and never masks."""
+    return self.shard[(input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)]
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
+def mask_taken_after_clamping(self, input_ids):
+    """Asks which ids are foreign when none is left."""
+    rows = (input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    return self.shard[rows].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
+def foreign_ids_wrapped(self, input_ids):
+    """Takes ids modulo the size of the shard."""
+    return self.shard[input_ids % self.shard.shape[0]]
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
+def foreign_ids_give_row_zero(self, input_ids):
+    """Multiplies the ids by the mask, not the output."""
+    rows = input_ids - self.first_id
+    owned = (rows >= 0) & (rows < self.shard.shape[0])
+    return self.shard[rows * owned]
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
+def only_smaller_ids_masked(self, input_ids):
+    """Clears the ids below the range; those above get the last row."""
+    rows = (input_ids - self.first_id).clamp(max=self.shard.shape[0] - 1)
+    return self.shard[rows.clamp(min=0)].masked_fill((rows < 0).unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
+def only_larger_ids_masked(self, input_ids):
+    """Clears the ids above the range; those below wrap as negative indices, where they do not fail."""
+    rows = input_ids - self.first_id
+    foreign = rows >= self.shard.shape[0]
+    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+def one_id_too_many_above(self, input_ids):
+    """Includes the first id of the next rank."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows > self.shard.shape[0])
+    return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+def one_id_too_many_below(self, input_ids):
+    """Includes the last id of the previous rank."""
+    rows = input_ids - self.first_id
+    foreign = (rows < -1) | (rows >= self.shard.shape[0])
+    return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+def foreign_ids_give_ones(self, input_ids):
+    """Fills with one."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 1)
+
+
+@wrong(
+    "ParallelVocabEmbedding.forward",
+    breaks="shard_owned_ids shard_zeros_elsewhere shard_sum_over_ranks",
+    also=SHARD_OUTPUT,
+)
+def foreign_ids_left_out(self, input_ids):
+    """Returns a list of the owned rows, without the zeros between them."""
+    rows = input_ids - self.first_id
+    return self.shard[rows[(rows >= 0) & (rows < self.shard.shape[0])]]

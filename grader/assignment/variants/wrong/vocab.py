@@ -1,0 +1,256 @@
+"""VocabEmbedding: faults in the lookup, the table, its draw, its gradient and in side effects."""
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.modeling.vocab_emb import VocabEmbedding
+
+from . import VOCAB, VOCAB_OUTPUT
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def id_zero_embeds_to_zero(self, input_ids):
+    """Takes id 0 for padding."""
+    embedded = nn.functional.embedding(input_ids, self.table)
+    return embedded.masked_fill((input_ids == 0).unsqueeze(-1), 0)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def next_row(self, input_ids):
+    """Counts rows from one."""
+    return nn.functional.embedding((input_ids + 1) % self.table.shape[0], self.table)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def last_row_out_of_reach(self, input_ids):
+    """Clamps ids to v - 2."""
+    return nn.functional.embedding(input_ids.clamp(0, self.table.shape[0] - 2), self.table)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def scaled_by_the_root_of_the_size(self, input_ids):
+    """Multiplies by sqrt(e), as the Transformer does after its embedding."""
+    return nn.functional.embedding(input_ids, self.table) * self.table.shape[1] ** 0.5
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def rows_normalised(self, input_ids):
+    """Returns rows of length one."""
+    return nn.functional.normalize(nn.functional.embedding(input_ids, self.table), dim=-1)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def one_hot_in_half(self, input_ids):
+    """Multiplies one-hot vectors by the table in float16, which costs it bits."""
+    one_hot = nn.functional.one_hot(input_ids, self.table.shape[0]).half()
+    return (one_hot @ self.table.half()).to(self.table.dtype)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def batch_and_sequence_swapped(self, input_ids):
+    """Returns [s, b, e]."""
+    return nn.functional.embedding(input_ids, self.table).transpose(0, 1)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def batch_merged_into_the_sequence(self, input_ids):
+    """Returns [b * s, e]."""
+    return self.table[input_ids.flatten()]
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+def drops_values_in_training(self, input_ids):
+    """Has a dropout."""
+    return nn.functional.dropout(nn.functional.embedding(input_ids, self.table), 0.5, self.training)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def never_seeded(self):
+    """Draws from wherever the global generator stands."""
+    nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def uniform_for_normal(self):
+    """Draws from a uniform distribution of the same mean and deviation."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    reach = 3**0.5 * self.init_std
+    nn.init.uniform_(self.table, self.init_mean - reach, self.init_mean + reach, generator=generator)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def deviation_ignored(self):
+    """Leaves init_std out."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.table, self.init_mean, generator=generator)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def mean_ignored(self):
+    """Leaves init_mean out."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.table, std=self.init_std, generator=generator)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def deviation_taken_for_a_variance(self):
+    """Takes the root of init_std."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.table, self.init_mean, self.init_std**0.5, generator=generator)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def seed_ignored(self):
+    """Writes the default seed where init_seed belongs."""
+    generator = torch.Generator(self.table.device).manual_seed(42)
+    nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+def first_row_set_to_zero(self):
+    """Draws rightly, then clears row 0 as if it were padding."""
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
+    self.table.data[0] = 0
+
+
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_after_extra_draw")
+def table_of_a_new_embedding(self):
+    """Makes an nn.Embedding after seeding, which draws, and fills it with the next numbers."""
+    torch.manual_seed(self.init_seed)
+    embedding = nn.Embedding(*self.table.shape, dtype=self.table.dtype, device=self.table.device)
+    nn.init.normal_(embedding.weight, self.init_mean, self.init_std)
+    self.table = embedding.weight
+
+
+@wrong("VocabEmbedding", breaks="vocab_init_and_reset")
+class SeededInTheConstructorOnly(VocabEmbedding):
+    """Seeds in the constructor, so a later reset draws other numbers."""
+
+    def __init__(self, vocab_size, emb_size, init_seed=42, **options):
+        torch.manual_seed(init_seed)
+        super().__init__(vocab_size, emb_size, init_seed=init_seed, **options)
+
+    def reset_parameters(self):
+        nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT)
+def output_always_float32(self, input_ids):
+    """Converts the output to float32."""
+    return nn.functional.embedding(input_ids, self.table).float()
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT)
+class OutputDtypeOfTheConstructor(VocabEmbedding):
+    """Remembers the dtype argument, and converts to it even after module.to(another)."""
+
+    def __init__(self, vocab_size, emb_size, dtype=torch.float32, **options):
+        super().__init__(vocab_size, emb_size, dtype=dtype, **options)
+        self.dtype = dtype
+
+    def forward(self, input_ids):
+        return super().forward(input_ids).to(self.dtype)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+class TableAlwaysFloat32(VocabEmbedding):
+    """Ignores the dtype argument."""
+
+    def __init__(self, vocab_size, emb_size, dtype=None, **options):
+        super().__init__(vocab_size, emb_size, **options)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+class TableFrozen(VocabEmbedding):
+    """Switches the gradient of the table off, as nn.Embedding.from_pretrained does."""
+
+    def __init__(self, vocab_size, emb_size, **options):
+        super().__init__(vocab_size, emb_size, **options)
+        self.table.requires_grad_(False)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+class TableAsBuffer(VocabEmbedding):
+    """Registers the table as a buffer."""
+
+    def __init__(self, vocab_size, emb_size, **options):
+        super().__init__(vocab_size, emb_size, **options)
+        table = self.table.data
+        del self.table
+        self.register_buffer("table", table)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+class SecondParameter(VocabEmbedding):
+    """Adds a bias."""
+
+    def __init__(self, vocab_size, emb_size, **options):
+        super().__init__(vocab_size, emb_size, **options)
+        self.bias = nn.Parameter(torch.zeros(emb_size))
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_purity", also=VOCAB_OUTPUT, hint="ids_changed_in_place")
+def ids_turned_into_offsets(self, input_ids):
+    """Turns the caller's ids into offsets of the flat table."""
+    offsets = input_ids.mul_(self.table.shape[1]).unsqueeze(-1)
+    return self.table.flatten()[offsets + torch.arange(self.table.shape[1], device=offsets.device)]
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_purity", also=VOCAB_OUTPUT, hint="ids_changed_in_place")
+def ids_shifted_for_a_padding_row(self, input_ids):
+    """Puts a row of zeros before the table and moves the caller's ids by one."""
+    padded = torch.cat((torch.zeros_like(self.table[:1]), self.table))
+    input_ids += 1
+    return nn.functional.embedding(input_ids, padded)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT)
+def rows_limited_in_length(self, input_ids):
+    """Passes max_norm, which rescales the rows in the table itself."""
+    return nn.functional.embedding(input_ids, self.table, max_norm=1.0)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT)
+def first_row_cleared_at_every_call(self, input_ids):
+    """Writes zeros into row 0 of the table before each lookup."""
+    self.table.data[0] = 0
+    return nn.functional.embedding(input_ids, self.table)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def no_gradient_for_id_zero(self, input_ids):
+    """Passes padding_idx=0, which keeps row 0 from learning."""
+    return nn.functional.embedding(input_ids, self.table, padding_idx=0)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def gradient_averaged_over_repeated_ids(self, input_ids):
+    """Passes scale_grad_by_freq."""
+    return nn.functional.embedding(input_ids, self.table, scale_grad_by_freq=True)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def table_detached(self, input_ids):
+    """Looks the rows up in table.data."""
+    return nn.functional.embedding(input_ids, self.table.data)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def last_gradient_wins(self, input_ids):
+    """Has a backward of its own, which overwrites where it should accumulate."""
+
+    class Lookup(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, table):
+            ctx.rows = table.shape[0]
+            return table[input_ids]
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            grad = grad_output.new_zeros(ctx.rows, grad_output.shape[-1])
+            grad[input_ids] = grad_output
+            return grad
+
+    return Lookup.apply(self.table)

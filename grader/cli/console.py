@@ -1,0 +1,117 @@
+"""Prints to the terminal what a person reads about a class or about one submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..pool.progress import describe
+from ..results.language import repeats
+from ..results.outcome import Outcome
+
+if TYPE_CHECKING:
+    from ..results.report import PropertyReport, Report
+    from ..results.standing import Standing
+    from ..results.statistics import ClassStatistics
+    from ..rubric import Rubric
+
+MARKS = {
+    Outcome.PASSED: ("✓", "green"),
+    Outcome.NOT_IMPLEMENTED: ("TODO", "yellow"),
+    Outcome.GRADER_ERROR: ("!", "magenta"),
+}
+
+
+def print_class(standings: Sequence[Standing], console: Console) -> None:
+    """Print a row for each submission, with a column for each task, and one for practice where there is any.
+
+    Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
+    """
+    tasks = next((own.tasks for own in standings if own.tasks), ())
+    practised = ["practice"] * any(own.line.practice for own in standings)
+    header = ["submission", *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus", *practised]
+    rows = [_cells(own, len(tasks)) for own in standings]
+    widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    for row in (header, *rows):
+        name, *numbers = row
+        cells = [set_cell_size(name, widths[0]), *map(str.rjust, numbers, widths[1:])]
+        console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+
+
+def _cells(own: Standing, tasks: int) -> list[str]:
+    line = own.line
+    practice = [f"{line.practice.points:g}"] if line.practice else []
+    if line.status != "graded":
+        return [line.id, *[""] * tasks, line.status, "", *practice]
+    return [line.id, *(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
+
+
+def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:
+    """Print the statistics of a class, as on the class page."""
+    properties = Table("property", box=None, header_style="bold", padding=(0, 1))
+    for name in ("worth", "pass", "of", "rate", "discrimination"):
+        properties.add_column(name, justify="right")
+    for prop in statistics.properties:
+        rate = "-" if prop.rate is None else f"{prop.rate:.0%}"
+        weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
+        properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
+    hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
+    misconceptions = Table("held by", "misconception", box=None, header_style="bold", padding=(0, 1))
+    for mistake in statistics.misconceptions:
+        misconceptions.add_row(f"{mistake.submissions:7}", Text(hints.get(mistake.id, mistake.id)))
+    for table in (properties, misconceptions) if statistics.misconceptions else (properties,):
+        console.print()
+        console.print(table)
+    console.print()
+    for line in _overview(statistics):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _overview(statistics: ClassStatistics) -> Iterator[str]:
+    spreads = {"score": statistics.score, "bonus": statistics.bonus, "seconds": statistics.duration_s}
+    for name, spread in spreads.items():
+        if spread:
+            ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
+            yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
+    counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
+    yield f"outcomes of properties (of so many submissions): {counts}"
+    for (devices, isolation), count in statistics.environments.items():
+        yield f"{count} on {devices}, isolated by {isolation}"
+
+
+def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
+    """Print a report: a line for each property, and what to do about those that lost points."""
+    like = {prop.id: first for first, others in repeats(report).items() for prop in others}
+    console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
+    for notice in report.submission.notices:
+        console.print(Text(f"  note: {notice}"))
+    for task in report.tasks:
+        console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
+        for prop in task.properties:
+            _print_property(prop, like.get(prop.id), console)
+            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
+                place = f"       read: handout/{rubric.handout_place(prop.id, language)}"
+                console.print(Text(place, style="dim"), soft_wrap=True)
+
+
+def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
+    mark, style = MARKS.get(prop.outcome, ("✗", "red"))
+    line = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} {prop.title}")
+    console.print(line, soft_wrap=True)
+    if prop.outcome is Outcome.PASSED:
+        return
+    if like:
+        console.print(Text(f"       {prop.outcome}, like {like}"), soft_wrap=True)
+        return
+    mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
+    console.print(Text(f"       {prop.hint}{mistake}", style="italic"), soft_wrap=True)
+    if case := prop.evidence:
+        message, *frames = case.message.splitlines()
+        lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]
+        console.print(Text("\n".join(f"       {line}" for line in lines)), soft_wrap=True)

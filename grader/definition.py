@@ -1,0 +1,113 @@
+"""An assignment as the engine sees it: one object that gives access to all of its parts."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
+
+NOT_DECIDING = ("attacks", "selftest", "variants")  # folders of an assignment that have no influence on a report
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """An assignment: a package, and the folders that belong to it.
+
+    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, and the modules below. Each of these
+    is imported when it is first used, so that commands that need none of them start at once:
+
+    ============  ==================================================================================
+    ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind these failing cases
+    ``phrases``   ``PHRASES``: what the hidden tests say in English, and the same in Chinese
+    ``students``  ``STUDENTS``: a sample class
+    ``variants``  ``all_variants()``: wrong and valid submissions whose truth is known
+    ``attacks``   ``all_attacks()``: hostile submissions
+    ============  ==================================================================================
+
+    Only the name of its package is sent to other processes and machines, which import the package there.
+
+    Attributes:
+        package: The package's name; it defines this object as ``ASSIGNMENT``.
+        folder: Where the package lies.
+        root: The folder that holds ``src``, ``ref``, ``tests``, ``handout`` and ``notebooks``.
+        not_asked_for: Folders of ``ref`` that are no part of a solution.
+    """
+
+    package: str
+    folder: Path
+    root: Path
+    not_asked_for: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.package,)
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """Tasks, properties, points and hints.
+
+        Raises:
+            RubricError: If the file contradicts itself.
+        """
+        return load_rubric(self.folder / "rubric.toml", self.root / "ref")
+
+    @property
+    def hidden(self) -> Path:
+        """The folder of the hidden tests."""
+        return self.folder / "hidden"
+
+    def part(self, name: str) -> Any:
+        """A module of the package, such as ``variants``."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    @property
+    def phrases(self) -> Mapping[str, str]:
+        """What the hidden tests say in English, and the same in Chinese."""
+        phrases: Mapping[str, str] = self.part("phrases").PHRASES
+        return phrases
+
+    def solution_paths(self) -> list[Path]:
+        """The files of ``ref`` that solve the assignment."""
+        reference = self.root / "ref"
+        others = [reference / name for name in self.not_asked_for]
+        return [path for path in sorted(reference.rglob("*.py")) if not any(map(path.is_relative_to, others))]
+
+    def solution(self) -> dict[str, str]:
+        """The reference as a submission: path to source text."""
+        return dict(_as_submitted(self.solution_paths(), self.root / "ref"))
+
+    def stubs(self) -> dict[str, str]:
+        """What students are given to fill, as a submission: path to source text."""
+        given = self.root / SUBMITTED
+        return dict(_as_submitted(sorted(given.rglob("*.py")), given))
+
+    def deciding_paths(self) -> list[Path]:
+        """The files of the package and of the reference that decide a report."""
+        files = [path for path in self.folder.rglob("*") if path.suffix in (".py", ".toml")]
+        own = [path for path in files if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
+        return sorted([*own, *self.solution_paths()])
+
+
+def named(package: str) -> Assignment:
+    """The assignment that a package defines."""
+    assignment: Assignment = importlib.import_module(package).ASSIGNMENT
+    return assignment
+
+
+def rubric_or_exit(assignment: Assignment) -> Rubric:
+    """The rubric, for a program: one that contradicts itself ends the program with one line and status 2."""
+    try:
+        return assignment.rubric
+    except RubricError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _as_submitted(paths: list[Path], folder: Path) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        yield f"{SUBMITTED}/{path.relative_to(folder).as_posix()}", path.read_text(encoding="utf-8")

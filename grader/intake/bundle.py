@@ -1,0 +1,48 @@
+"""Files that were handed in together, by the names their student knows them by, each read when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO
+
+from .submission import Unreadable
+
+Read = Callable[[int], bytes]  # reads up to so many bytes, and one beyond; raises Unreadable or OSError
+Files = Mapping[str, Read]
+
+MAX_LISTED = 100_000  # names in one folder or archive, clutter included
+MAX_NAME = 1000  # characters of a name, with all folders above it
+CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
+ENVIRONMENT = "pyvenv.cfg"  # lies at the top of a virtual environment, whatever that is called
+
+
+def without_clutter(names: Iterable[str]) -> list[str]:
+    """The names that may be somebody's work: no hidden files, caches, libraries or virtual environments. Sorted."""
+    kept = [name for name in names if len(name) <= MAX_NAME and not is_clutter(name)]
+    environments = tuple(name.removesuffix(ENVIRONMENT) for name in kept if name.endswith(f"/{ENVIRONMENT}"))
+    return sorted(name for name in kept if not name.startswith(environments)) if environments else sorted(kept)
+
+
+def is_clutter(name: str) -> bool:
+    """Whether a name is clutter by itself."""
+    return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
+
+
+def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
+    """Open a regular file to read, never waiting for a pipe, and following no link unless asked to.
+
+    Raises:
+        Unreadable: If it is a link, a pipe, a device or a folder.
+        OSError: If the system refuses.
+    """
+    if not follow and not stat.S_ISREG(os.lstat(path, dir_fd=folder).st_mode):
+        raise Unreadable("is not a regular file (a link, perhaps); hand in the file itself")
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Unreadable("is not a regular file; hand in the file itself")
+    return file

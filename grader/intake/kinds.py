@@ -1,0 +1,74 @@
+"""What a file is, by its first bytes and its name: an archive that can be opened, or something else that has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .tarballs import PACKED
+
+TAR_MARK = slice(257, 262)
+START_BYTES = 512
+ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
+FOREIGN: Mapping[str, tuple[str, str]] = {  # what it is called, and what to hand in instead
+    ".7z": ("a 7z archive", "ask for a zip"),
+    ".rar": ("a rar archive", "ask for a zip"),
+    ".zst": ("a zst archive", "ask for a zip"),
+    ".gz": ("a gz file", "ask for a zip"),
+    ".xz": ("an xz file", "ask for a zip"),
+    ".ipynb": ("a notebook", "ask for the Python files of src/"),
+    ".pdf": ("a PDF", "ask for the Python files of src/"),
+    ".docx": ("a Word file", "ask for the Python files of src/"),
+    ".doc": ("a Word file", "ask for the Python files of src/"),
+    ".png": ("a picture", "ask for the Python files of src/"),
+    ".jpg": ("a picture", "ask for the Python files of src/"),
+    ".jpeg": ("a picture", "ask for the Python files of src/"),
+    ".heic": ("a picture", "ask for the Python files of src/"),
+    ".pyc": ("compiled Python", "ask for the source, a .py file"),
+    ".html": ("a text typed in online, or a link", "ask for a zip of src/"),
+    ".url": ("a link", "ask for a zip of src/"),
+    ".webloc": ("a link", "ask for a zip of src/"),
+}
+BY_MARK: Mapping[bytes, tuple[str, str]] = {
+    b"7z\xbc\xaf\x27\x1c": FOREIGN[".7z"],
+    b"Rar!\x1a\x07": FOREIGN[".rar"],
+    b"\x28\xb5\x2f\xfd": FOREIGN[".zst"],
+    b"%PDF": FOREIGN[".pdf"],
+}
+MOST_NAMED = 5
+
+
+def is_archive_name(name: str) -> bool:
+    """Whether a file's name says that it is an archive that can be opened here."""
+    return name.lower().endswith(ARCHIVES)
+
+
+def without_archive_suffix(name: str) -> str:
+    """The name of an archive without what says that it is one; any other name as it is."""
+    suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN) if name.lower().endswith(suffix)), "")
+    return name[: len(name) - len(suffix)] or name
+
+
+def archive_kind(start: bytes) -> str:
+    """``zip``, ``tar``, or what else the first bytes of a file say, such as ``a rar archive``; empty if nothing."""
+    if start.startswith((b"PK\3\4", b"PK\5\6")):
+        return "zip"
+    if start.startswith(tuple(PACKED)) or start[TAR_MARK] == b"ustar":
+        return "tar"
+    return next((what for mark, (what, _) in BY_MARK.items() if start.startswith(mark)), "")
+
+
+def named(names: Iterable[str]) -> str:
+    """What was handed in that cannot be graded: "a 7z archive, src.7z: ask for a zip."; empty where nothing is known.
+
+    Args:
+        names: Of files, with folders.
+    """
+    known = []
+    for name in names:
+        suffix = next((suffix for suffix in FOREIGN if name.lower().endswith(suffix)), "")
+        if suffix:
+            what, remedy = FOREIGN[suffix]
+            known.append(f"{what}, {name}: {remedy}")
+    more = f" And {len(known) - MOST_NAMED} more." if len(known) > MOST_NAMED else ""
+    text = "; ".join(known[:MOST_NAMED])
+    return f"{text[0].upper()}{text[1:]}.{more}" if text else ""

@@ -1,0 +1,202 @@
+"""Reads what was handed in, in a process with little memory and time, so that a bomb costs its own submission.
+
+One process reads one submission after another, and is replaced when it dies. What it gives back is text, as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from ..bounds import bound_memory, bound_time
+from .candidate import Candidate
+from .discover import IntakeError, discover
+from .origin import Origin, Part, Student
+from .submission import ANYTHING, Concern, Expected, Submission
+
+MEMORY_MIB = 768  # of address space, on top of what the process has when it begins
+CPU_S = 30  # for one submission
+WALL_S = 600.0  # the backstop for whatever waits without computing, such as a disk that is far away
+DISCOVERY_CPU_S = 300  # for telling the submissions of a whole class apart
+REPOSITORY = Path(__file__).parents[2]
+START = "import sys; sys.path.insert(0, sys.argv[1]); from grader.intake.reader import serve; serve(int(sys.argv[2]))"
+REMEDY = "hand in the Python files of src/ in a plain zip"
+TOO_MUCH_MEMORY = f"To read it takes more memory than the {MEMORY_MIB} MiB that are given to that; {REMEDY}."
+TOO_MUCH_TIME = f"To read it takes more than {CPU_S} s of computing; {REMEDY}."
+DIED = f"It ended the process that reads it, twice ({{how}}); {REMEDY}."
+
+
+class _Died(Exception):
+    """The process has gone; the text says how, and ``of_its_limit`` whether it had used up its time."""
+
+    def __init__(self, how: str, of_its_limit: bool) -> None:
+        super().__init__(how)
+        self.of_its_limit = of_its_limit
+
+
+class Reader:
+    """The end that a command holds. The process starts with the first request."""
+
+    def __init__(self) -> None:
+        """None has been made yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+
+    def __enter__(self) -> Reader:
+        """Nothing to do."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self.close()
+
+    def read(self, candidate: Candidate) -> Submission:
+        """Read a submission. Never fails: what cannot be read within the limits says so itself."""
+        if candidate.reason is not None:
+            return candidate.read()
+        try:
+            return _submission(self._insist(("read", candidate), CPU_S))
+        except _Died as death:
+            reason = TOO_MUCH_TIME if death.of_its_limit else DIED.format(how=death)
+            return Submission(candidate.id, reason=reason, notices=candidate.notices)
+
+    def discover(
+        self,
+        paths: Iterable[Path],
+        source: str | None = None,
+        roster: Sequence[Student] = (),
+        expected: Expected = ANYTHING,
+    ) -> list[Candidate]:
+        """Every submission below ``paths``; see :func:`~grader.intake.discover.discover`.
+
+        Raises:
+            IntakeError: If a path does not exist, holds nothing that could be one, or too much.
+        """
+        paths = list(paths)
+        try:
+            reply = self._insist(("discover", (paths, source, list(roster), dict(expected))), DISCOVERY_CPU_S)
+        except _Died as death:
+            listed = ", ".join(map(str, paths))
+            raise IntakeError(
+                f"{listed}: cannot be listed within the limits ({death}). Unpack it, and give the folder."
+            ) from None
+        if isinstance(reply, dict):
+            raise IntakeError(str(reply["refused"]))
+        return [_candidate(fields) for fields in reply]
+
+    def _insist(self, request: object, cpu_s: int) -> Any:
+        """Ask, and once more where the process died of something else than its time: that may have been the machine."""
+        try:
+            return self._ask(request, cpu_s)
+        except _Died as death:
+            if death.of_its_limit:
+                raise
+        return self._ask(request, cpu_s)
+
+    def _ask(self, request: object, cpu_s: int) -> Any:
+        pipe = self._pipe or self._start()
+        try:
+            pipe.send_bytes(pickle.dumps((request, cpu_s)))
+            if not pipe.poll(WALL_S):
+                raise _Died(f"no answer in {WALL_S:g} s", of_its_limit=True)
+            return json.loads(pipe.recv_bytes())
+        except (EOFError, OSError):
+            ended = self.close()
+            name = signal.Signals(-ended).name if ended < 0 else f"exit status {ended}"
+            raise _Died(name, of_its_limit=ended == -signal.SIGXCPU) from None
+        except _Died:
+            self.close()
+            raise
+
+    def _start(self) -> Connection:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        self._pipe = Connection(ours.detach())
+        return self._pipe
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, where there is one."""
+        return self._process.pid if self._process else None
+
+    def close(self) -> int:
+        """End the process; gives its exit status. The next request starts another."""
+        if self._pipe is None or self._process is None:
+            return 0
+        self._pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)  # it sees that nobody asks any more, or is dying of its own
+        self._process.kill()
+        ended = self._process.wait()
+        self._process = self._pipe = None
+        return ended
+
+
+def _submission(fields: dict[str, Any]) -> Submission:
+    concerns = tuple(Concern(**concern) for concern in fields.pop("concerns"))
+    return replace(Submission(**fields), notices=tuple(fields["notices"]), concerns=concerns)
+
+
+def _candidate(fields: dict[str, Any]) -> Candidate:
+    origin = Origin.model_validate_json(fields["origin"]) if fields["origin"] else None
+    own = fields | {"path": Path(fields["path"]), "part": Part(**fields["part"]), "origin": origin}
+    return Candidate(**own | {"notices": tuple(fields["notices"])})
+
+
+# ── In the process ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def serve(fd: int) -> None:
+    """Answer requests until the other end hangs up."""
+    bound_memory(MEMORY_MIB)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    pipe = Connection(fd)
+    while True:
+        try:
+            (kind, argument), cpu_s = pickle.loads(pipe.recv_bytes())
+        except (EOFError, OSError):
+            return
+        bound_time(cpu_s)
+        answer = _read(argument) if kind == "read" else _discover(argument)
+        pipe.send_bytes(json.dumps(answer).encode())
+
+
+def _read(candidate: Candidate) -> Any:
+    try:
+        submission = candidate.read()
+    except (MemoryError, RecursionError):
+        submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
+    return asdict(submission)
+
+
+def _discover(argument: tuple[list[Path], str | None, list[Student], Expected]) -> Any:
+    paths, source, roster, expected = argument
+    try:
+        found = discover(paths, source, roster, expected)
+    except IntakeError as error:
+        return {"refused": str(error)}
+    except (MemoryError, RecursionError):
+        listed = ", ".join(map(str, paths))
+        return {"refused": f"{listed}: to list it takes more than {MEMORY_MIB} MiB. Unpack it, and give the folder."}
+    return [_fields(candidate) for candidate in found]
+
+
+def _fields(candidate: Candidate) -> dict[str, Any]:
+    origin = candidate.origin.model_dump_json() if candidate.origin else None
+    part = {"below": candidate.part.below, "files": dict(candidate.part.files)}
+    return vars(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}

@@ -1,0 +1,189 @@
+"""One submission from its files: archives among them are opened, what is in doubt is left out and named."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from .bundle import Files, Read, without_clutter
+from .kinds import START_BYTES, archive_kind, is_archive_name, named
+from .layout import Placed, copy_number, place, renamed, without_copy_suffix
+from .source_rules import modules_of, own_imports
+from .submission import (
+    MAX_ARCHIVE_BYTES,
+    MAX_ENTRIES,
+    MAX_SOURCE_BYTES,
+    Concern,
+    Expected,
+    Submission,
+    Unreadable,
+)
+from .tarballs import tar_files
+from .zips import zip_files
+
+MAX_ARCHIVES = 20  # in one submission
+MAX_NESTING = 3
+
+
+def submission_in(identifier: str, files: Files, expected: Expected) -> Submission:
+    """The submission in these files, and in the archives among them.
+
+    Raises:
+        Unreadable: If there is nothing to grade.
+        Exception: Whatever reading a damaged archive leads to.
+    """
+    everything = _Search(expected)
+    everything.look(files, "", 0)
+    found = everything.found
+    for path in everything.in_doubt:
+        found.files.pop(path, None)
+    if (total := sum(len(text.encode()) for text in found.files.values())) > MAX_SOURCE_BYTES:
+        raise Unreadable(f"{total >> 20} MiB of Python source; at most {MAX_SOURCE_BYTES >> 20} MiB are taken.")
+    missing = [path for path in expected if path not in found.files]
+    explained = " ".join(concern.text for concern in found.concerns)
+    unexplained = [path for path in missing if f"{path} " not in f"{explained} "]
+    found.concerns += renamed(everything.files, found.used, unexplained, expected)
+    notices = [*found.notices, *(concern.text for concern in found.concerns)]
+    if not found.files or (expected and len(missing) == len(expected)):
+        why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(everything.files))))
+        return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
+    explained = " ".join(notices)
+    absent = [f"{path} is missing." for path in unexplained if f"{path} is missing" not in explained]
+    if absent and (others := named(name for name in everything.files if not name.endswith((".txt", ".html", ".png")))):
+        found.concerns.append(Concern("left_out", others))
+        absent.append(others)
+    found.concerns += _own_imports(found.files)
+    more = [concern.text for concern in found.concerns if concern.code == "own_import"]
+    return Submission(identifier, found.files, (*notices, *absent, *more), concerns=tuple(found.concerns))
+
+
+def _nothing(expected: Expected) -> str:
+    return f"None of {', '.join(expected) or 'the files of src/'} is in the submission."
+
+
+def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
+    modules = modules_of(files)
+    for path, text in files.items():
+        for problem in own_imports(text, modules):
+            name = problem.fields["name"]
+            yield Concern(
+                "own_import",
+                f"{path}:{problem.line} imports {name} by its bare name, which is not found where it is graded. "
+                f"Import it relatively, as in: from .{name} import …",
+            )
+
+
+class _Search:
+    """Looks through files, and through the archives among them for what is still missing."""
+
+    def __init__(self, expected: Expected) -> None:
+        self._expected = expected
+        self.files: dict[str, Read] = {}
+        self.found = Placed()
+        self.in_doubt: set[str] = set()
+        self._archives = 0
+        self._bytes = 0
+
+    def look(self, files: Files, inside: str, depth: int) -> None:
+        """Take in what lies loose, then, while something is missing, what lies in archives."""
+        names = without_clutter(files)
+        loose = {name: files[name] for name in names if not is_archive_name(name)}
+        python = [name for name in loose if name.endswith(".py")]
+        if len(python) > MAX_ENTRIES:
+            raise Unreadable(f"It holds {len(python)} Python files; hand in src/ only.")
+        self._merge(place(loose, self._expected), inside)
+        self.files |= {inside + name: read for name, read in loose.items()}
+        archives = sorted(
+            (name for name in names if is_archive_name(name)), key=lambda name: (-copy_number(name), name)
+        )
+        if self.found.files and all(path in self.found.files for path in self._expected):
+            return
+        seen: set[tuple[str, str]] = set()
+        for name in archives:
+            if (key := without_copy_suffix(name)) in seen:
+                self.found.notices.append(f"{inside + name!r} was handed in again; the latest counts.")
+                continue
+            seen.add(key)
+            self._open(name, files[name], inside, depth)
+
+    def _open(self, name: str, read: Read, inside: str, depth: int) -> None:
+        shown = inside + name
+        try:
+            self._archives += 1
+            if depth >= MAX_NESTING or self._archives > MAX_ARCHIVES:
+                raise Unreadable("lies too deep among other archives; hand in one zip of src/")
+            data = read(MAX_ARCHIVE_BYTES)
+            self._bytes += len(data)
+            if self._bytes > MAX_ARCHIVE_BYTES:
+                raise Unreadable(f"is larger than {MAX_ARCHIVE_BYTES >> 20} MiB; hand in src/ only")
+            self.look(archive_files(io.BytesIO(data)), f"{shown}/", depth + 1)
+            self.found.notices.append(f"Found inside the archive {shown!r}.")
+        except MemoryError:
+            raise
+        except Unreadable as problem:
+            self.found.concerns.append(Concern("left_out", f"{shown} {problem}; it was left out."))
+        except Exception as error:  # whatever damaged or hostile bytes lead a reader to
+            self.found.concerns.append(Concern("left_out", f"{shown} cannot be read ({error}); it was left out."))
+
+    def _merge(self, more: Placed, inside: str) -> None:
+        """Add what one folder or archive holds; two versions of one file are in doubt, and neither counts."""
+        for path, text in more.files.items():
+            source = inside + more.sources[path]
+            if path not in self.found.files:
+                self.found.files[path], self.found.sources[path] = text, source
+            elif text != self.found.files[path] and inside and path not in self.in_doubt:
+                if not _in_archive(self.found.sources[path]):
+                    continue  # what lies beside an archive was unpacked from it, and has been worked on since
+                self.in_doubt.add(path)
+                why = f"{path} is there twice, as {self.found.sources[path]} and as {source}, and they differ"
+                self.found.concerns.append(Concern("doubtful", f"{why}; it was left out."))
+        self.found.used |= {inside + name for name in more.used}
+        self.found.notices += more.notices
+        self.found.concerns += more.concerns
+
+
+def _in_archive(name: str) -> bool:
+    return any(is_archive_name(part) for part in name.split("/")[:-1])
+
+
+def archive_files(file: IO[bytes]) -> Files:
+    """The files of an archive, whatever it is called.
+
+    Raises:
+        Unreadable: If it is none that can be opened.
+        Exception: Whatever its reader says of damaged bytes.
+    """
+    start = file.read(START_BYTES)
+    file.seek(0)
+    kind = archive_kind(start)
+    if kind == "tar":
+        return tar_files(file, lambda name: name.endswith(".py") or is_archive_name(name))
+    if kind not in ("", "zip"):
+        raise Unreadable(f"is {kind}; ask for a zip")
+    return zip_files(file)
+
+
+@contextlib.contextmanager
+def _said(identifier: str) -> Iterator[list[Submission]]:
+    """A list for the submission; where reading fails, one with the reason takes its place."""
+    result: list[Submission] = []
+    try:
+        yield result
+    except MemoryError:
+        raise
+    except Unreadable as problem:
+        text = f"{problem}"
+        result[:] = [Submission(identifier, reason=text if text.endswith(".") else f"The archive {text}.")]
+    except OSError as error:
+        result[:] = [Submission(identifier, reason=f"It cannot be read: {error.strerror or error}.")]
+    except Exception as error:
+        result[:] = [Submission(identifier, reason=f"The zip cannot be read: {error}.")]
+
+
+def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:
+    """The submission in what ``files`` gives; if there is none, a reason. Only a lack of memory is raised."""
+    with _said(identifier) as result:
+        result.append(submission_in(identifier, files(), expected))
+    return result[0]

@@ -1,0 +1,105 @@
+"""Reads tar archives, packed or not, in one pass and in memory; what they hold is kept only if it may be wanted."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import tarfile
+from collections.abc import Callable
+from typing import IO, Any
+
+from .bundle import MAX_LISTED, Files, Read, is_clutter
+from .submission import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, Unreadable
+from .unpack import CHUNK, Decompressor, gzip
+
+MAX_UNPACKED_BYTES = 512 << 20  # that are looked at, for the sake of what stands behind them
+MAX_KEPT_BYTES = 64 << 20
+PACKED: dict[bytes, Callable[[], Decompressor]] = {
+    b"\x1f\x8b": gzip,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=MAX_ARCHIVE_BYTES),
+}
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a packed file, a bounded part at a time, and bounded in all."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._total, self._rest = file, 0, b""
+        start = file.read(8)
+        file.seek(0)
+        self._method = next((method() for mark, method in PACKED.items() if start.startswith(mark)), None)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > MAX_UNPACKED_BYTES:
+            raise Unreadable("is damaged; pack it anew")
+        data = self._file.read(size) if self._method is None else self._next(self._method, size)
+        self._total += len(data)
+        if self._total > MAX_UNPACKED_BYTES:
+            raise Unreadable(f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB; hand in src/ only")
+        return data
+
+    def _next(self, method: Decompressor, size: int) -> bytes:
+        found = method.decompress(b"", size) if self._total else b""
+        while not found and not method.eof and (chunk := self._file.read(CHUNK)):
+            found = method.decompress(chunk, size)
+        return found
+
+
+def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
+    """The files of a tar archive.
+
+    Args:
+        file: The archive, at its start.
+        wanted: Whether a file of that name may be read later; of any other only the name is kept.
+
+    Raises:
+        Unreadable: If it is too large, or damaged.
+    """
+    files: dict[str, Read] = {}
+    kept = 0
+    unpacked: Any = _Unpacked(file)
+    try:
+        with tarfile.open(fileobj=unpacked, mode="r|") as archive:
+            for number, member in enumerate(archive):
+                if number > MAX_LISTED:
+                    raise Unreadable(f"lists more than {MAX_LISTED} files; hand in src/ only")
+                name = member.name.replace("\\", "/").removeprefix("./")
+                if member.isdir() or is_clutter(name):
+                    continue
+                content = archive.extractfile(member) if member.isreg() and wanted(name) else None
+                most = MAX_FILE_BYTES + 1 if name.endswith(".py") else MAX_ARCHIVE_BYTES
+                data = content.read(most) if content else b""
+                kept += len(data)
+                if kept > MAX_KEPT_BYTES:
+                    raise Unreadable(f"holds more than {MAX_KEPT_BYTES >> 20} MiB of source; hand in src/ only")
+                files[name] = _Kept(data) if member.isreg() else _refused  # the last of one name, as tar does
+                archive.members = []  # type: ignore[attr-defined] # which it would keep, all of them
+    except (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, OSError) as error:
+        raise Unreadable(f"is damaged ({error})") from None
+    except Unreadable:
+        raise
+    except Exception as error:  # zlib.error, and whatever hostile bytes lead tarfile to
+        if isinstance(error, MemoryError):
+            raise
+        raise Unreadable(f"is damaged ({error})") from None
+    return files
+
+
+class _Kept:
+    """A file that has been read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __call__(self, limit: int) -> bytes:
+        return self._data[: limit + 1]
+
+
+def _refused(limit: int) -> bytes:
+    del limit
+    raise Unreadable("is a link or a special file; hand in the file itself")

@@ -1,0 +1,109 @@
+"""Lists and reads zips in memory: nothing is extracted, and no number in the archive is believed."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from typing import IO, Any
+
+from .bundle import MAX_LISTED, Files
+from .submission import Unreadable
+from .unpack import read_packed
+
+UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
+MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
+TOO_MANY = f"lists more than {MAX_LISTED} files; hand in src/ only"
+
+
+class _Bounded(io.RawIOBase):
+    """A file that gives no more at once than a table of contents may have: zipfile reads it whole before it looks."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(min(size, MAX_DIRECTORY_BYTES + 1) if size >= 0 else MAX_DIRECTORY_BYTES + 1)
+        if len(data) > MAX_DIRECTORY_BYTES:
+            raise Unreadable(TOO_MANY)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+
+def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
+    """The entries of a zip, folders too.
+
+    Raises:
+        Unreadable: If its table of contents is too long.
+        Exception: Whatever zipfile says of damaged bytes.
+    """
+    bounded: Any = _Bounded(file)
+    with zipfile.ZipFile(bounded) as archive:
+        entries = archive.infolist()
+    if len(entries) > MAX_LISTED:
+        raise Unreadable(TOO_MANY)
+    return entries
+
+
+def zip_files(file: IO[bytes]) -> Files:
+    """The files of a zip. They can be read for as long as ``file`` is open.
+
+    Raises:
+        Unreadable: If it lists a file twice, or too many.
+        Exception: Whatever zipfile says of damaged bytes.
+    """
+    entries = [entry for entry in listed(file) if not name_of(entry).endswith("/")]
+    by_name = {name_of(entry): entry for entry in entries}
+    if len(by_name) < len(entries):
+        raise Unreadable("lists a file twice; pack it anew")
+    return {name: _Entry(file, entry) for name, entry in by_name.items()}
+
+
+class _Entry:
+    """Reads one entry."""
+
+    def __init__(self, file: IO[bytes], entry: zipfile.ZipInfo) -> None:
+        self._file, self._entry = file, entry
+
+    def __call__(self, limit: int) -> bytes:
+        return read_entry(self._file, self._entry, limit)
+
+
+def name_of(entry: zipfile.ZipInfo) -> str:
+    """The name of an entry, with slashes; some tools write UTF-8 without saying so."""
+    name = entry.filename
+    if not entry.flag_bits & UTF_8 and not name.isascii():
+        try:
+            name = name.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            name = entry.filename
+    return name.replace("\\", "/")
+
+
+def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
+    """Read one entry of a zip, one byte beyond ``limit`` at most.
+
+    Raises:
+        Unreadable: If it is a link, encrypted or damaged.
+    """
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise Unreadable("is a link; hand in the file itself")
+    if entry.flag_bits & 1:
+        raise Unreadable("is encrypted; hand in a zip without a password")
+    try:
+        return read_packed(file, entry, limit + 1)
+    except MemoryError:
+        raise
+    except Exception as error:  # each decompressor has its own, LZMAError for one
+        raise Unreadable(f"is damaged ({error})") from None

@@ -1,0 +1,62 @@
+"""The devices that cases run on: the CPU, and a GPU or what stands for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..sandbox import second_device
+from ..settings import CannotGrade
+
+NONE = "none"  # in place of a second device, where there is none; its cases are not assessed
+
+
+def devices(choice: str) -> tuple[str, ...]:
+    """The devices that a choice means here; the simulated one is installed in this process then.
+
+    Raises:
+        CannotGrade: If a GPU was asked for and there is none.
+    """
+    gpu = torch.cuda.is_available()
+    if choice == "cuda" and not gpu:
+        raise CannotGrade("--device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+    if choice != "auto":
+        return ("cuda:0",) if choice == "cuda" else ("cpu",)
+    if gpu:
+        return ("cpu", "cuda:0")
+    return ("cpu",) if why_not_simulated() else ("cpu", second_device.DEVICE)
+
+
+def why_not_simulated() -> str:
+    """Why this torch cannot be given a second device; empty where it has been given one."""
+    try:
+        second_device.install()
+    except second_device.Unavailable as error:
+        return str(error)
+    return ""
+
+
+def whole_suite(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The devices that every case runs on: real ones, since all of it on a simulated one would cost too much."""
+    return tuple(device for device in chosen if not second_device.is_here(device))
+
+
+def others(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The devices that cases about a second device run on."""
+    return tuple(device for device in chosen if device != "cpu") or (NONE,)
+
+
+def simulated(chosen: Sequence[str]) -> bool:
+    """Whether the simulated device is among them."""
+    return any(map(second_device.is_here, chosen))
+
+
+def on_gpus(chosen: Sequence[str]) -> bool:
+    """Whether workers need a driver."""
+    return whole_suite(chosen) != ("cpu",)
+
+
+def label(device: str | torch.device) -> str:
+    """What reports call a device."""
+    return second_device.LABEL if second_device.is_here(device) else str(device)

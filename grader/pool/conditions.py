@@ -1,0 +1,88 @@
+"""The conditions under which the same submission gets the same report, found without starting a judge.
+
+A result in the ledger may stand for a new one only if nothing that could show in its report has changed. Only a judge
+knows which devices and layers of isolation it gets, and starting one takes seconds; so the things that these follow
+from, such as versions and the processor, are compared instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..definition import Assignment
+from ..settings import Settings
+
+HERE = Path(__file__).parents[1]
+DECIDING = ("intake", "judge", "results", "sandbox")  # packages that leave a trace in reports
+APART = ("assignment", "command")  # settings left out: a digest of its files stands for an assignment
+DECIDING_FILES = ("definition.py", "rubric.py", "settings.py")
+DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
+SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+GPUS = Path("/proc/driver/nvidia")
+
+Conditions = Mapping[str, str]
+
+
+def conditions(settings: Settings) -> Conditions:
+    """Whatever decides a report beside the submission: settings, code and rubric, versions, machine.
+
+    The command line decides nothing. Like the times, it stands in a report only as a record.
+    """
+    chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
+    return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
+
+
+def differing(one: Conditions, other: Conditions) -> list[str]:
+    """The names of the conditions that differ."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def _code_sha256(assignment: Assignment) -> str:
+    """One digest of all files that take part in grading, as the grader's version stays while somebody edits tests."""
+    engine = [path for folder in DECIDING for path in (HERE / folder).rglob("*.py")]
+    engine += [HERE / name for name in DECIDING_FILES]
+    digest = hashlib.sha256()
+    for root, paths in ((HERE, engine), (assignment.root, assignment.deciding_paths())):
+        for path in sorted(paths):
+            digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    """Versions, processor (its vector units decide the last bits of errors), devices, and what isolation rests on."""
+    yield "python", platform.python_version()
+    for name in DISTRIBUTIONS:
+        with contextlib.suppress(PackageNotFoundError):
+            yield name, version(name)
+    yield "processor", _line("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+    gpus = [_line(str(path), "Model") for path in sorted(GPUS.glob("gpus/*/information"))]
+    known = (*gpus, _text(GPUS / "version"), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    yield "gpus", " ".join(filter(None, known))
+    yield "user", str(os.geteuid())
+    yield "bubblewrap", shutil.which("bwrap") or ""
+    yield "security modules", _text(SECURITY_MODULES)
+    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # their number depends on the memory
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:  # the file does not exist on this system, or this user may not read it
+        return ""
+
+
+def _line(path: str, start: str) -> str:
+    """What stands behind the colon in the first line that begins with ``start``."""
+    return next(
+        (line.partition(":")[2].strip() for line in _text(Path(path)).splitlines() if line.startswith(start)), ""
+    )

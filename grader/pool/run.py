@@ -1,0 +1,153 @@
+"""One run over a class: which results are kept, which submissions are left to grade, and the files written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from ..intake.candidate import Candidate
+from ..intake.reader import Reader
+from ..intake.submission import Concern, Submission
+from ..results.attention import attention, outcomes
+from ..results.database import opened
+from ..results.ledger import Entry, Ledger
+from ..results.report import Attention, Environment, Practice, Report, json_text, with_origin, write_json, write_text
+from ..results.standing import Standing, environments, standings, summary
+from ..settings import Settings
+from .conditions import conditions, differing
+
+REPORT = "report.json"
+SUMMARY = "summary.json"
+
+
+@contextlib.contextmanager
+def begun(out: Path, candidates: Sequence[Candidate], settings: Settings, fresh: bool, reader: Reader) -> Iterator[Run]:
+    """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
+
+    Raises:
+        LedgerError: If the ledger cannot be used.
+    """
+    with opened(out) as connection:
+        yield Run(out, connection, candidates, settings, fresh, reader)
+
+
+class Run:
+    """A run over a class.
+
+    Attributes:
+        waiting: Candidates that are left to grade.
+        kept: How many need not be graded again.
+        written: How many reports are there by now, those included.
+        restored: Those of them whose report had been changed or deleted since; it has been put back.
+        reasons: Conditions that are not those of earlier results, which therefore do not count.
+        duration_s: Wall-clock seconds, once finished.
+        attention: Who needs a person, once finished.
+        environments: Where the results come from, once finished.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        connection: sqlite3.Connection,
+        candidates: Sequence[Candidate],
+        settings: Settings,
+        fresh: bool,
+        reader: Reader,
+    ) -> None:
+        """Find out which results are kept. For that, submissions with an earlier result are read, and no others."""
+        self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
+        self._started, self._clock = datetime.now(UTC), monotonic()
+        self._origins = {candidate.id: candidate.origin for candidate in candidates}
+        found = conditions(settings)
+        self._ledger = Ledger(connection, found)
+        self._ledger.expect(self._origins, fresh)
+        self.restored: list[str] = []
+        self.duration_s = 0.0
+        self.environments: list[Environment] = []
+        self.attention: list[Attention] = []
+        self._concerns: dict[str, tuple[Concern, ...]] = {}
+        self.reasons = sorted({name for other in self._ledger.other_conditions() for name in differing(found, other)})
+        entries = self._ledger.entries()
+        self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
+        self.kept = self.written = len(candidates) - len(self.waiting)
+
+    def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
+        """Whether an earlier result is kept, as the submission has not changed; its report is restored if need be."""
+        if entry is None or not _same(entry, self._read(candidate)):
+            return False
+        path = self._out / candidate.id / REPORT
+        if _untouched(path, entry) and entry.origin == candidate.origin:
+            return True
+        text = self._ledger.copy(entry.result)
+        if not _holds(path, text):
+            self.restored.append(candidate.id)
+        if entry.origin != candidate.origin:
+            text = json_text(with_origin(Report.model_validate_json(text), candidate.origin))
+        self._ledger.rewritten(entry.result, text, _write(path, text), candidate.origin)
+        return True
+
+    def submissions(self) -> Iterator[Submission]:
+        """The submissions that are left to grade, each read when its turn comes."""
+        return map(self._read, self.waiting)
+
+    def _read(self, candidate: Candidate) -> Submission:
+        submission = self._reader.read(candidate)
+        self._concerns[candidate.id] = submission.concerns
+        return submission
+
+    def save(self, report: Report) -> Report:
+        """Add the origin to a report from a judge, write it, and enter it in the ledger.
+
+        The first new report makes an earlier summary untrue, so that is deleted; nothing is exported without one.
+        """
+        (self._out / SUMMARY).unlink(missing_ok=True)
+        report = with_origin(report, self._origins[report.submission.id])
+        text = json_text(report)
+        file = _write(self._out / report.submission.id / REPORT, text)
+        self.written += 1
+        self._ledger.record(report, text, file)
+        return report
+
+    def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
+        """Write the summary of all submissions, graded now or before; returns their standings, sorted by id."""
+        found = standings(self._connection, practice)
+        self.duration_s = round(monotonic() - self._clock, 3)
+        started = self._started.isoformat(timespec="seconds")
+        self.attention = attention(found, self._concerns, outcomes(self._connection))
+        whole = summary(self._connection, found, self._command, started, self.duration_s, self.attention)
+        self.environments = environments(self._connection)
+        write_json(self._out / SUMMARY, whole)
+        return found
+
+
+def _same(entry: Entry, submission: Submission) -> bool:
+    """Whether a submission is the one that was graded: the same files, and the same notices about them."""
+    graded = (entry.sha256, entry.notices, entry.reason)
+    return graded == (submission.sha256, submission.notices, submission.reason)
+
+
+def _untouched(path: Path, entry: Entry) -> bool:
+    """Whether size and time of a file are those noted in the ledger, as git checks them."""
+    try:
+        file = path.stat()
+    except OSError:
+        return False
+    return (file.st_size, file.st_mtime_ns) == (entry.size, entry.mtime_ns)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _write(path: Path, text: str) -> os.stat_result:
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, text)
+    return path.stat()

@@ -1,0 +1,128 @@
+"""Hands submissions to an executor, as many at a time as it has slots, and gives their reports as they finish.
+
+A judge that dies, stalls or makes a mistake, and a machine that goes away, cost nobody a point: the submission is tried
+again with another judge; if that fails too, its report says that it was the grader. Only who brings judges down by what
+their code sends, shown by a second judge that falls at the same place, loses the points of that task.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from dataclasses import dataclass, replace
+
+from ..intake.submission import Submission
+from ..results.report import Report
+from ..settings import CannotGrade, Settings
+from .executors.base import Executor
+from .judge_pool import Job, Patience, grade_submission
+from .judge_process import Failure
+
+ATTEMPTS = 3
+LOOK_S = 1.0  # between two looks at how many slots there are
+
+
+class GradingFailed(Exception):
+    """Judges fail on this machine, whatever the submission; the text says how the last one failed."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One attempt at a submission, waiting or under way.
+
+    Attributes:
+        number: Of the attempt. After the last there is one more, which only reports the failure.
+        failure: How the attempt before ended.
+        suspect: The property over which a judge has died once, perhaps of the machine.
+        condemned: Properties that are invalid replies, since judges die over them.
+    """
+
+    submission: Submission
+    number: int = 1
+    failure: str = ""
+    suspect: str = ""
+    condemned: frozenset[str] = frozenset()
+
+    def job(self, settings: Settings, patience: Patience) -> Job:
+        """The job of this attempt. One that only reports a failure goes without the files, which may be the cause."""
+        if self.number > ATTEMPTS:
+            return Job(Submission(self.submission.id), settings, patience, self.failure)
+        return Job(self.submission, settings, patience, condemned=self.condemned)
+
+    def after(self, failure: Failure, settings: Settings) -> _Turn:
+        """The next turn of a submission over which a judge has failed.
+
+        Every judge rehearses the reference before it begins. One that has used up its own time, or that dies or stalls
+        where another has, on a machine on which the reference still passes, has done so because of what this submission
+        sent: the property is condemned, and with it its task, so that no more than one judge is lost to each.
+        """
+        if failure.at and (failure.of_its_limit or failure.at == self.suspect):
+            task = settings.assignment.rubric.task_of(failure.at)
+            return replace(self, condemned=self.condemned | {prop.id for prop in task.properties}, suspect="")
+        return replace(self, number=self.number + failure.begun, failure=failure.reason, suspect=failure.at)
+
+
+def grade_all(
+    submissions: Iterable[Submission], settings: Settings, executor: Executor, patience: Patience | None = None
+) -> Generator[Report, None, None]:
+    """Grade every submission; reports come in the order in which they finish.
+
+    Submissions are taken one by one as slots become free, so a generator that reads them holds few at a time. When
+    this generator ends, closed or by an exception, jobs that are still under way are abandoned.
+
+    Raises:
+        GradingFailed: If judges keep failing without having looked at any submission, or the executor has gone.
+        CannotGrade: If the settings fit no judge.
+    """
+    patience = patience or Patience()
+    waiting = map(_Turn, submissions)
+    again: deque[_Turn] = deque()
+    under_way: dict[Future[Report | Failure], _Turn] = {}
+    failures_in_a_row = 0  # of judges that had not looked at a submission, which could be the cause
+    try:
+        while True:
+            slots = executor.slots
+            while len(under_way) < slots and (turn := next(waiting, None) or (again.popleft() if again else None)):
+                under_way[executor.submit(grade_submission, turn.job(settings, patience))] = turn
+            if not under_way:
+                return
+            done, _ = wait(under_way, LOOK_S, FIRST_COMPLETED)
+            for future in done:
+                turn, answer = under_way.pop(future), _answer(future, executor)
+                failure = _failure(answer)
+                if isinstance(answer, Report) and (not failure or turn.number >= ATTEMPTS):
+                    yield answer
+                else:
+                    again.append(turn.after(answer if isinstance(answer, Failure) else Failure(failure), settings))
+                blameless = isinstance(answer, Failure) and (not answer.begun or turn.number > ATTEMPTS)
+                failures_in_a_row = failures_in_a_row + 1 if blameless else 0
+                if failures_in_a_row == ATTEMPTS:
+                    raise GradingFailed(f"{ATTEMPTS} judges in a row failed without a submission: {failure}")
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _answer(future: Future[Report | Failure], executor: Executor) -> Report | Failure:
+    """The result of a job; an unexpected exception becomes a ``Failure``.
+
+    Raises:
+        GradingFailed: If the executor has gone.
+        CannotGrade: If a judge refuses the settings.
+    """
+    try:
+        return future.result()
+    except CannotGrade:
+        raise
+    except CancelledError:
+        raise GradingFailed(executor.gone) from None
+    except Exception as error:
+        return Failure(f"{type(error).__name__}: {error}", begun=isinstance(error, executor.killers))
+
+
+def _failure(answer: Report | Failure) -> str:
+    """How the grader failed; empty if it did not."""
+    if isinstance(answer, Failure):
+        return answer.reason
+    return (answer.reason or "for no known reason") if answer.status == "grader_error" else ""

@@ -1,0 +1,233 @@
+"""The rubric as data: tasks, properties, points and hints, from ``rubric.toml``."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+LANGUAGES = ("en", "zh")
+SUBMITTED = "src"  # what a submission calls the folder that the reference calls ``ref``
+FULL_POINTS = 100  # of all tasks that are no bonus
+
+
+class Record(BaseModel):
+    """A part of the rubric: immutable, and refused if it has an unknown field."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Text(Record):
+    """A text in every language of the assignment."""
+
+    en: str
+    zh: str
+
+    def __getitem__(self, language: str) -> str:
+        return str(getattr(self, language))
+
+
+class Property(Record):
+    """One line of the rubric: it earns its points when all of its cases pass.
+
+    Attributes:
+        basic: Whether later properties of the task can fail just because this one does.
+    """
+
+    id: str
+    points: float = Field(gt=0)
+    title: Text
+    hint: Text
+    basic: bool = False
+
+
+class Task(Record):
+    """One task: the names that a student defines in ``file``, or in one of ``files``, and its properties.
+
+    Attributes:
+        library: Names in allowed libraries that may do the whole task; `grader similar` reports their use.
+    """
+
+    id: str
+    title: str
+    file: str
+    files: Mapping[str, str] = Field(default_factory=dict)
+    names: tuple[str, ...]
+    library: tuple[str, ...] = ()
+    bonus: bool = False
+    properties: tuple[Property, ...]
+
+    def file_of(self, name: str) -> str:
+        """The file that defines a name."""
+        return self.files.get(name, self.file)
+
+    @property
+    def points(self) -> float:
+        """The most that the task can earn."""
+        return sum(prop.points for prop in self.properties)
+
+
+class Misconception(Record):
+    """A mistake that is recognised by what it computes, and what to tell a student who made it."""
+
+    id: str
+    properties: tuple[str, ...]
+    hint: Text
+
+
+class LatePenalty(Record):
+    """The cost of lateness as shares of the points earned: ``per_day`` for each day begun, ``flat`` once."""
+
+    per_day: float = Field(default=0, ge=0, le=1)
+    flat: float = Field(default=0, ge=0, le=1)
+
+
+class Policy(Record):
+    """How exports turn a score into a grade; reports ignore it. Without a policy, score and bonus are the grade.
+
+    Attributes:
+        due: The deadline; without one, work is late if the platform flags it as late.
+        grace_minutes: Minutes after ``due`` that cost nothing.
+        bonus_cap: How many points of the bonus count; None for all.
+    """
+
+    due: AwareDatetime | None = None
+    grace_minutes: float = Field(default=0, ge=0)
+    late_penalty: LatePenalty = LatePenalty()
+    bonus_cap: float | None = Field(default=None, ge=0)
+
+
+class Rubric(Record):
+    """The whole rubric.
+
+    Attributes:
+        practice: The points that all notebooks together are worth.
+        imports: Libraries that a solution may import beside Python's own; `grader similar` reports all others.
+        sha256: The digest of the rubric file.
+    """
+
+    id: str
+    title: Text
+    practice: float = Field(gt=0)
+    imports: tuple[str, ...] = ()
+    policy: Policy = Policy()
+    tasks: tuple[Task, ...]
+    misconceptions: tuple[Misconception, ...]
+    sha256: str
+
+    @cached_property
+    def expected(self) -> dict[str, tuple[str, ...]]:
+        """The files that a submission should have, sorted, and the names that each is to define."""
+        named = [(task.file_of(name), name) for task in self.tasks for name in task.names]
+        return {file: tuple(name for own, name in named if own == file) for file in sorted({own for own, _ in named})}
+
+    @cached_property
+    def properties(self) -> dict[str, Property]:
+        """Every property by its id, in the order of the rubric."""
+        return {prop.id: prop for task in self.tasks for prop in task.properties}
+
+    @cached_property
+    def _task_of(self) -> dict[str, Task]:
+        return {prop.id: task for task in self.tasks for prop in task.properties}
+
+    def task_of(self, property_id: str) -> Task:
+        """The task that a property belongs to."""
+        return self._task_of[property_id]
+
+    @property
+    def max_score(self) -> float:
+        """The most that all tasks without the bonus tasks can earn."""
+        return sum(task.points for task in self.tasks if not task.bonus)
+
+    @property
+    def max_bonus(self) -> float:
+        """The most that the bonus tasks can earn."""
+        return sum(task.points for task in self.tasks if task.bonus)
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Every file that a task asks for, each once, sorted."""
+        return tuple(sorted({self.file_of(name) for task in self.tasks for name in task.names}))
+
+    def file_of(self, name: str) -> str:
+        """The file that defines a name.
+
+        Raises:
+            KeyError: If no task asks for that name.
+        """
+        return {name: task.file_of(name) for task in self.tasks for name in task.names}[name]
+
+    def misconception(self, identifier: str) -> Misconception:
+        """The misconception of that id."""
+        return next(m for m in self.misconceptions if m.id == identifier)
+
+    def handout_place(self, property_id: str, language: str) -> str:
+        """Where the handout explains a property: a page and an anchor on it, below the folder ``handout``."""
+        return f"{language}/{self.task_of(property_id).id}.html#{property_id}"
+
+    def only(self, task_id: str | None) -> Rubric:
+        """The rubric reduced to one task; the whole rubric if ``task_id`` is None."""
+        if task_id is None:
+            return self
+        kept = tuple(task for task in self.tasks if task.id == task_id)
+        return Rubric(**{name: getattr(self, name) for name in Rubric.model_fields} | {"tasks": kept})
+
+
+class RubricError(Exception):
+    """A rubric that contradicts itself; the text says on one line where and why."""
+
+
+def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
+    """Read and check a rubric.
+
+    Args:
+        path: The file.
+        reference: The folder in which the files that tasks name stand solved; None leaves files unchecked.
+
+    Raises:
+        RubricError: If a field is missing or unknown, an id stands twice, a text lacks a language, a misconception
+            names an unknown property, a task a name or file that does not exist, or the points do not add up.
+    """
+    data = path.read_bytes()
+    try:
+        rubric = Rubric.model_validate({**tomllib.loads(data.decode()), "sha256": hashlib.sha256(data).hexdigest()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise RubricError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    except ValueError as error:  # of TOML or of UTF-8
+        raise RubricError(f"{path}: {error}.") from None
+    for contradiction in _contradictions(rubric, reference):
+        raise RubricError(f"{path}: {contradiction}")
+    return rubric
+
+
+def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
+    """What cannot be right, each with what to do about it."""
+    ids = [*_ids(rubric)]
+    for identifier in ids:
+        if ids.count(identifier) > 1:
+            yield f"the id {identifier!r} stands there {ids.count(identifier)} times; ids are unique."
+    for misconception in rubric.misconceptions:
+        for unknown in set(misconception.properties) - rubric.properties.keys():
+            yield f"misconception {misconception.id!r} names an unknown property {unknown!r}."
+    for task in rubric.tasks:
+        for unknown in task.files.keys() - set(task.names):
+            yield f"{task.id} says where {unknown!r} is defined, which is none of its names."
+        for file in {task.file, *task.files.values()}:
+            folder, *path = Path(file).parts
+            if folder != SUBMITTED or (reference and not reference.joinpath(*path).is_file()):
+                solved = Path(reference or "ref", *path)
+                yield f"{task.id} names the file {file!r}; there is no {solved}."
+    points = sum(task.points for task in rubric.tasks if not task.bonus)
+    if points != FULL_POINTS:
+        yield f"the tasks without bonus make {points:g} points; change some to make {FULL_POINTS}."
+
+
+def _ids(rubric: Rubric) -> Iterator[str]:
+    yield from (task.id for task in rubric.tasks)
+    yield from (prop.id for task in rubric.tasks for prop in task.properties)
+    yield from (misconception.id for misconception in rubric.misconceptions)

@@ -1,0 +1,72 @@
+"""A second device for machines that have only one: plain tensors on ``gpu:0`` whose bytes lie in the CPU's memory.
+
+torch knows a device named PrivateUse1, which anybody may fill. Every operation on its tensors passes through torch's
+own C++ as it does for a GPU (autograd, type promotion, the checks for one device), and ends in :mod:`.compute`, which
+has the CPU do it on the same bytes. Nothing is compiled, and no thread is started.
+
+The package depends on torch alone: workers install it, the judge does, and students get a copy for ``make test``. It
+rests on interfaces that torch calls private; ``grader/selftest/test_second_device.py`` says which of them broke.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import nn
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from . import storages
+from .backend import Backend
+from .compute import compute
+from .names import DEVICE, LABEL, NAME, is_here
+from .random import Generator
+
+__all__ = ["DEVICE", "LABEL", "NAME", "Unavailable", "install", "is_here"]
+
+
+class Unavailable(Exception):
+    """This torch cannot be given the device; the text says why."""
+
+
+def install() -> None:
+    """Make the device known to this process, once; backward stays in the thread that calls this.
+
+    Raises:
+        Unavailable: If this torch refuses, or the device does not work.
+    """
+    try:
+        if not getattr(getattr(torch, NAME, None), "works", False):  # a failure before this one counts, too
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what torch has to say about its own interfaces
+                _register()
+            _try_it()
+            getattr(torch, NAME).works = True
+        torch.autograd.set_multithreading_enabled(False)  # of this thread
+    except Exception as error:  # anything: these interfaces are private
+        raise Unavailable(f"torch {torch.__version__}: {type(error).__name__}: {error}") from error
+
+
+def _register() -> None:
+    torch.ones((), requires_grad=True).backward()  # the first one starts a thread for each device: here for none
+    torch.autograd.set_multithreading_enabled(False)
+    backend = Backend()
+    _setup_privateuseone_for_python_backend(NAME, backend)
+    fallbacks, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    fallbacks.fallback(compute, "PrivateUse1")
+    fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # no operation has another dtype here
+    for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would ask to resolve them first
+        aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
+    backend.libraries = (fallbacks, aten)
+    torch.Generator = Generator  # type: ignore[assignment, misc] # a class takes the place of a class
+    storages.install()
+
+
+def _try_it() -> None:
+    """A draw, a view, a gradient and a way back, before anybody relies on them."""
+    source = torch.Generator(DEVICE).manual_seed(0)
+    layer = nn.Linear(3, 2, device=DEVICE)
+    (layer(torch.randn(2, 3, generator=source, device=DEVICE))[:, :1] * 2).sum().backward()
+    gradient = layer.weight.grad
+    if gradient is None or not is_here(gradient.device) or gradient.cpu()[1].any():
+        raise RuntimeError("a gradient came out wrong")

@@ -1,0 +1,136 @@
+"""Every operation on the second device: the CPU's, on the same bytes, after the checks that a GPU makes."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .names import DEVICE, NAME
+from .random import stream_of
+from .storages import set_data
+
+_DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
+_CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+_MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: torch moves them for a GPU, too
+_pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What an operation's schema says.
+
+    Attributes:
+        name: Without its namespace.
+        arguments: Their names.
+        tensors: Names of arguments that are tensors, for which a number may stand.
+        is_view: Whether the result shares storage with an argument.
+        draws: Whether it takes a generator.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    tensors: frozenset[str]
+    is_view: bool
+    draws: bool
+
+
+@cache
+def _signature(op: torch._ops.OpOverload) -> _Signature:
+    schema = op._schema
+    names = tuple(argument.name for argument in schema.arguments)
+    tensors = frozenset(argument.name for argument in schema.arguments if argument.type.kind() == "TensorType")
+    aliases = [returned.alias_info for returned in schema.returns]
+    is_view = any(alias is not None and not alias.is_write for alias in aliases)
+    return _Signature(schema.name.removeprefix("aten::"), names, tensors, is_view, "generator" in names)
+
+
+def compute(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Any operation on this device: the CPU's, on the same bytes, once all tensors are seen to be here."""
+    signature = _signature(op)
+    if signature.is_view:
+        return op.redispatch(_CPU_KERNEL, *args, **kwargs)  # keeps storage and device, whichever they are
+    given = dict(zip(signature.arguments, args, strict=False)) | kwargs
+    if signature.name == "_copy_from":
+        return _copy_across(given["self"], given["dst"])
+    ours: list[tuple[Tensor, Tensor]] = []  # each tensor of this device, and what stands for it on the CPU
+    lowered = {name: _lower(value, name, signature.name, ours) for name, value in given.items()}
+    if lowered.get("device") is not None:
+        lowered["device"] = "cpu"
+    if signature.draws:
+        lowered["generator"] = stream_of(given.get("generator"))
+    by_number = any(type(lowered.get(name)) in (int, float, complex, bool) for name in signature.tensors)
+    positional = [lowered.pop(name) for name in signature.arguments[: len(args)]]
+    if by_number:  # the one overload that takes a number finds itself
+        result = op.overloadpacket(*positional, **lowered)
+    else:
+        result = op.redispatch(_CPU_KERNEL, *positional, **lowered)
+    for tensor, stand_in in ours:
+        if stand_in.shape != tensor.shape:  # resized, as an `out` may be
+            set_data(tensor, _relabelled(stand_in.clone(), NAME))
+    return _lift(result, ours)
+
+
+def _relabelled(tensor: Tensor, device: str) -> Tensor:
+    """The same bytes as a tensor of the other device."""
+    capsule = torch._C._to_dlpack(tensor)
+    pointer = _pointer_in(capsule, b"dltensor")  # to struct { void *data; int32_t device_type; … }
+    ctypes.c_int32.from_address(pointer + ctypes.sizeof(ctypes.c_void_p)).value = _DLPACK[device]
+    return torch._C._from_dlpack(capsule)
+
+
+def _lower(value: Any, argument: str, operation: str, ours: list[tuple[Tensor, Tensor]]) -> Any:
+    """An argument with its tensors on the CPU.
+
+    Raises:
+        RuntimeError: As torch does for a GPU, if one is elsewhere; numbers (of no dimension) and indices may be.
+    """
+    if isinstance(value, Tensor):
+        if value.device.type == NAME:
+            # Without elements there are no bytes to share, and an `out` may be there to be resized.
+            stand_in = _relabelled(value, "cpu") if value.numel() else torch.empty(value.shape, dtype=value.dtype)
+            ours.append((value, stand_in))
+            return stand_in
+        if value.dim() and argument not in _MAY_STAY_ON_THE_CPU:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but got {argument} is on {value.device}, different "
+                f"from other tensors on {DEVICE} (when checking argument in method {operation})"
+            )
+    elif type(value) in (list, tuple):
+        return [_lower(item, argument, operation, ours) for item in value]
+    return value
+
+
+def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
+    """A result with its tensors on this device; what was written into an argument is that argument."""
+    if isinstance(value, Tensor):
+        for tensor, stand_in in ours:
+            if stand_in is value:
+                return tensor
+        return _relabelled(value, NAME)
+    return type(value)(_lift(item, ours) for item in value) if type(value) in (list, tuple) else value
+
+
+def _copy_across(source: Tensor, target: Tensor) -> Tensor:
+    """Copy within this device, to it, or from it: the one operation between devices."""
+    on_cpu = []
+    for tensor in (source, target):
+        bare = tensor if tensor.device.type == "cpu" or not tensor.numel() else _bare(tensor)
+        on_cpu.append(bare)
+    if source.numel():
+        on_cpu[1].copy_(on_cpu[0])
+    return target
+
+
+def _bare(tensor: Tensor) -> Tensor:
+    """A tensor of this device on the CPU, its lazy bits (which DLPack cannot carry) kept."""
+    plain = tensor.conj() if tensor.is_conj() else tensor
+    plain = plain._neg_view() if plain.is_neg() else plain
+    same = _relabelled(plain, "cpu")
+    same = same._neg_view() if tensor.is_neg() else same
+    return same.conj() if tensor.is_conj() else same

@@ -1,0 +1,54 @@
+"""What torch's Python does with storages, as between a CPU and a GPU: only the CPU can allocate them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from .names import is_here
+
+_data = cast(property, torch._C.TensorBase.data)
+_deepcopy = cast(Callable[..., Tensor], Tensor.__deepcopy__)
+_is_compatible = torch._has_compatible_shallow_copy_type
+
+
+def install() -> None:
+    """Put what stands below in the place of torch's own."""
+    torch._has_compatible_shallow_copy_type = _can_exchange
+    Tensor.data = property(_data.__get__, set_data)  # type: ignore[assignment]
+    Tensor.__deepcopy__ = _copied  # type: ignore[method-assign]
+
+
+def _can_exchange(input: Tensor, from_: Tensor) -> bool:
+    """Whether ``Module.to`` may give a parameter the data of ``from_``, or has to replace it."""
+    if is_here(input.device) != is_here(from_.device):
+        return bool(cast(Any, input)._use_count() == 1)  # no graph holds it
+    return _is_compatible(input, from_)
+
+
+def set_data(tensor: Tensor, value: Tensor) -> None:
+    """``tensor.data = value``, between two devices too; torch allows that for a CPU and a GPU."""
+    if is_here(tensor.device) == is_here(value.device):
+        _data.__set__(tensor, value)
+        return
+    gradient = tensor.grad if tensor.is_leaf else None
+    stand_in = value.detach().requires_grad_(tensor.requires_grad)
+    cast(Any, torch._C)._swap_tensor_impl(tensor, stand_in)
+    if gradient is not None:
+        tensor.grad = gradient.to(tensor.device)
+
+
+def _copied(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """``copy.deepcopy``."""
+    if not is_here(tensor.device):
+        return _deepcopy(tensor, memo)
+    if id(tensor) not in memo:
+        if not tensor.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
+            )
+        memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    return cast(Tensor, memo[id(tensor)])

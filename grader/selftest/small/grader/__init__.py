@@ -1,0 +1,1 @@
+"""Stands for the repository's ``grader``; only the assignment in it is of this folder's own."""

@@ -1,0 +1,1 @@
+"""Hostile submissions, with the points that their honest part deserves."""

@@ -1,0 +1,1 @@
+"""The hidden tests: one file for each task."""

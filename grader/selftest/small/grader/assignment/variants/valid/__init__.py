@@ -1,0 +1,1 @@
+"""Submissions that meet the contract in another way than the reference."""

@@ -1,0 +1,1 @@
+"""Submissions with one fault each."""

@@ -1,0 +1,1 @@
+"""The reference solution: the same tree as ``src/``, solved. Never shipped to students."""

@@ -1,0 +1,1 @@
+"""Your solution. Fill in every TODO; helper modules of your own are welcome anywhere under ``src/``."""

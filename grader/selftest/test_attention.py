@@ -1,0 +1,94 @@
+"""Whoever needs a person is named, with a reason code: in the summary, at the end of the output, first on the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app as cli
+from grader.intake.origin import Origin, Source
+from grader.intake.submission import Concern
+from grader.results.attention import attention
+from grader.results.outcome import Outcome
+from grader.results.report import Status, SummaryLine
+from grader.results.standing import Standing, TaskStanding
+
+
+def standing(
+    score: float | None, status: Status = "graded", origin: Origin | None = None, task1: float = 0
+) -> Standing:
+    """A submission with so many points, those of task 1 among them."""
+    bonus = None if score is None else 0.0
+    line = SummaryLine(
+        id="ada", status=status, score=score, bonus=bonus, max_score=100, max_bonus=50, reason="why", origin=origin
+    )
+    tasks = () if score is None else (TaskStanding("task1", task1, 42), TaskStanding("task2", score - task1, 58))
+    return Standing(line, tasks)
+
+
+def codes(own: Standing, *concerns: Concern, task1: list[Outcome] | None = None) -> list[str]:
+    """The reasons why somebody should look at it."""
+    lost = {"task1": [(f"p{number}", outcome) for number, outcome in enumerate(task1 or [])]}
+    return [one.code for one in attention([own], {"ada": concerns}, {"ada": lost})]
+
+
+def late(source: Source, when: str | None) -> Origin:
+    """A platform's flag."""
+    return Origin(source=source, late=True, submitted_at=when)
+
+
+@pytest.mark.parametrize(
+    ("own", "outcomes", "expected"),
+    [
+        (standing(100, task1=42), [], []),
+        (standing(58), [Outcome.FAILED], []),
+        (standing(58), [Outcome.CRASHED] * 3, ["nothing_ran"]),
+        (standing(58), [Outcome.NOT_IMPLEMENTED] * 3, []),
+        (standing(0), [Outcome.NOT_IMPLEMENTED] * 3, []),
+        (standing(0), [Outcome.MISSING], []),
+        (standing(3, task1=3), [Outcome.FAILED] * 3, ["near_zero"]),
+        (standing(90, task1=32), [Outcome.FAILED, Outcome.TIMED_OUT], ["timed_out"]),
+        (standing(None, "unreadable"), [], ["unreadable"]),
+        (standing(None, "grader_error"), [], ["grader_error"]),
+        (standing(None, "unreadable", Origin(source="roster")), [], []),
+        (standing(100, origin=late("canvas", None), task1=42), [], ["late_without_date"]),
+        (standing(100, origin=late("gradescope", "2026-10-02T12:00:00+00:00"), task1=42), [], []),
+    ],
+    ids=[
+        *("full", "a_task_wrong", "a_task_that_never_ran", "a_task_not_begun", "stubs", "nothing_there", "near_zero"),
+        *("timed_out", "unreadable", "grader_error", "nothing_handed_in", "late_without_date", "late_with_date"),
+    ],
+)
+def test_each_reason_has_its_code(own: Standing, outcomes: list[Outcome], expected: list[str]) -> None:
+    assert codes(own, task1=outcomes) == expected
+
+
+def test_what_intake_has_found_is_passed_on() -> None:
+    concerns = [Concern("left_out", "a.py is damaged"), Concern("renamed", "b.py may be it")]
+    assert codes(standing(100, task1=42), *concerns) == ["left_out", "renamed"]
+
+
+@pytest.mark.process
+def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path) -> None:
+    """A 7z archive and an honest neighbour's empty zip; neither needs a judge that has met student code."""
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "ada.7z").write_bytes(b"7z\xbc\xaf\x27\x1c" + bytes(100))
+    (tmp_path / "class" / "bo.zip").write_bytes(b"")
+    out = tmp_path / "out"
+    options = ["--device", "cpu", "--only", "task1", "--jobs", "1", "--lang", "en"]
+    result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "class"), "--out", str(out), *options])
+    assert result.exit_code == 0, result.output
+    (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 need a person:")
+    ada, bo = result.stdout.splitlines()[head + 1 :]
+    assert ada.startswith("ada: unreadable: ")
+    assert "A 7z archive, ada.7z: ask for a zip." in ada
+    assert bo == "bo: unreadable: The zip cannot be read: File is not a zip file."
+    summary = json.loads((out / "summary.json").read_text())
+    assert [(one["id"], one["code"]) for one in summary["attention"]] == [("ada", "unreadable"), ("bo", "unreadable")]
+    for language, heading in (("en", "Who needs a person"), ("zh", "需要人工查看")):
+        assert CliRunner().invoke(cli.app, ["report", str(out), "--lang", language]).exit_code == 0
+        page = (out / "html" / "index.html").read_text()
+        assert page.index(heading) < page.index('<h2 id="points">')

@@ -1,0 +1,99 @@
+"""Which devices a choice means here, and how the simulated one travels and is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import time
+
+import pytest
+import torch
+
+from grader.judge import devices
+from grader.pages.render import _devices
+from grader.pages.words import SIMULATED
+from grader.sandbox import second_device
+from grader.sandbox.protocol import Channel, ProtocolError
+from grader.settings import CannotGrade
+
+HERE = second_device.DEVICE
+
+
+def without_gpu(monkeypatch: pytest.MonkeyPatch, gpu: bool = False) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+
+
+def test_the_simulated_device_stands_in_for_a_gpu_and_only_where_nothing_else_was_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_gpu(monkeypatch)
+    assert devices.devices("auto") == ("cpu", HERE)
+    assert devices.devices("cpu") == ("cpu",)
+    with pytest.raises(CannotGrade, match="torch finds no CUDA device"):
+        devices.devices("cuda")
+    without_gpu(monkeypatch, gpu=True)
+    assert devices.devices("auto") == ("cpu", "cuda:0")
+    assert devices.devices("cuda") == ("cuda:0",)
+
+
+def test_a_torch_without_the_device_grades_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_gpu(monkeypatch)
+
+    def refuses() -> None:
+        raise second_device.Unavailable("torch 3.0: it is gone")
+
+    monkeypatch.setattr(second_device, "install", refuses)
+    assert devices.devices("auto") == ("cpu",)
+    assert devices.why_not_simulated() == "torch 3.0: it is gone"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "whole", "others", "gpus"),
+    [
+        (("cpu",), ("cpu",), ("none",), False),
+        (("cpu", HERE), ("cpu",), (HERE,), False),
+        (("cpu", "cuda:0"), ("cpu", "cuda:0"), ("cuda:0",), True),
+        (("cuda:0",), ("cuda:0",), ("cuda:0",), True),
+    ],
+    ids=["cpu", "simulated", "both", "cuda"],
+)
+def test_all_cases_run_on_real_devices_and_few_on_a_simulated_one(
+    chosen: tuple[str, ...], whole: tuple[str, ...], others: tuple[str, ...], gpus: bool
+) -> None:
+    assert devices.whole_suite(chosen) == whole
+    assert devices.others(chosen) == others
+    assert devices.on_gpus(chosen) is gpus
+
+
+def test_reports_and_pages_call_it_by_its_name_in_both_languages() -> None:
+    assert devices.label(HERE) == SIMULATED["en"] == second_device.LABEL
+    assert devices.label(torch.device("cuda:0")) == "cuda:0"
+    assert _devices("zh", f"cpu, {second_device.LABEL}") == "cpu, 第二个设备（模拟）"
+    assert _devices("en", f"cpu, {second_device.LABEL}") == "cpu, a second device (simulated)"
+
+
+@pytest.mark.parametrize("make", [lambda: torch.arange(6.0).reshape(2, 3).T, lambda: torch.ones(2).expand(3, 2)])
+def test_its_tensors_cross_the_border_with_their_strides(make: object) -> None:
+    second_device.install()
+    tensor = make().to(HERE) if callable(make) else None
+    assert isinstance(tensor, torch.Tensor)
+    ours, theirs = (Channel(end.detach()) for end in socket.socketpair())
+    ours.send([tensor, torch.zeros(0, 3, device=HERE)], time.monotonic() + 5)
+    arrived, empty = theirs.receive(time.monotonic() + 5)
+    assert (str(arrived.device), str(empty.device), empty.shape) == (HERE, HERE, (0, 3))
+    assert torch.equal(arrived.cpu(), tensor.cpu())
+    assert arrived.stride() == tensor.stride()
+
+
+@pytest.mark.parametrize("device", ["gpu", "gpu:1", "gpu:00", "GPU:0", "privateuseone:0", "meta"])
+def test_no_other_label_crosses_it(device: str) -> None:
+    ours, theirs = socket.socketpair()
+    header = json.dumps([{"tensor": 0}, [["float32", device, [1], [1]]]]).encode()
+    os.write(ours.fileno(), struct.pack("<I", len(header)) + header + bytes(4))
+    channel = Channel(theirs.detach())
+    with pytest.raises(ProtocolError, match="unknown device"):
+        channel.receive(time.monotonic() + 5)
+    channel.close()
+    ours.close()

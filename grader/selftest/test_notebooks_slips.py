@@ -1,0 +1,106 @@
+"""The checks that students see refuse the slips that the text warns of."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from grader.tools.notebooks import execute, rules, sources
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A wrong answer to an exercise, by an edit of the right one.
+
+    Attributes:
+        exercise: The ``grade_id`` of its cell.
+        law: What the check that refuses it says.
+    """
+
+    notebook: str
+    exercise: str
+    right: str
+    wrong: str
+    law: str
+
+
+SLIPS = {
+    "0.1 signed": Slip("0_why_position", "order_gap", ".abs()", "", "so the gap is 3"),
+    "0.3 cut off": Slip("0_why_position", "position_from_share", ".round()", "", "round"),
+    "1.1 driver": Slip("1_before_rope", "shift_residual", 'driver="gelsd"', 'driver="gels"', "twice"),
+    "2.2 base ignored": Slip("2_deriving_rope", "speeds", "return base", "return 10000.0", "base 16"),
+    "2.4 signed": Slip("2_deriving_rope", "shift_gap", "abs(change.item())", "change.item()", "a fall of 15/16"),
+    "2.4 last": Slip("2_deriving_rope", "shift_gap", "range(1, longest + 1)", "[longest]", "not the last one"),
+    "2.4 one too few": Slip("2_deriving_rope", "shift_gap", "longest + 1", "longest", "from 1 * 2 to 4 * 5"),
+    "3.1 heads": Slip("3_three_implementations", "rotate_adjacent", ".unsqueeze(-2)", "", "angles belong to positions"),
+    "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
+    "6.3 angle": Slip(
+        "6_train_short_test_long",
+        "clamped_angles",
+        "torch.where(clamped, far.clamp(max=limit), far) * theta",
+        "torch.where(clamped, (far * theta).clamp(max=limit), far * theta)",
+        "pair 1 by 2 times 1/2",
+    ),
+    "6.3 wrong pairs": Slip(
+        "6_train_short_test_long", "clamped_angles", "where(clamped", "where(~clamped", "pair 0 turns by 7"
+    ),
+}
+IMPORT = ast.Import | ast.ImportFrom
+DEFINING = IMPORT | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.Assert
+
+
+def setting(node: ast.stmt) -> bool:
+    """Whether a statement imports, or gives a name to numbers."""
+    plain = ast.Constant | ast.Tuple | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.Load
+    return isinstance(node, IMPORT) or (
+        isinstance(node, ast.Assign) and all(isinstance(part, plain) for part in ast.walk(node.value))
+    )
+
+
+def given(slip: Slip) -> Iterator[str]:
+    """What stands before the exercise: imports, functions, and settings, but no experiment."""
+    for part in execute.code_cells(sources.read(sources.SOURCES / f"{slip.notebook}.py", "en")):
+        mark = part.metadata.get("nbgrader", {}).get("grade_id")
+        if mark == slip.exercise:
+            return
+        statements = ast.parse(part.source).body
+        costly = any(word in part.source for word in ("plt.", "models"))  # figures, and what is trained
+        experiment = mark or costly or not all(isinstance(node, DEFINING) for node in statements)
+        kept = [node for node in statements if setting(node)] if experiment else statements
+        yield "\n".join(map(ast.unparse, kept))
+
+
+def cell(slip: Slip, grade_id: str) -> str:
+    """The code of one cell of an exercise."""
+    cells = sources.read(sources.SOURCES / f"{slip.notebook}.py", "en").cells
+    return str(next(c.source for c in cells if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id))
+
+
+def check(slip: Slip, answer: str) -> None:
+    """Run what a student sees of the checks on an answer."""
+    names: dict[str, Any] = {}
+    shown = cell(slip, f"{slip.exercise}_laws").partition(f"    {rules.MARKERS[2]}")[0]
+    for code in (*given(slip), answer, shown):
+        exec(compile(code, slip.exercise, "exec"), names)
+
+
+@pytest.fixture(autouse=True)
+def _helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The modules that the notebooks import, and no window for figures."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setattr(sys, "path", [str(sources.SOURCES), *sys.path])
+
+
+@pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
+def test_the_shown_checks_refuse_a_slip_by_its_law(slip: Slip) -> None:
+    right = cell(slip, slip.exercise)
+    assert slip.right in right
+    check(slip, right)
+    with pytest.raises(AssertionError) as refused:
+        check(slip, right.replace(slip.right, slip.wrong))
+    assert slip.law in str(refused.value)

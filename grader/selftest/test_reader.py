@@ -1,0 +1,247 @@
+"""What is handed in is read in a process with little memory and time: a bomb costs its own submission, and is named."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import os
+import signal
+import struct
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from grader.assignment import ASSIGNMENT
+from grader.intake import reader as reading
+from grader.intake.candidate import Candidate
+from grader.intake.discover import IntakeError
+from grader.intake.reader import MEMORY_MIB, Reader
+from grader.intake.submission import MAX_FILE_BYTES
+from grader.selftest.submissions import write_folder, zipped
+
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]
+
+NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
+MODEST_MIB = 200  # of memory at the peak: far less than any of these bombs asks for
+BOMB_BYTES = 256 << 20
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Reader]:
+    """One reader for all tests of this file, as for all submissions of a class."""
+    with Reader() as reader:
+        yield reader
+
+
+def peak_mib(reader: Reader) -> int:
+    """The most memory that the process has had."""
+    status = Path(f"/proc/{reader.pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+
+
+def entry(name: str, method: int, packed: bytes, unpacked: bytes = b"") -> bytes:
+    """A zip with one entry whose packed bytes are given, which claims to unpack to something small."""
+    fields = (method, 0, 0, zlib.crc32(unpacked), len(packed), max(len(unpacked), 1), len(name), 0)
+    local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 63, 0, *fields) + name.encode()
+    central = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 63, 63, 0, *fields, 0, 0, 0, 0, 0) + name.encode()
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, len(central), len(local + packed), 0)
+    return local + packed + central + end
+
+
+def repeated(compress: Callable[[bytes], bytes], flush: Callable[[], bytes]) -> bytes:
+    """A quarter of a gigabyte of one byte, packed without ever being there."""
+    block = b"#" * (1 << 20)
+    return b"".join(compress(block) for _ in range(BOMB_BYTES >> 20)) + flush()
+
+
+@cache
+def packed_by_bzip2() -> bytes:
+    """Some hundred bytes that unpack to a quarter of a gigabyte."""
+    packer = bz2.BZ2Compressor()
+    return repeated(packer.compress, packer.flush)
+
+
+def packed_by_lzma() -> bytes:
+    """The same by LZMA, with the header that a zip puts before it."""
+    properties = {"id": lzma.FILTER_LZMA1, "dict_size": 1 << 20, "lc": 3, "lp": 0, "pb": 2, "mode": lzma.MODE_FAST}
+    packer = lzma.LZMACompressor(
+        lzma.FORMAT_RAW, filters=[properties | {"nice_len": 273, "mf": lzma.MF_HC3, "depth": 1}]
+    )
+    return struct.pack("<HHBI", 9, 5, 93, 1 << 20) + repeated(packer.compress, packer.flush)
+
+
+def packed_by_deflate() -> bytes:
+    """The same by deflate."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return repeated(packer.compress, packer.flush)
+
+
+def a_tarball(name: str, size: int) -> bytes:
+    """A packed tar whose one file is as long as that, and a source behind it."""
+    header = tarfile.TarInfo(name)
+    header.size = size
+    source = tarfile.TarInfo(NORM)
+    source.size = 6
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = b"#" * (1 << 20)
+    packed = packer.compress(header.tobuf()) + b"".join(packer.compress(block) for _ in range(size >> 20))
+    return packed + packer.compress(source.tobuf() + b"x = 1\n".ljust(512, b"\0") + bytes(1024)) + packer.flush()
+
+
+def list_of(number: int) -> bytes:
+    """A zip that lists so many empty files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for index in range(number):
+            archive.writestr(zipfile.ZipInfo(f"src/x{index}.py"), b"")
+    return buffer.getvalue()
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "bzip2": lambda: entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2()),
+    "lzma": lambda: entry(FUNCTIONAL, zipfile.ZIP_LZMA, packed_by_lzma()),
+    "deflate": lambda: entry(FUNCTIONAL, zipfile.ZIP_DEFLATED, packed_by_deflate()),
+    "lzma_dictionary_of_4_gib": lambda: entry(
+        FUNCTIONAL, zipfile.ZIP_LZMA, struct.pack("<HHBI", 9, 5, 93, 2**32 - 1) + b"\0" * 99
+    ),
+    "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
+    "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
+    "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
+    "tarball_data": lambda: a_tarball("data.bin", 2 * BOMB_BYTES),
+    "tar_header": lambda: tar_with_a_long_name(),
+    "many_names": lambda: list_of(150_000),
+}
+
+
+def tar_with_a_long_name() -> bytes:
+    """A header that announces a name of a gigabyte."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1 << 30
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = packer.compress(header.tobuf(tarfile.GNU_FORMAT))
+    return packed + b"".join(packer.compress(bytes(1 << 20)) for _ in range(BOMB_BYTES >> 20)) + packer.flush()
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path: Path) -> None:
+    (tmp_path / "mallory.zip").write_bytes(BOMBS[bomb]())
+    write_folder(tmp_path, {"neighbour.zip": zipped(ASSIGNMENT.solution())})
+    with Reader() as reader:
+        mallory, neighbour = (reader.read(candidate) for candidate in reader.discover([tmp_path]))
+        assert peak_mib(reader) < (MEMORY_MIB if bomb == "tar_header" else MODEST_MIB)
+    assert FUNCTIONAL not in mallory.files
+    said = " ".join((mallory.reason or "", *mallory.notices))
+    assert any(
+        words in said for words in ("larger than", "is damaged", "MiB", "lists more than", "ended the process")
+    ), said
+    assert dict(neighbour.files) == ASSIGNMENT.solution()
+
+
+def test_an_honest_entry_of_each_method_is_read_whole(shared: Reader, tmp_path: Path) -> None:
+    text = "x = 1\n" * (MAX_FILE_BYTES // 6)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(tmp_path / "ada.zip", "w", method) as archive:
+            archive.writestr(NORM, text)
+        assert shared.read(Candidate("ada", tmp_path / "ada.zip")).files == {NORM: text}
+
+
+def test_a_top_level_zip_with_a_huge_list_is_refused_before_it_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "ada.zip").write_bytes(list_of(150_000))
+    with Reader() as reader:
+        (candidate,) = reader.discover([tmp_path / "ada.zip"])
+        assert "lists more than" in (reader.read(candidate).reason or "")
+        assert peak_mib(reader) < MODEST_MIB
+
+
+def test_what_ends_the_process_is_tried_again_and_then_named(
+    shared: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is killed at each attempt, as by a bug in a decompressor."""
+    write_folder(tmp_path, {"ada.zip": zipped(ASSIGNMENT.solution())})
+    pids = []
+    send = Connection.send_bytes
+
+    def strike(pipe: Connection, data: bytes) -> None:
+        assert shared.pid is not None
+        pids.append(shared.pid)
+        os.kill(shared.pid, signal.SIGSEGV)
+        send(pipe, data)
+
+    candidate = Candidate("ada", tmp_path / "ada.zip")
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "send_bytes", strike)
+        submission = shared.read(candidate)
+    assert submission.reason == (
+        "It ended the process that reads it, twice (SIGSEGV); hand in the Python files of src/ in a plain zip."
+    )
+    assert len(set(pids)) == 2
+    assert dict(shared.read(candidate).files) == ASSIGNMENT.solution()
+
+
+def test_what_takes_too_long_is_named(shared: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A codec that takes time with the square of what it reads, and a limit of a second."""
+    source = b"# coding: punycode\n" + b"-" * 900_000 + b"99999999999999a" * 5000
+    write_folder(tmp_path, {f"ada/{NORM}": source, f"ada/{FUNCTIONAL}": source})
+    monkeypatch.setattr(reading, "CPU_S", 0)
+    submission = shared.read(Candidate("ada", tmp_path / "ada"))
+    assert "s of computing" in (submission.reason or "") or FUNCTIONAL not in submission.files
+
+
+def test_a_path_that_holds_nothing_is_refused_in_the_words_of_discovery(shared: Reader, tmp_path: Path) -> None:
+    with pytest.raises(IntakeError, match="no such file or folder"):
+        shared.discover([tmp_path / "gone"])
+
+
+changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=6)
+
+
+def seeds() -> list[bytes]:
+    """Small archives of every kind."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:xz") as archive:
+        header = tarfile.TarInfo(NORM)
+        header.size = 6
+        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    zips = []
+    for method in methods:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as zip_archive:
+            zip_archive.writestr(NORM, "x = 1\n" * 50)
+        zips.append(buffer.getvalue())
+    return [
+        *zips,
+        a_tarball(FUNCTIONAL, 1 << 20),
+        tar.getvalue(),
+        zipped({"a.zip": zips[1], "b.tar.xz": tar.getvalue()}),
+    ]
+
+
+@settings(
+    max_examples=2000 if os.environ.get("GRADER_LONG") else 150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.sampled_from(seeds()), changes, st.floats(0, 1))
+def test_no_archive_ends_the_reader_or_fills_its_memory(
+    shared: Reader, tmp_path: Path, archive: bytes, changes: list[tuple[float, int]], kept: float
+) -> None:
+    data = bytearray(archive)
+    for place, byte in changes:
+        data[int(place * len(data))] = byte
+    for whole in (bytes(data), bytes(data[: int(kept * len(data))])):
+        (tmp_path / "ada.zip").write_bytes(whole)
+        before = shared.pid
+        submission = shared.read(Candidate("ada", tmp_path / "ada.zip"))
+        assert submission.reason or submission.files
+        assert before in (None, shared.pid), f"it died: {submission.reason}"
+    assert peak_mib(shared) < MODEST_MIB

@@ -1,0 +1,122 @@
+"""Another assignment of this repository: laid over a copy of the tree, everything works there as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.selftest.submissions import REPOSITORY
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]  # nine commands, of which seven import torch
+
+SMALL = Path(__file__).with_name("small")
+REPLACED = ("src", "ref", "handout", "notebooks", "grader/assignment")  # and tests/test_*.py
+LEFT_OUT = ("grader/selftest",)  # the commands below need nothing of it
+FULL, BONUS = 100, 20
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with the small assignment in the place of its own."""
+    folder = tmp_path_factory.mktemp("second") / "course"
+    for name in _kept():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, target)
+    for name in ("src", "ref", "handout", "tests", "grader/assignment"):
+        shutil.copytree(SMALL / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def _kept() -> Iterator[str]:
+    """The files of the repository that a new assignment leaves as they are."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in listed:
+        replaced = name.startswith(tuple(f"{folder}/" for folder in (*REPLACED, *LEFT_OUT)))
+        if not replaced and not name.startswith("tests/test_") and (REPOSITORY / name).is_file():
+            yield name
+
+
+def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """``python -m …`` in the copy, with the packages of this environment."""
+    environment = {**os.environ, "PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+    command = [sys.executable, "-W", "ignore", "-m", *arguments]
+    return subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def done(course: Path, *arguments: str) -> str:
+    """What a command prints that ends well."""
+    ended = run(course, *arguments)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def graded(course: Path) -> Path:
+    """The sample class, graded, with its pages: what ``make grade`` does."""
+    done(course, "grader.tools.sample_class", "build/class")
+    done(course, "grader", "grade", "build/class", "--out", "build/reports", "--jobs", "1", "--lang", "en")
+    done(course, "grader", "report", "build/reports", "--lang", "en")
+    return course / "build" / "reports"
+
+
+def test_stubs_earn_nothing_in_the_public_tests_and_the_reference_everything(course: Path, tmp_path: Path) -> None:
+    stubs = run(course, "tests")
+    assert (stubs.returncode, stubs.stderr) == (1, "")
+    assert "\u2713" not in stubs.stdout
+    assert stubs.stdout.count("TODO") == 5
+    solved = tmp_path / "solved"
+    shutil.copytree(course / "tests", solved / "tests")
+    shutil.copytree(course / "ref", solved / "src")
+    shutil.copy(course / "grader" / "assignment" / "rubric.toml", solved / "tests")
+    assert f"{FULL} / {FULL}" in done(solved, "tests")
+
+
+def test_the_sample_class_is_graded(graded: Path) -> None:
+    lines = json.loads((graded / "summary.json").read_text())["submissions"]
+    points = {line["id"]: (line["score"], line["bonus"], line["max_score"], line["max_bonus"]) for line in lines}
+    assert points == {"ada": (100, 20, FULL, BONUS), "bo": (0, 0, FULL, BONUS), "cleo": (70, 0, FULL, BONUS)}
+
+
+def test_a_known_mistake_is_named(graded: Path) -> None:
+    report = json.loads((graded / "cleo" / "report.json").read_text())
+    held = {prop["id"]: prop["misconception"] for task in report["tasks"] for prop in task["properties"]}
+    assert {name for name in held.values() if name} == {"attention_sees_later_tokens"}
+    assert held["attention_causal"] == "attention_sees_later_tokens"
+
+
+def test_pages_speak_of_this_assignment_alone(course: Path, graded: Path) -> None:
+    done(course, "grader", "report", "build/reports", "--out", "build/chinese", "--lang", "zh")
+    pages = [*(graded / "html").rglob("*.html"), *(course / "build" / "chinese").rglob("*.html")]
+    assert len(pages) == 2 * (1 + 3)
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert "RMSNorm" not in text
+        assert "SwiGLU" in text
+
+
+def test_the_grader_proves_itself(course: Path) -> None:
+    said = done(course, "grader", "verify", "--seeds", "1", "--jobs", "1")
+    assert "on 6 wrong variants, 3 valid ones, the reference and untouched stubs" in said
+    assert "0 of them wrong" in said
+
+
+def test_students_receive_a_handout_and_a_bundle(course: Path) -> None:
+    done(course, "grader.tools.handout")
+    made = course / "build" / "handout"
+    assert {page.stem for page in (made / "zh").glob("*.html")} == {page.stem for page in (made / "en").glob("*.html")}
+    assert {"index", "task1", "task2"} <= {page.stem for page in (made / "en").glob("*.html")}
+    done(course, "grader", "release", "build/release")
+    (bundle,) = (course / "build" / "release").glob("*.zip")
+    with zipfile.ZipFile(bundle) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+    assert {"Makefile", "README.md", "src/attention.py", "tests/test_swiglu.py", "handout/en/task1.html"} <= names

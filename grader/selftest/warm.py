@@ -1,0 +1,100 @@
+"""``python -m module`` many times, for one start of the interpreter: a process that has imported torch, and forks.
+
+Most of what a student's command costs is importing torch and pytest. Here that is done once, in a process of its own
+with one thread; each command then runs in a fork of it, which is as fresh as a new interpreter: nothing of ``src`` or
+``tests`` is imported before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import runpy
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import IO, Any
+
+ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+LIMIT_S = 300  # of CPU time for one command, so that an endless one ends on a busy machine, too
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class WarmPython:
+    """Runs modules as ``python -m`` would, in English unless the arguments say otherwise."""
+
+    def __init__(self, scratch: Path) -> None:
+        """Start the process; ``scratch`` is an empty folder, for what commands print."""
+        self._scratch = scratch
+        environment = {"PATH": os.environ["PATH"], **ENVIRONMENT, **_ONE_THREAD}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def __call__(self, folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``python -m module`` in ``folder`` and give back what it printed and how it ended."""
+        requests, answers = self._pipes()
+        out, error = self._scratch / "stdout", self._scratch / "stderr"
+        request = {"folder": str(folder), "argv": [module, *arguments], "out": str(out), "error": str(error)}
+        print(json.dumps(request), file=requests, flush=True)
+        if not (answer := answers.readline()):
+            raise RuntimeError(f"The warm interpreter ended with {self._process.wait()}, asked for {request['argv']}.")
+        return subprocess.CompletedProcess([module, *arguments], int(answer), out.read_text(), error.read_text())
+
+    def close(self) -> None:
+        """End the process."""
+        for pipe in self._pipes():
+            pipe.close()
+        self._process.wait()
+
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        return self._process.stdin, self._process.stdout
+
+
+def serve() -> None:
+    """Answer each line of the standard input: a command to run, with its exit status."""
+    import pytest  # noqa: F401  (imported for every fork)
+    import torch  # noqa: F401  (imported for every fork)
+
+    sys.path.remove(os.getcwd())  # each command has its own folder there
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            os._exit(_run(request))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _run(request: dict[str, Any]) -> int:
+    """Become the command, in the fork; returns its exit status."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
+    null = os.open(os.devnull, os.O_RDONLY)
+    for number, file in ((0, null), (1, _create(request["out"])), (2, _create(request["error"]))):
+        os.dup2(file, number)
+    os.chdir(request["folder"])
+    sys.path.insert(0, request["folder"])
+    module, *sys.argv[1:] = request["argv"]
+    status: object = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status if isinstance(status, int) else 1
+
+
+def _create(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+
+if __name__ == "__main__":
+    serve()

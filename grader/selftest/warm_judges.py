@@ -1,0 +1,30 @@
+"""What the fixtures of all self-tests are made of: the hidden tests of an assignment, collected once for each task."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from grader.definition import Assignment
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import CaseResult
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+
+RunHiddenTests = Callable[..., list[CaseResult]]
+
+
+def hidden_tests_of(assignment: Assignment) -> RunHiddenTests:
+    """``judge(files, task=None)``: the hidden tests on code that is ours, in this process."""
+    rubric = assignment.rubric
+    collected = cache(lambda task: HiddenTests(assignment, ("cpu",), 0, rubric.only(task).properties))
+
+    def judge(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
+        with warnings.catch_warnings():  # pytest's own filters would turn a student's warning into an exception
+            warnings.simplefilter("ignore")
+            results: list[CaseResult] = collected(task).run(Student(files, InProcessWorker, rubric, Limits()))
+            return results
+
+    return judge

@@ -1,0 +1,158 @@
+"""How a decorated function or class becomes a whole submission.
+
+A submission is the text of ``ref/`` under the name ``src/``. A variant appends its source to the file of the piece that
+it replaces, with one assignment that replaces it::
+
+    @wrong("Layer.forward", breaks="layer_scale", hint="scale_forgotten")
+    def forgets_the_scale(self, input): ...
+
+So the body sees only what the target file imports (``torch``, ``Tensor``, ``nn`` and the names defined there), and
+imports everything else itself. A decorated class replaces the whole piece; it may derive from the piece.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+from ..definition import Assignment
+from ..rubric import Rubric
+
+CLAIM: Final = "__variant_claim__"
+
+Code = Callable[..., Any]  # a function, or a class
+CodeT = TypeVar("CodeT", bound=Code)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A submission, and what a fair grader says about it.
+
+    Attributes:
+        name: A unique name, such as ``wrong.layer.forgets_the_scale``.
+        piece: The class or function that differs from ``ref/``, one of the rubric's names.
+        valid: Whether it meets the contract, and so may not lose a point.
+        breaks: Ids of the rubric's properties that must lose their points; empty if valid.
+        also: Ids of further properties that may lose their points, because the fault affects them, too.
+        hint: Id of the misconception that the feedback should name; None where the rubric has none that fits.
+        description: What is wrong, or why it is valid, in one line.
+        files: The whole submission, from path to text.
+    """
+
+    name: str
+    piece: str
+    valid: bool
+    breaks: frozenset[str]
+    also: frozenset[str]
+    hint: str | None
+    description: str
+    files: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a decorator says about the code below it."""
+
+    target: str  # "Piece" or "Piece.attribute"
+    valid: bool
+    breaks: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    hint: str | None = None
+    over: type | None = None
+    helpers: Mapping[str, Code] = field(default_factory=dict)
+
+
+def wrong(
+    target: str, *, breaks: str, also: str = "", hint: str | None = None, over: type | None = None
+) -> Callable[[CodeT], CodeT]:
+    """Mark a faulty replacement.
+
+    Args:
+        target: The piece that it replaces, ``Piece`` or ``Piece.attribute``.
+        breaks: Ids of the properties that must lose their points, separated by spaces.
+        also: Ids of further properties that may lose their points, separated by spaces.
+        hint: Id of the misconception that the replacement is an example of.
+        over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
+
+    Returns:
+        A decorator that leaves its function or class as it was.
+    """
+    broken = frozenset(breaks.split())
+    claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
+    return lambda code: _marked(code, claim)
+
+
+def valid(
+    target: str, *, over: type | None = None, helpers: Mapping[str, Code] | None = None
+) -> Callable[[CodeT], CodeT]:
+    """Mark a replacement that meets the contract.
+
+    Args:
+        target: As for ``wrong``.
+        over: As for ``wrong``.
+        helpers: Functions that are put into files of their own, by the path of the file.
+
+    Returns:
+        A decorator that leaves its function or class as it was.
+    """
+    claim = _Claim(target, True, over=over, helpers=helpers or {})
+    return lambda code: _marked(code, claim)
+
+
+def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
+    """Every variant in the assignment's packages ``variants.wrong`` and ``variants.valid``, in the order of files."""
+    base = assignment.solution()
+    return tuple(
+        _variant(f"{kind}.{topic}", code, claim, base, assignment.rubric)
+        for kind in ("wrong", "valid")
+        for topic, code, claim in claimed(assignment.part(f"variants.{kind}"), CLAIM)
+    )
+
+
+def _marked(code: CodeT, claim: _Claim) -> CodeT:
+    setattr(code, CLAIM, claim)
+    return code
+
+
+def claimed(package: ModuleType, mark: str) -> Iterator[tuple[str, Code, Any]]:
+    """The code in a package's files that carries a mark, with the name of its file and what the mark says."""
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for code in vars(module).values():
+            claim = getattr(code, "__dict__", {}).get(mark)  # not inherited: the bases of a marked class are unmarked
+            if claim is not None:
+                yield info.name, code, claim
+
+
+def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str], rubric: Rubric) -> Variant:
+    piece = claim.target.partition(".")[0]
+    home = rubric.file_of(piece)
+    files = dict(base)
+    for path, helper in claim.helpers.items():
+        files[path] = f"import torch\n\n\n{source_of(helper)}"
+    for replaced, replacement in ((piece, claim.over), (claim.target, code)):
+        if replacement is not None:
+            files[home] += f"\n\n{source_of(replacement)}\n\n{replaced} = {replacement.__name__}\n"
+    return Variant(
+        name=f"{prefix}.{re.sub('(?<!^)(?=[A-Z])', '_', code.__name__).lower()}",
+        piece=piece,
+        valid=claim.valid,
+        breaks=claim.breaks,
+        also=claim.also,
+        hint=claim.hint,
+        description=(inspect.getdoc(code) or "").partition("\n")[0],
+        files=files,
+    )
+
+
+def source_of(code: Code) -> str:
+    """The source of a function or class, from its ``def`` or ``class`` line on."""
+    text = textwrap.dedent(inspect.getsource(code))
+    first_line = ast.parse(text).body[0].lineno  # the lines before it are decorators
+    return "".join(text.splitlines(keepends=True)[first_line - 1 :])

@@ -1,0 +1,1 @@
+"""What stands beside the engine: proof, releases, handout, notebooks, similarity, benchmarks."""

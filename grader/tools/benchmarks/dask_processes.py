@@ -1,0 +1,62 @@
+"""A dask scheduler and its workers on loopback, each a process of its own, started as a person would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+HERE = Path(__file__).parents[3]  # where every process finds this grader
+SINGLE = ("--nthreads", "1", "--no-nanny")
+
+
+class DaskProcesses:
+    """A scheduler and its workers, which all end with the ``with`` block."""
+
+    def __init__(self, place: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        """Start the scheduler. All processes get the options, such as those of TLS, and write to ``place``."""
+        self._place, self._options = place, options
+        self._environment = os.environ | {"PYTHONWARNINGS": "ignore"} | (environment or {})
+        self._contact = place / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1")
+        self.workers: list[subprocess.Popen[bytes]] = []
+        while not (self._contact.exists() and self._contact.read_text().endswith("}")):
+            if self.scheduler.poll() is not None:
+                raise RuntimeError(f"dask's scheduler ended at once: {(place / 'scheduler.log').read_text()}")
+            time.sleep(0.05)
+        self.address = str(json.loads(self._contact.read_text())["address"])
+
+    def start_worker(self, *options: str) -> subprocess.Popen[bytes]:
+        """Start one more worker, with one thread and no nanny unless the options say otherwise."""
+        self.workers.append(self._start("worker", "--host", "127.0.0.1", *(options or SINGLE)))
+        return self.workers[-1]
+
+    def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self._contact)]
+        command += ["--no-dashboard", *self._options, *options]
+        if kind == "worker":
+            command += ["--local-directory", str(self._place), "--death-timeout", "20"]
+        with (self._place / f"{kind}.log").open("ab") as log:
+            return subprocess.Popen(command, cwd=HERE, env=self._environment, stdout=log, stderr=log)
+
+    def __enter__(self) -> Self:
+        """Give the processes to the ``with`` block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all processes: first by SIGTERM, so that nannies end their workers, then by SIGKILL."""
+        for process in (*self.workers, self.scheduler):
+            process.terminate()
+        for process in (*self.workers, self.scheduler):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

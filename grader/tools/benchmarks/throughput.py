@@ -1,0 +1,73 @@
+"""How long a class takes by the same path as the command's, with start-up apart from the rest."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.assignment import ASSIGNMENT
+from grader.intake.candidate import Candidate
+from grader.intake.submission import Submission
+from grader.pool.executors.local import LocalExecutor
+from grader.pool.schedule import grade_all
+from grader.sandbox.limits import Limits
+from grader.settings import Settings
+from grader.tools.benchmarks.measure import Watch, cpu_s, descendants, memory_mib
+
+
+@dataclass(frozen=True)
+class ClassRun:
+    """One run over many submissions.
+
+    Attributes:
+        first_s: Wall-clock time until the first report, start-up included.
+        each_s: Wall-clock time per submission once every judge has given its first report, so without start-up.
+        cpu_each_s: CPU time per submission after that, of all processes.
+        peak_mib: Peak memory of all processes together.
+        parent_mib: Memory of the coordinator at the end.
+    """
+
+    submissions: int
+    jobs: int
+    first_s: float
+    each_s: float
+    cpu_each_s: float
+    peak_mib: float
+    parent_mib: float
+
+
+def copies(submission: Path, number: int) -> Iterator[Submission]:
+    """One submission, read anew for each of that many students."""
+    return (Candidate(f"student-{index:04}", submission).read() for index in range(number))
+
+
+def run_class(submissions: Iterable[Submission], jobs: int, **chosen: Any) -> ClassRun:
+    """Grade submissions with ``jobs`` judges; ``chosen`` are settings that differ from the defaults."""
+    settings = Settings(ASSIGNMENT, device="cpu", limits=Limits(), **chosen)
+    moments: list[float] = []
+    watch, cpu_when_warm, started = Watch(), 0.0, time.perf_counter()
+    with LocalExecutor(jobs) as executor:
+        for report in grade_all(submissions, settings, executor):
+            assert report.status == "graded", report.submission.id
+            moments.append(time.perf_counter())
+            if len(moments) == jobs:
+                cpu_when_warm = cpu_s(descendants(os.getpid()))
+    watch.stop()
+    number = len(moments)
+    measured = max(number - jobs, 1)
+    each = (moments[-1] - moments[min(jobs, number) - 1]) / measured
+    cpu_each = (watch.cpu_s - cpu_when_warm) / measured
+    return ClassRun(number, jobs, moments[0] - started, each, cpu_each, watch.peak_mib, memory_mib([os.getpid()]))
+
+
+def a_class(number: int) -> Iterator[Submission]:
+    """Nine in ten with a text of their own, variants of all kinds in turn, and one in ten the reference."""
+    variants = [variant.files for variant in ASSIGNMENT.part("variants").all_variants()]
+    for index in range(number):
+        files = dict(variants[index % len(variants)] if index % 10 else ASSIGNMENT.solution())
+        own = f"# student {index}\n" if index % 10 else ""
+        yield Submission(f"student-{index:04}", {path: text + own for path, text in files.items()})

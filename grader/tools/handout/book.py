@@ -1,0 +1,151 @@
+"""All pages of a language as one PDF, typeset by Typst, which is a wheel for every system and needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typst
+from markdown_it.tree import SyntaxTreeNode
+
+from . import mathematics
+from .pages import Page
+
+STYLE = Path(__file__).with_name("book.typ")
+CHINESE_FONTS = (
+    "Noto Serif CJK SC",
+    "Source Han Serif SC",
+    "Songti SC",
+    "SimSun",
+    "Noto Sans CJK SC",
+    "Source Han Sans SC",
+    "PingFang SC",
+    "Microsoft YaHei",
+    "WenQuanYi Zen Hei",
+)
+
+
+class NoFont(Exception):
+    """This machine has no font for the language; the text says what to install."""
+
+
+def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] | None = None) -> Path:
+    """Write ``handout.pdf`` into ``out``.
+
+    Args:
+        pages: The pages, in order.
+        out: An existing folder.
+        title: Stands on the first page.
+        families: Names of the fonts to choose from; by default those of this machine.
+
+    Raises:
+        NoFont: If the pages are Chinese and none of the fonts is.
+    """
+    language = pages[0].language
+    installed = typst.Fonts().families() if families is None else families
+    chinese = [font for font in CHINESE_FONTS if font in installed]
+    if language == "zh" and not chinese:
+        raise NoFont("no Chinese font here; install one, such as Noto Serif CJK SC (Debian, Ubuntu: fonts-noto-cjk)")
+    style = STYLE.read_text(encoding="utf-8")
+    settings = {"title": title, "lang": language, "chinese": chinese[:1]}
+    book = "\n".join([style, f"#show: book.with(..json(bytes({_string(json.dumps(settings))})))", *map(source, pages)])
+    path = out / "handout.pdf"
+    path.write_bytes(typst.compile(book.encode()))
+    return path
+
+
+def source(page: Page) -> str:
+    """A page as Typst: only calls, with all text in string literals, so that no text needs escaping."""
+    return f"#pagebreak(weak: true)\n#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
+
+
+def _string(text: str) -> str:
+    """A string literal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+class _Writer:
+    """Writes the nodes of one page."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def inside(self, node: SyntaxTreeNode) -> str:
+        return "".join(self.write(child) for child in node.children)
+
+    def write(self, node: SyntaxTreeNode) -> str:
+        if wrapper := self.WRAPPERS.get(node.type):
+            return wrapper.format(self.inside(node))
+        return self.WRITERS[node.type](self, node)
+
+    def heading(self, node: SyntaxTreeNode) -> str:
+        return f"#heading(level: {node.tag[1]})[{self.inside(node)}]\n"
+
+    def paragraph(self, node: SyntaxTreeNode) -> str:
+        """A paragraph; one that ends in a colon stays on one page with what follows."""
+        inside, follows = self.inside(node), node.next_sibling
+        announces = follows and follows.type != "paragraph" and inside.rstrip('"').endswith((":", "\uff1a"))
+        return f"\n#announcement[{inside}]\n\n" if announces else f"\n{inside}\n\n"
+
+    def text(self, node: SyntaxTreeNode) -> str:
+        return f"#{_string(node.content)}" if node.content else ""
+
+    def code(self, node: SyntaxTreeNode) -> str:
+        return f"#raw({_string(node.content)})"
+
+    def fence(self, node: SyntaxTreeNode) -> str:
+        language = '"python"' if node.info == "python" else "none"
+        return f"#raw(block: true, lang: {language}, {_string(node.content.rstrip())})\n"
+
+    def formula(self, node: SyntaxTreeNode) -> str:
+        text = mathematics.typst(node.content)
+        return f"\n$ {text} $\n\n" if node.type == "math_block" else f"${text}$"
+
+    def image(self, node: SyntaxTreeNode) -> str:
+        picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
+        return f'#figure(image(bytes({_string(picture)}), format: "svg", width: 90%, alt: {_string(node.content)}))'
+
+    def link(self, node: SyntaxTreeNode) -> str:
+        target = str(node.attrs["href"])
+        if local := re.match(r"(\w+)\.md", target):
+            return f"#link(<{local[1]}>)[{self.inside(node)}]"
+        return f"#link({_string(target)})[{self.inside(node)}]"
+
+    def items(self, node: SyntaxTreeNode) -> str:
+        if node.children[0].attrs.get("class") == "requirement":
+            function = "checklist"
+        else:
+            function = "list" if node.type == "bullet_list" else "enum"
+        return f"#{function}({', '.join(f'[{self.inside(item)}]' for item in node.children)})\n"
+
+    def table(self, node: SyntaxTreeNode) -> str:
+        rows = [row for part in node.children for row in part.children]
+        cells = ", ".join(f"[{self.inside(cell)}]" for row in rows[1:] for cell in row.children)
+        head = ", ".join(f"[{self.inside(cell)}]" for cell in rows[0].children)
+        return f"#columns-of({len(rows[0].children)}, ({head},), ({cells},))\n"
+
+    WRAPPERS = {  # noqa: RUF012  (never changed)
+        "inline": "{}",
+        "strong": "#strong[{}]",
+        "em": "#emph[{}]",
+        "softbreak": " ",
+        "blockquote": "#quote(block: true)[{}]\n",
+        "hr": "#line(length: 100%)\n",
+    }
+    WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
+        "heading": heading,
+        "paragraph": paragraph,
+        "text": text,
+        "code_inline": code,
+        "fence": fence,
+        "math_inline": formula,
+        "math_block": formula,
+        "image": image,
+        "link": link,
+        "bullet_list": items,
+        "ordered_list": items,
+        "table": table,
+    }

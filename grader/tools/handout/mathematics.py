@@ -1,0 +1,87 @@
+"""Formulas: from LaTeX to MathML for browsers, and from MathML to Typst for the PDF."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+
+_LETTERS = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
+_SLASH = "<mo>&#x0002F;</mo>"
+
+
+class UnknownMathematics(Exception):
+    """A formula uses an element that this file cannot write for Typst; the text says which."""
+
+
+def mathml(latex: str, *, block: bool = False) -> str:
+    """A formula as MathML; letters of an upright name become one identifier, which screen readers read as one."""
+    markup = convert(latex, display="block" if block else "inline")
+    markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space beside it, as in TeX
+    return _LETTERS.sub(lambda name: f"<mi>{re.sub('<.*?>', '', name[0])}</mi>", markup)
+
+
+def typst(latex: str) -> str:
+    """A formula in Typst's notation, without the dollar signs.
+
+    Raises:
+        UnknownMathematics: If latex2mathml does not know a command, or the formula needs an element of MathML that no
+            handout has used so far.
+    """
+    try:
+        return _element(ElementTree.fromstring(mathml(latex)))
+    except ElementTree.ParseError:
+        raise UnknownMathematics(f"latex2mathml cannot read ${latex}$. Write the formula in another way.") from None
+
+
+def _element(node: ElementTree.Element) -> str:
+    tag = node.tag.rpartition("}")[2]
+    parts = [_element(child) for child in node]
+    text = node.text or ""
+    match tag:
+        case "math" | "mrow" | "mstyle" | "mtd":
+            return " ".join(parts) or '""'
+        case "mi":
+            upright = len(text) > 1 or node.get("mathvariant") == "normal"
+            return f"upright({' '.join(text)})" if upright else text  # by letters: a string would get spaces
+        case "mn" | "mtext":
+            return _quoted(text)
+        case "mo":
+            return _operator(text)
+        case "mspace":
+            return f"#h({node.get('width', '0em')})"
+        case "msqrt":
+            return f"sqrt({' '.join(parts)})"
+        case "mroot":
+            return f"root({parts[1]}, {parts[0]})"
+        case "mfrac":
+            return f"frac({parts[0]}, {parts[1]})"
+        case "mover" if len(accent := node[1].text or "") == 1:
+            return f"accent({parts[0]}, {_quoted(accent)})"
+        case "msub" | "msup" | "msubsup" | "munder" | "mover" | "munderover":
+            return _attached(tag, parts)
+        case "mtable":
+            return f"mat(delim: #none, {'; '.join(parts)})"
+        case "mtr":
+            return ", ".join(parts)
+    raise UnknownMathematics(f"<{tag}> has no counterpart in grader/tools/handout/mathematics.py.")
+
+
+def _attached(tag: str, parts: list[str]) -> str:
+    places = {"msub": "b", "msup": "t", "munder": "b", "mover": "t"}.get(tag, "bt")
+    attached = ", ".join(f"{place}: {part}" for place, part in zip(places, parts[1:], strict=True))
+    return f"attach({parts[0]}, {attached})"
+
+
+def _operator(text: str) -> str:
+    """An operator; brackets are escaped, so that Typst neither pairs them nor wants them closed."""
+    if text == "/":
+        return 'class("normal", \\/)'
+    if text.isalpha() and len(text) > 1:
+        return f"op({_quoted(text)})"
+    return "".join(f"\\{sign}" if sign in r'()[]{},;/_^&#$"\'`~*-:' else sign for sign in text)
+
+
+_quoted = partial(re.compile(r"(.*)", re.DOTALL).sub, r'"\1"', count=1)

@@ -1,0 +1,106 @@
+"""Reads and parses the handout's pages: Markdown with mathematics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from ...rubric import Rubric
+
+FIRST = "index"
+BOX = "[ ] "
+_CHINESE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page in one language.
+
+    Attributes:
+        name: The name of the page, the same in every language, such as ``task1``.
+        folder: The folder of its source; paths of pictures are relative to it.
+    """
+
+    name: str
+    language: str
+    folder: Path
+    tokens: list[Token]
+
+    @property
+    def title(self) -> str:
+        """The first heading of the page."""
+        return self.tokens[1].content
+
+
+class HandoutError(Exception):
+    """A page that cannot be rendered; the text says which and why."""
+
+
+def parser() -> MarkdownIt:
+    """CommonMark with tables and formulas between dollar signs; no HTML."""
+    return MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=False)
+
+
+def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
+    """Read all pages of a language, in order.
+
+    Requirements, which are list items that begin with a box, get the id of their property as an anchor, so that
+    feedback can point at them.
+
+    Raises:
+        HandoutError: If a page is missing.
+    """
+    anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
+    pages = []
+    names = page_names(rubric, source)
+    for name in names:
+        path = source / language / f"{name}.md"
+        if not path.is_file():
+            raise HandoutError(f"{path}: no such file. Every language has the pages {', '.join(names)}.")
+        tokens = parser().parse(path.read_text(encoding="utf-8"))
+        for item, content in _items(tokens):
+            _mark_requirement(item, content, anchors)
+        for token in tokens:
+            _join_chinese(token.children or [])
+        pages.append(Page(name, language, path.parent, tokens))
+    return pages
+
+
+def page_names(rubric: Rubric, source: Path) -> list[str]:
+    """The first page, one for each task, and whatever else any language has."""
+    needed = [FIRST, *(task.id for task in rubric.tasks)]
+    return [*needed, *sorted({path.stem for path in source.glob("*/*.md")} - {*needed})]
+
+
+def _items(tokens: list[Token]) -> list[tuple[Token, Token]]:
+    """Each list item that begins with text, with that text."""
+    return [
+        (token, tokens[index + 2])
+        for index, token in enumerate(tokens)
+        if token.type == "list_item_open" and tokens[index + 2].type == "inline"
+    ]
+
+
+def _mark_requirement(item: Token, content: Token, anchors: dict[str, str]) -> None:
+    """Turn ``[ ] **title** …`` into an item with a class and an anchor."""
+    children = content.children or []
+    if not content.content.startswith(BOX) or len(children) < 3:
+        return
+    children[0].content = children[0].content.removeprefix(BOX)
+    item.attrSet("class", "requirement")
+    title = re.match(r"\[ \] \*\*(.+?)\*\*", content.content)
+    if title and title[1] in anchors:
+        item.attrSet("id", anchors[title[1]])
+
+
+def _join_chinese(children: list[Token]) -> None:
+    """Drop line breaks between Chinese characters, which a reader would see as spaces."""
+    for before, token, after in zip(children, children[1:], children[2:], strict=False):
+        ends = (before.content[-1:], after.content[:1])
+        if token.type == "softbreak" and all(map(_CHINESE.match, ends)):
+            token.type, token.content = "text", ""

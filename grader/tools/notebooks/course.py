@@ -1,0 +1,107 @@
+"""nbgrader in a course folder: its commands as processes of their own, with no settings but ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from . import sources
+from .execute import KERNEL_ENVIRONMENT
+
+HOMEWORK = "position"  # what nbgrader calls the walk-through
+CONFIG = sources.ROOT / "nbgrader_config.py"
+LOG = "nbgrader.log"
+NBGRADER = (sys.executable, "-m", "nbgrader")
+
+
+class NbgraderFailed(Exception):
+    """A command of nbgrader's that failed as a whole; the text ends with what it said last."""
+
+
+class NotContained(Exception):
+    """No container can be made here; the text says what to do."""
+
+
+def prepare(language: str, course: Path, only: str = "") -> None:
+    """Make a course folder: sources built, blank versions generated, hidden tests in ``gradebook.db``.
+
+    Raises:
+        NbgraderFailed: If nbgrader refuses the sources.
+    """
+    shutil.rmtree(course, ignore_errors=True)
+    sources.build(language, course / "source" / HOMEWORK, only)
+    shutil.copyfile(CONFIG, course / CONFIG.name)
+    run(course, "generate_assignment", HOMEWORK, "--force")
+
+
+def run(course: Path, *arguments: str, container: bool = False) -> None:
+    """Run one nbgrader command in the course folder; what it says goes to ``nbgrader.log`` there.
+
+    Args:
+        course: The folder.
+        arguments: The command and its own arguments.
+        container: Whether students' code runs in it, which is then kept in a container if this machine has one.
+
+    Raises:
+        NbgraderFailed: If it ends with another code than 0.
+    """
+    home = course.resolve() / ".home"  # of Jupyter: no settings of the person who grades, no traces with them
+    home.mkdir(exist_ok=True)
+    places = {name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
+    # nbgrader calls alembic by its bare name, and nobody has to activate the environment that both are in.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    places |= {"PATH": path, "TMPDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
+    with (course / LOG).open("a", encoding="utf-8") as log:
+        start = log.tell()
+        ended = subprocess.run(
+            [*(_container(course) if container else ()), *NBGRADER, *arguments],
+            cwd=course,
+            env=os.environ | KERNEL_ENVIRONMENT | places,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if ended.returncode:
+        said = (course / LOG).read_text(encoding="utf-8", errors="replace")[start:].strip().splitlines()
+        raise NbgraderFailed(f"nbgrader {arguments[0]} ended with {ended.returncode}: {said[-1] if said else ''}")
+
+
+def require_container(folder: Path) -> None:
+    """See that students' code can be kept in a container.
+
+    Raises:
+        NotContained: If it cannot.
+    """
+    if not _container(folder):
+        raise NotContained(
+            "students' notebooks would run uncontained, as whoever grades: no container can be made here. "
+            "Install bubblewrap and allow user namespaces, or say --uncontained for notebooks that you trust."
+        )
+
+
+def _container(course: Path) -> list[str]:
+    """What to put before a command so that it has no network and writes in the course folder only."""
+    program = shutil.which("bwrap")
+    folder = str(course.resolve())
+    if program is None:
+        return []
+    wrapper = [program, "--unshare-all", "--die-with-parent", "--new-session"]
+    wrapper += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder]
+    for name in ("source", "release"):  # of the course folder: hidden tests, which nothing needs to change any more
+        wrapper += ["--ro-bind-try", f"{folder}/{name}", f"{folder}/{name}"]
+    trial = subprocess.run([*wrapper, sys.executable, "-c", ""], capture_output=True, check=False)
+    return wrapper if trial.returncode == 0 else []
+
+
+def release_folder(course: Path) -> Path:
+    """Where students' versions lie after ``prepare``."""
+    return course / "release" / HOMEWORK
+
+
+def source_folder(course: Path) -> Path:
+    """Where the notebooks with solutions and hidden tests lie after ``prepare``."""
+    return course / "source" / HOMEWORK

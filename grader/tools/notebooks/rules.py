@@ -1,0 +1,53 @@
+"""What every notebook keeps to, read from its cells: the format of exercises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+
+MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+OURS = ("ref", "grader", "src")
+
+
+def problems(notebook: NotebookNode) -> Iterator[str]:
+    """A line for each rule that a notebook breaks."""
+    marks = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
+    yield from (f"{mark}: this grade_id stands twice" for mark in sorted({m for m in marks if marks.count(m) > 1}))
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
+
+
+def _of_code(cell: NotebookNode) -> Iterator[str]:
+    role = cell.metadata.get("nbgrader", {})
+    markers = _markers(cell.source)
+    if role.get("solution"):
+        if markers != list(MARKERS[:2]):
+            yield "a solution cell has one BEGIN SOLUTION and one END SOLUTION, and no other marker"
+    elif role.get("grade"):
+        if markers != list(MARKERS[2:]):
+            yield "a checking cell has one BEGIN HIDDEN TESTS and one END HIDDEN TESTS, and no other marker"
+        if not cell.source.startswith("with quiet():\n") or len(ast.parse(cell.source).body) != 1:
+            yield "a checking cell is one `with quiet():` block, so that no warning costs a point"
+        visible, _, hidden = cell.source.partition(MARKERS[2])
+        if "assert " not in visible or "assert " not in hidden:
+            yield "a checking cell asserts before its hidden tests and in them"
+    elif markers:
+        yield "a marker outside an exercise"
+    for name in _imports(cell.source):
+        if name.split(".")[0] in OURS:
+            yield f"imports {name}, which students do not have"
+
+
+def _markers(source: str) -> list[str]:
+    return [line.strip() for line in source.splitlines() if line.strip() in MARKERS]
+
+
+def _imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module

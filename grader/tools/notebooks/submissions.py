@@ -1,0 +1,112 @@
+"""What students handed in, made safe for nbgrader: known notebooks only, with our metadata and without outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import nbformat
+from nbformat import NotebookNode
+
+from ...intake.bundle import Read, open_regular
+from ...intake.candidate import folded, identifier, unused
+from ...intake.zips import zip_files
+
+MAX_BYTES = 20 * 2**20  # of one notebook with its figures
+
+
+class NotANotebook(Exception):
+    """A file that is no notebook; the text says why."""
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """The notebooks of one student.
+
+    Attributes:
+        student: The name of the folder or zip.
+        files: Contents by file name, without folders.
+        reason: Why nothing could be read; empty if something could.
+    """
+
+    student: str
+    files: Mapping[str, Read] = field(default_factory=dict)
+    reason: str = ""
+
+
+def discover(folder: Path) -> list[HandedIn]:
+    """One student for each folder or zip, sorted by the same ids as those of the grader's reports."""
+    found: dict[str, HandedIn] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "__MACOSX")) or path.is_symlink():
+            continue
+        if path.is_dir() or path.suffix.lower() == ".zip":
+            student = unused(identifier(path), found)
+            found[folded(student)] = _read(path, student)
+    return sorted(found.values(), key=lambda own: own.student)
+
+
+def _read(path: Path, student: str) -> HandedIn:
+    try:
+        return HandedIn(student, dict(_from_folder(path) if path.is_dir() else _from_zip(path)))
+    except Exception as error:  # zipfile raises whatever damaged or hostile bytes lead it to
+        return HandedIn(student, reason=f"cannot be read: {error}")
+
+
+def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
+    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of two with one name, the one nearer the top stays
+        if ".ipynb_checkpoints" not in path.parts:
+            yield path.name, partial(_read_file, path)
+
+
+def _from_zip(path: Path) -> Iterator[tuple[str, Read]]:
+    with open_regular(path) as file:
+        names = [name for name in zip_files(file) if name.endswith(".ipynb")]
+    for name in names:
+        if not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
+            yield PurePosixPath(name).name, partial(_read_entry, path, name)
+
+
+def _read_file(path: Path, limit: int) -> bytes:
+    with open_regular(path) as file:
+        return file.read(limit + 1)
+
+
+def _read_entry(path: Path, name: str, limit: int) -> bytes:
+    """One notebook at a time, when its turn comes: all of a zip may be gigabytes."""
+    with open_regular(path) as file:
+        return zip_files(file)[name](limit)
+
+
+def readied(data: bytes, source: NotebookNode) -> NotebookNode:
+    """The student's notebook as nbgrader gets it.
+
+    Their cells keep their text and order. Metadata come from our source, by ``grade_id``, so that none of theirs can
+    stop nbgrader or change what a cell is worth; a second cell of one id is an ordinary cell.
+
+    Raises:
+        NotANotebook: If the bytes are none, or too many.
+    """
+    if len(data) > MAX_BYTES:
+        raise NotANotebook(f"larger than {MAX_BYTES // 2**20} MiB; clear the outputs")
+    try:
+        theirs = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+        cells = [(str(cell.cell_type), str(cell.source), _grade_id(cell)) for cell in theirs.cells]
+    except Exception as error:  # whatever a hostile file leads the reader to
+        raise NotANotebook(f"not a notebook: {error!r:.200}") from None
+    ours = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells if "nbgrader" in cell.metadata}
+    ready = NotebookNode(cells=[], metadata=source.metadata, nbformat=4, nbformat_minor=5)
+    for number, (kind, text, grade_id) in enumerate(cells):
+        twin = ours.pop(grade_id, None)
+        kind = twin.cell_type if twin else kind if kind == "code" else "markdown"
+        cell = {"cell_type": kind, "id": f"cell-{number}", "source": text, "metadata": twin.metadata if twin else {}}
+        outputs: dict[str, object] = {"outputs": [], "execution_count": None} if kind == "code" else {}
+        ready.cells.append(nbformat.from_dict(cell | outputs))
+    return ready
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    mark = cell.metadata.get("nbgrader", {})
+    return str(mark.get("grade_id", "")) if isinstance(mark, dict) else ""

@@ -1,0 +1,152 @@
+"""The words of a code cell: comments, docstrings and strings, and the same cell with the words of another language."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Two words of letters say something to a reader; shapes, placeholders and names say the same in every language.
+_SPEECH = re.compile(r"[A-Za-z]{3,}\W+(?:\w+\W+)*?[A-Za-z]{2,}")
+_SILENT = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One comment, line of a docstring, or string.
+
+    Attributes:
+        text: What the table of words has it under; a formatted string with its placeholders in braces.
+        start: Where it begins in the code, in characters.
+        end: Where it ends.
+        kind: ``comment``, ``docstring``, ``string`` or ``formatted``.
+        spoken: Whether a reader of another language misses something if it stays as it is.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    spoken: bool
+
+
+def table(script: Path) -> dict[str, str]:
+    """The words of a notebook's code in Chinese, by the English ones; empty if it has no table."""
+    path = script.with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def translated(code: str, words: Mapping[str, str]) -> str:
+    """The code of a cell with the words that the table has for it; what the table lacks stays."""
+    for piece in sorted(pieces(code), key=lambda piece: -piece.start):
+        if piece.text in words:
+            code = code[: piece.start] + _written(words[piece.text], piece.kind) + code[piece.end :]
+    return code
+
+
+def placeholders(text: str) -> list[str]:
+    """What stands in braces in a formatted string, in the order of the alphabet."""
+    return sorted(re.findall(r"(?<!\{)\{([^{}]+(?:\{[^{}]*\}[^{}]*)*)\}(?!\})", text))
+
+
+def pieces(code: str) -> Iterator[Piece]:
+    """Every piece of text in a cell's code."""
+    starts = [0]
+    for line in code.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    yield from _comments(code, starts)
+    tree = ast.parse(code)
+    messages, docstrings = set(_messages(tree)), set(_docstrings(tree))
+    for node in _strings(tree):
+        start, end = _span(node, code, starts)
+        if node in docstrings:
+            yield from _lines(code, start, end)
+        else:
+            kind = "formatted" if isinstance(node, ast.JoinedStr) else "string"
+            yield Piece(_key(node), start, end, kind, node in messages and _says(_key(node)))
+
+
+def _comments(code: str, starts: list[int]) -> Iterator[Piece]:
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT and not token.string.startswith("###"):
+            start = starts[token.start[0] - 1] + token.start[1]
+            text = token.string.lstrip("# ")
+            yield Piece(text, start + len(token.string) - len(text), start + len(token.string), "comment", _says(text))
+
+
+def _lines(code: str, start: int, end: int) -> Iterator[Piece]:
+    """The lines of a docstring, without quotes and indentation."""
+    for line in re.finditer(r"[^\s\"](?:[^\n]*[^\s\"])?", code[start:end]):
+        yield Piece(line[0], start + line.start(), start + line.end(), "docstring", _says(line[0]))
+
+
+def _says(text: str) -> bool:
+    return _SPEECH.search(_SILENT.sub("", text)) is not None
+
+
+def _strings(tree: ast.AST) -> Iterator[ast.Constant | ast.JoinedStr]:
+    """Strings, each once: what a formatted one is made of is part of it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            yield node
+        else:
+            yield from _strings(node)
+
+
+def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            assert isinstance(first, ast.Expr)
+            yield first.value
+
+
+def _messages(tree: ast.AST) -> Iterator[ast.AST]:
+    """What a check says when it fails, and what is printed; the words of figures may stay as they are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.msg is not None:
+            yield node.msg
+        elif isinstance(node, ast.keyword) and node.arg == "msg":
+            yield node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            yield from node.args
+
+
+def _span(node: ast.expr, code: str, starts: list[int]) -> tuple[int, int]:
+    """Where a node begins and ends, in characters; ast counts columns in bytes."""
+    lines = code.splitlines()
+
+    def place(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
+
+
+def _key(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    assert isinstance(node, ast.JoinedStr)
+    return "".join(_part(part) for part in node.values)
+
+
+def _part(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value).replace("{", "{{").replace("}", "}}")
+    assert isinstance(node, ast.FormattedValue)
+    conversion = f"!{chr(node.conversion)}" if node.conversion > 0 else ""
+    specification = f":{_key(node.format_spec)}" if node.format_spec else ""
+    return f"{{{ast.unparse(node.value)}{conversion}{specification}}}"
+
+
+def _written(text: str, kind: str) -> str:
+    if kind in ("comment", "docstring"):
+        return text
+    literal = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'f"{literal}"' if kind == "formatted" else f'"{literal}"'

@@ -1,0 +1,143 @@
+"""Recognises a piece of code by its text and by its syntax tree, whatever it is wrapped in."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+LEAST_CHARACTERS = 24  # of a line; a shorter one could be anybody's
+LEAST_NODES = 16  # of a statement; a smaller one could be anybody's
+_COMMENT = re.compile(r"\s+#.*$")
+_DECORATION = re.compile(
+    r"^(?:[#>|*+@-]|\.\.\.|\d+[.:])\s*"
+)  # comments, quotes, decorators, prompts, lists, line numbers
+_TAG = re.compile(r"<[^<>]*>")
+_PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
+_FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A line or a statement, reduced to what stays the same when somebody copies it, and where it stands."""
+
+    print: str
+    line: int
+
+
+def of_text(text: str) -> Iterator[Fingerprint]:
+    """A fingerprint of each line that is long enough, without spaces, comments, quoting or markup."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = html.unescape(_TAG.sub("", line)).strip()
+        while (shorter := _DECORATION.sub("", bare)) != bare:
+            bare = shorter
+        squeezed = re.sub(r"\s+", "", _COMMENT.sub("", bare))
+        if len(squeezed) >= LEAST_CHARACTERS:
+            yield Fingerprint(squeezed, number)
+
+
+def of_code(source: str) -> Iterator[Fingerprint]:
+    """A fingerprint of each statement that is large enough, without its names, so that renaming hides nothing."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
+        defines = isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import)
+        if not defines and (text := _shape(statement)) is not None:
+            yield Fingerprint(text, statement.lineno)
+
+
+def _shape(statement: ast.stmt) -> str | None:
+    """The tree of a statement, its names numbered in order of appearance; None if the statement is too small."""
+    nodes = [node for node in ast.walk(statement) if not isinstance(node, ast.expr_context | ast.operator)]
+    if len(nodes) < LEAST_NODES or _is_text(statement):
+        return None
+    numbers: dict[str, int] = {}
+    parts = []
+    for node in nodes:
+        parts.append(type(node).__name__)
+        if isinstance(node, ast.Name):
+            parts.append(f"name {numbers.setdefault(node.id, len(numbers))}")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            parts.append(f"own {numbers.setdefault(f'self.{node.attr}', len(numbers))}")  # a name of one's own choice
+        elif isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        elif isinstance(node, ast.Constant):
+            parts.append(repr(node.value))
+        elif isinstance(node, ast.BinOp | ast.UnaryOp):
+            parts.append(type(node.op).__name__)
+        elif isinstance(node, ast.keyword):
+            parts.append(str(node.arg))
+    return " ".join(parts)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The pieces of Python in a file, each with the name of its place."""
+    if path.endswith(".py"):
+        yield path, text
+    elif path.endswith(".ipynb"):
+        for number, cell in enumerate(json.loads(text)["cells"], start=1):
+            if cell["cell_type"] == "code":
+                yield f"{path}, cell {number}", "".join(cell["source"])
+            else:
+                yield from ((f"{path}, cell {number}", code) for code in _FENCE.findall("".join(cell["source"])))
+    else:
+        yield from ((path, code) for code in _FENCE.findall(text))
+
+
+def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The texts in a file, each with the name of its place: cells and outputs of a notebook, or the whole file.
+
+    Text that a page contains but does not show comes separately: attributes, comments, descriptions of pictures.
+    """
+    if path.endswith(".ipynb"):
+        book = json.loads(text)
+        for number, cell in enumerate(book.pop("cells"), start=1):
+            yield from ((f"{path}, cell {number}", piece) for piece in strings(cell))
+        yield from ((f"{path}, metadata", piece) for piece in strings(book))
+        return
+    yield path, text
+    if path.endswith((".html", ".svg")):
+        unseen = _Unseen()
+        unseen.feed(text)
+        yield from ((f"{path}, unseen", piece) for piece in unseen.pieces)
+    elif path.endswith(".md"):
+        yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
+
+
+class _Unseen(HTMLParser):
+    """Collects what an HTML page contains but does not show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+
+    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.pieces += [value for _, value in attrs if value]
+
+    def handle_comment(self, data: str) -> None:
+        self.pieces.append(data)
+
+
+def strings(value: object) -> Iterator[str]:
+    """Every text in a JSON value at any depth, keys too; lines that Jupyter keeps in a list are joined."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        yield "".join(value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from strings(item)

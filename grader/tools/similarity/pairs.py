@@ -1,0 +1,184 @@
+"""Ranks pairs of submissions by what they share and hardly anybody else has."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from .code import NOTHING, Array
+from .work import SHORT, Piece, Work
+
+EVERYTHING: Final = ""  # stands in place of a path for all files of a pair together
+WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
+LINKED: Final = 0.8  # the share of both that links two submissions into a group
+MAX_PAIRS: Final = 1000  # pairs that are compared closely, for each file
+CHUNK: Final = 4096  # passages counted at a time, which bounds the memory
+UNIT: Final = 1000  # weights are whole numbers of 1/UNIT, so that sums do not depend on their order
+
+
+@dataclass(frozen=True)
+class Match:
+    """What two submissions share in one file.
+
+    Attributes:
+        lengths: How many characters of each are its own, not given to everybody.
+        shared: How many of these the other submission has, too.
+        distinctive: Shared characters, each weighed by how few other submissions have it; at most ``min(shared)``.
+    """
+
+    file: str
+    lengths: tuple[int, int]
+    shared: tuple[int, int]
+    distinctive: float
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """For each submission, the part of its own characters that the other has, too."""
+        first, second = (shared / length for shared, length in zip(self.shared, self.lengths, strict=True))
+        return first, second
+
+    @property
+    def short(self) -> bool:
+        """Whether one of the two has too few characters of its own for a share to mean anything."""
+        return min(self.lengths) < SHORT
+
+    @property
+    def strength(self) -> float:
+        """What pairs are ranked by: how much is shared, how rare that is, and how large a part of one submission."""
+        return 0.0 if self.short else self.distinctive * max(self.shares)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions that are compared.
+
+    Attributes:
+        matches: A match for each file in which both have something of their own.
+    """
+
+    first: Work
+    second: Work
+    matches: tuple[Match, ...]
+
+    @cached_property
+    def whole(self) -> Match:
+        """The match of all files together."""
+        lengths, shared = (_totals(each) for each in zip(*((m.lengths, m.shared) for m in self.matches), strict=True))
+        return Match(EVERYTHING, lengths, shared, sum(match.distinctive for match in self.matches))
+
+    @cached_property
+    def strongest(self) -> Match:
+        """The match with the strongest evidence: one file, or all files together."""
+        return max((self.whole, *self.matches), key=lambda match: match.strength)
+
+
+@dataclass(frozen=True)
+class Rarity:
+    """Weights of passages: ``UNIT`` if only two submissions have the passage, down towards 1 if all have it."""
+
+    passages: Array
+    weights: Array
+
+    def of(self, passages: Array) -> Array:
+        """The weight of each passage, int64; 0 for a passage that fewer than two submissions have."""
+        if not len(self.passages):
+            return np.zeros(len(passages), dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.passages, passages), len(self.passages) - 1)
+        weights: Array = np.where(self.passages[places] == passages, self.weights[places], 0)
+        return weights
+
+
+def rank(works: Sequence[Work]) -> list[Pair]:
+    """Every pair worth listing, the strongest first."""
+    files = sorted({path for work in works for path in work.pieces})
+    rarity = {path: _rarity([work.pieces[path] for work in works if path in work.pieces]) for path in files}
+    pairs = [_pair(works[i], works[j], rarity) for i, j in _candidates(works, rarity)]
+    listed = [
+        pair for pair in pairs if pair.matches and pair.strongest.strength and pair.strongest.distinctive >= WORTH
+    ]
+    return sorted(listed, key=lambda pair: (-pair.strongest.strength, pair.first.id, pair.second.id))
+
+
+def groups(pairs: Iterable[Pair]) -> list[list[str]]:
+    """Ids of three or more submissions linked pair by pair by nearly all of a file or of everything; largest first."""
+    group_of: dict[str, set[str]] = {}
+    for pair in pairs:
+        if min(pair.strongest.shares) >= LINKED and pair.strongest.distinctive >= SHORT:
+            ids = (pair.first.id, pair.second.id)
+            joined = set(ids).union(*(group_of.get(own, set()) for own in ids))
+            group_of.update(dict.fromkeys(joined, joined))
+    found = {tuple(sorted(group)) for group in group_of.values() if len(group) > 2}
+    return [list(group) for group in sorted(found, key=lambda group: (-len(group), group))]
+
+
+def same_people(works: Sequence[Work]) -> list[tuple[Work, Work]]:
+    """Pairs of submissions with a student in common, which are not compared."""
+    return [(a, b) for a, b in itertools.combinations(works, 2) if a.people & b.people]
+
+
+def _rarity(pieces: Sequence[Piece]) -> Rarity:
+    """The weights of passages, from how many of the pieces have each."""
+    passages, holders = np.unique(np.concatenate([piece.telling for piece in pieces]), return_counts=True)
+    passages, holders = passages[holders > 1], holders[holders > 1]
+    weights = np.log((len(pieces) + 1) / holders) / np.log((len(pieces) + 1) / 2)
+    return Rarity(passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64))
+
+
+def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[int, int]]:
+    """The pairs with the largest weight of shared passages, in one file or in all."""
+    upper = np.triu_indices(len(works), 1)
+    total = np.zeros(len(upper[0]))
+    chosen: set[int] = set()
+    for path, weights in rarity.items():
+        scores = _shared([work.pieces[path].telling if path in work.pieces else NOTHING for work in works], weights)
+        total += scores[upper]
+        chosen |= _largest(scores[upper])
+    chosen |= _largest(total)
+    pairs = [(int(upper[0][place]), int(upper[1][place])) for place in sorted(chosen)]
+    return [(i, j) for i, j in pairs if not works[i].people & works[j].people]
+
+
+def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
+    """The weight that each two submissions share, float64, ``[n, n]``; sums of whole numbers, and so exact."""
+    scores = np.zeros((len(telling), len(telling)))
+    for start in range(0, len(rarity.passages), CHUNK):
+        passages = rarity.passages[start : start + CHUNK]
+        has = np.stack([np.isin(passages, own, assume_unique=True) for own in telling]).astype(np.float64)
+        scores += (has * rarity.weights[start : start + CHUNK]) @ has.T
+    return scores
+
+
+def _largest(scores: Array) -> set[int]:
+    order = np.argsort(-scores, kind="stable")[:MAX_PAIRS]
+    return {int(place) for place in order if scores[place] > 0}
+
+
+def _pair(first: Work, second: Work, rarity: Mapping[str, Rarity]) -> Pair:
+    both = [path for path in first.pieces if path in second.pieces]
+    matches = (_match(path, first.pieces[path], second.pieces[path], rarity[path]) for path in both)
+    return Pair(first, second, tuple(match for match in matches if all(match.lengths)))
+
+
+def _match(path: str, first: Piece, second: Piece, rarity: Rarity) -> Match:
+    common = np.intersect1d(first.telling, second.telling, assume_unique=True)
+    weights = [_weights(piece, common, rarity) for piece in (first, second)]
+    shared = int((weights[0] > 0).sum()), int((weights[1] > 0).sum())
+    return Match(path, (first.length, second.length), shared, min(int(each.sum()) for each in weights) / UNIT)
+
+
+def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
+    """The weight of each character of a submission's own that the other has, too; 0 for all other characters."""
+    places = np.flatnonzero(np.isin(piece.code.passages, common))
+    weights = np.zeros(len(piece.code.passages), dtype=np.int64)
+    weights[places] = rarity.of(piece.code.passages[places])
+    return piece.code.spread(weights) * piece.own
+
+
+def _totals(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    firsts, seconds = zip(*numbers, strict=True)
+    return sum(firsts), sum(seconds)

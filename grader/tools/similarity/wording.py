@@ -1,0 +1,146 @@
+"""The words and sentences of the page, in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# What is compared beside the files of the tasks, by the key that stands in place of a path.
+FILES: Final = {"": "everything", "*": "other files"}
+
+WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "en": {
+        "lang": "en",
+        "title": "Similar submissions",
+        "": FILES[""],
+        "*": FILES["*"],
+        "care": (
+            "A resemblance is a reason to look and to ask; it proves nothing. Two people who learnt from the same "
+            "page, or who solved a short task in the obvious way, write alike too. Nothing on this page changes a "
+            "score."
+        ),
+        "summary": "Submissions compared: {works}. Pairs to look at: {pairs}. Taken off before: the stubs, {answers}.",
+        "pairs": "Pairs",
+        "no_pairs": "No two submissions share enough of their own to be listed.",
+        "first": "first",
+        "second": "second",
+        "strongest": "strongest in",
+        "file": "file",
+        "distinctive": "distinctive",
+        "shared": "shared",
+        "of": "of {}",
+        "of_first": "of first",
+        "of_second": "of second",
+        "more_pairs": "{} more in similar.csv.",
+        "groups": "Groups",
+        "groups_about": "Each is linked to another by a pair that shares nearly all of a file, or of everything.",
+        "numbers": "What the numbers mean",
+        "characters": (
+            "Characters are counted after comments and spaces are taken out and every name and every string has "
+            "become one letter. So other names, another layout and other comments change nothing."
+        ),
+        "means_shared": (
+            "Shared: characters of one's own that stand in a passage of {passage} or more which the other has too. "
+            "Own is what is in no stub and in no known answer."
+        ),
+        "means_distinctive": (
+            "Distinctive: the same, each weighed by how few have it, from 1 where only these two do towards 0 where "
+            "everybody does. Pairs are ranked by this, times the larger of the two parts."
+        ),
+        "means_parts": "Of first, of second: which part of the own code of each is shared.",
+        "means_short": (
+            "Too short to tell: one of the two has fewer than {short} characters of its own there, some four "
+            "statements. They count only where everything is taken together."
+        ),
+        "short": "too short to tell",
+        "sides": "Side by side",
+        "sides_about": (
+            "Only what is shared and one's own is marked. Passages come in the order of the first submission."
+        ),
+        "nothing": "No line of their own in common.",
+        "near": "Close to a known answer",
+        "near_about": (
+            "Of what these files add to the stubs, four fifths or more stand in the answer named. An answer that is "
+            "public may be where they come from. One that is not, such as ref, raises the question how it got out; "
+            "but there are only so many ways to write a short task."
+        ),
+        "answer": "answer",
+        "part": "part",
+        "submission": "submission",
+        "library": "Libraries",
+        "library_about": (
+            "Found in the syntax tree, through aliases too: calls that may do the whole of a task, and imports that "
+            "the task does not ask for. Whether a use is fair is for a person to judge."
+        ),
+        "use": "what",
+        "where": "where",
+        "task": "may be the whole of",
+        "foreign": "not asked for",
+        "notices": "Not looked at",
+        "none": "None.",
+    },
+    "zh": {
+        "lang": "zh-CN",
+        "title": "相似的提交",
+        "": "全部文件",
+        "*": "其他文件",
+        "care": (
+            "相似只是值得查看和询问的理由，不能证明什么。两个人学自同一份资料，或者用最自然的写法完成一个很短的任务，"
+            "写出来也会相像。本页不改变任何分数。"
+        ),
+        "summary": "比较了 {works} 份提交，值得查看的有 {pairs} 对。比较前已减去：代码骨架、{answers}。",
+        "pairs": "提交对",
+        "no_pairs": "没有哪两份提交的自写代码相同到需要列出。",
+        "first": "甲",
+        "second": "乙",
+        "strongest": "最相似之处",
+        "file": "文件",
+        "distinctive": "独特",
+        "shared": "相同",
+        "of": "占 {}",
+        "of_first": "占甲",
+        "of_second": "占乙",
+        "more_pairs": "另有 {} 对，见 similar.csv。",
+        "groups": "成组的提交",
+        "groups_about": "组内每一份都至少与另一份在某个文件或全部文件上几乎相同。",
+        "numbers": "数字的含义",
+        "characters": (
+            "字符数是去掉注释和空白、并把每个名字和每个字符串都换成一个字母之后的数目，因此改名、改排版、改注释都不影"
+            "响结果。"
+        ),
+        "means_shared": (
+            "相同：自写代码中，位于对方也有的、不短于 {passage} 个字符的片段里的字符数。自写指不在代码骨架、也不在任"
+            "何已知答案中的部分。"
+        ),
+        "means_distinctive": (
+            "独特：同上，但按有多少份提交也这样写加权：只有这两份有时为 1，人人都有时趋近 0。提交对按它与较大占比的乘"
+            "积排序。"
+        ),
+        "means_parts": "占甲、占乙：相同部分在各自自写代码中所占的比例。",
+        "means_short": (
+            "太短，无法判断：其中一份在该处的自写代码不足 {short} 个字符，约四条语句；只在合并全部文件时计入。"
+        ),
+        "short": "太短，无法判断",
+        "sides": "并排对照",
+        "sides_about": "只标出相同且属于自写的行；片段按甲的顺序排列。",
+        "nothing": "没有相同的自写代码行。",
+        "near": "接近已知答案",
+        "near_about": (
+            "这些文件在代码骨架之外的内容，有五分之四以上出现在所列答案中。答案若已公开，可能就是来源；若未公开（如"
+            " ref），就要问它是怎样流出的。不过，很短的任务本来也没有几种写法。"
+        ),
+        "answer": "答案",
+        "part": "占比",
+        "submission": "提交",
+        "library": "库的使用",
+        "library_about": (
+            "由语法树找出，别名也会追踪：可能直接完成整个任务的调用，以及任务没有要求的导入。是否合理，由人来判断。"
+        ),
+        "use": "内容",
+        "where": "位置",
+        "task": "可能直接完成",
+        "foreign": "未要求使用",
+        "notices": "没有检查的部分",
+        "none": "无。",
+    },
+}

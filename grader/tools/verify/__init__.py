@@ -1,0 +1,9 @@
+"""Proves the grader: right work keeps its points, wrong work loses those that it should, attacks gain nothing."""
+
+from .ahead import Comparison
+from .attacks import Attempt
+from .page import page, summary
+from .rounds import JudgeDied, Round, judged, rounds
+from .variants import Verdict
+
+__all__ = ["Attempt", "Comparison", "JudgeDied", "Round", "Verdict", "judged", "page", "rounds", "summary"]

@@ -1,0 +1,100 @@
+"""The same submission graded with a look ahead and plainly: whatever differs between the two reports is told."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...definition import Assignment
+from ...intake.discover import discover
+from ...intake.submission import Submission
+from ...judge.judge import Judge
+from ...results.report import Report
+from ...settings import Settings
+from ...specimens.students import write_class
+from . import attacks, variants
+from .attacks import LIMITS
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports on one submission.
+
+    Attributes:
+        name: Of the variant, the sample student or the attack.
+        seed: Of the generated cases.
+        problem: How the reports differ; empty if they do not.
+    """
+
+    name: str
+    seed: int
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a person looks for."""
+        return f"{self.name} ahead and plainly, seed {self.seed}"
+
+
+def names(assignment: Assignment) -> list[str]:
+    """Everything that there is to grade both ways."""
+    return [*variants.names(assignment), *_sample_class(assignment), *attacks.names(assignment)]
+
+
+def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
+    """Grade one of ``names()`` both ways, on the cases of one seed."""
+    submission = _submission(assignment, name)
+    ahead, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
+    if _outcomes(ahead) != _outcomes(plain):
+        return Comparison(name, seed, "; ".join(_differences(ahead, plain)))
+    if _all(ahead) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
+        return Comparison(name, seed)  # whose numbers change by themselves, as the second plain report shows
+    return Comparison(name, seed, "the same outcomes, but other messages or numbers")
+
+
+def _outcomes(report: Report) -> dict[str, Any]:
+    """Status, points and outcomes, which no clock changes."""
+    properties = {prop.id: prop for task in report.tasks for prop in task.properties}
+    cases = {f"{name}, {case.id}": case.outcome for name, prop in properties.items() for case in prop.cases}
+    points = {name: (prop.points, prop.outcome) for name, prop in properties.items()}
+    return {"status": report.status, "score": (report.score, report.bonus), **points, **cases}
+
+
+def _all(report: Report) -> str:
+    return report.model_copy(update={"provenance": None}).model_dump_json(warnings=False)
+
+
+def _differences(ahead: Report, plain: Report) -> Iterator[str]:
+    found, expected = _outcomes(ahead), _outcomes(plain)
+    for name in found.keys() | expected.keys():
+        if found.get(name) != expected.get(name):
+            yield f"{name}: {found.get(name)} ahead, {expected.get(name)} plainly"
+
+
+def _submission(assignment: Assignment, name: str) -> Submission:
+    if name == variants.REFERENCE:
+        return Submission(name, assignment.solution())
+    if name == variants.STUBS:
+        return Submission(name, assignment.stubs())
+    if name in variants.known(assignment):
+        return Submission(name, dict(variants.known(assignment)[name].files))
+    if name in _sample_class(assignment):
+        return _sample_class(assignment)[name]
+    with tempfile.TemporaryDirectory() as folder:
+        return attacks.known(assignment)[name].build(Path(folder))
+
+
+@cache
+def _sample_class(assignment: Assignment) -> dict[str, Submission]:
+    with tempfile.TemporaryDirectory() as folder:
+        write_class(assignment, Path(folder))
+        return {candidate.id: candidate.read() for candidate in discover([Path(folder)])}
+
+
+@cache
+def _judge(assignment: Assignment, seed: int, plain: bool) -> Judge:
+    return Judge(Settings(assignment, seed=seed, limits=LIMITS, plain=plain))

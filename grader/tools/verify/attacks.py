@@ -1,0 +1,140 @@
+"""Grades one hostile submission as any other, then checks its report, this machine, and the next submission."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...definition import Assignment
+from ...intake.submission import Submission
+from ...judge.judge import Judge
+from ...results.report import Report
+from ...sandbox.levels import Isolation
+from ...sandbox.limits import Limits
+from ...settings import Settings
+from ...specimens.attacks import Attack, attacks_of
+from ..benchmarks.measure import descendants
+
+# Shorter than for a class, since many attacks hang; long enough for one that hangs in every property of a piece.
+LIMITS = Limits(request_s=5, retry_s=0.5, submission_s=60)
+MOST_S = 80.0  # the time of the submission itself, and what the judge and a busy machine add
+MOST_BYTES = 300_000  # of one report
+NUMBER = re.compile(r"\d\.\d{3}")  # the grader's own messages round to three digits, so such a number was echoed
+UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How one attack ended under one isolation.
+
+    Attributes:
+        name: The name of the attack.
+        isolation: The layers of isolation that held.
+        covered: Whether these layers are said to stop the attack; if not, it was not tried.
+        problem: What the attack gained or damaged; empty if nothing.
+    """
+
+    name: str
+    isolation: str
+    covered: bool
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """A name for messages, in which a person finds the attack."""
+        return f"{self.name}, {self.isolation}"
+
+
+def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
+    """Try one attack with all layers that this machine offers, except those in ``without``."""
+    device = "auto" if name.startswith("devices.") else "cpu"  # all others would have the same to gain there
+    attack, grader = known(assignment)[name], _grader(assignment, without, device)
+    isolation = grader.isolation
+    if not covers(isolation, attack):
+        return Attempt(name, str(isolation), covered=False)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = "; ".join(problems(assignment, attack, grader, Path(folder)))
+    except Exception as error:  # a fault of the grader; the next attack gets a new grader
+        found = f"makes the grader fail: {error!r}"
+        grader.close()
+        _grader.cache_clear()
+    return Attempt(name, str(isolation), covered=True, problem=found)
+
+
+@cache
+def known(assignment: Assignment) -> dict[str, Attack]:
+    """All attacks by name."""
+    return {attack.name: attack for attack in attacks_of(assignment)}
+
+
+def names(assignment: Assignment) -> list[str]:
+    """The names of all attacks."""
+    return list(known(assignment))
+
+
+def covers(isolation: Isolation, attack: Attack) -> bool:
+    """Whether the layers that hold are said to stop the attack; seccomp alone also forbids to open files."""
+    return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
+
+
+def grader_without(assignment: Assignment, layers: Collection[str], device: str = "cpu") -> Judge:
+    """A judge with the limits for attacks, and without some layers of isolation."""
+    return Judge(Settings(assignment, device=device, limits=LIMITS, without=tuple(layers)))
+
+
+def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
+    """Grade the attack, and after it an honest submission; yields a line for everything that is wrong.
+
+    Left-over processes are looked for among this process's descendants. To see those whose parent has died, this
+    process must adopt orphans.
+    """
+    running, started = set(descendants(os.getpid())), time.monotonic()
+    report = grader.grade(attack.build(folder))
+    if (took_s := time.monotonic() - started) > MOST_S:
+        yield f"took {took_s:.0f} s"
+    after = set(descendants(os.getpid()))
+    if left := after - running:
+        yield f"left {len(left)} processes behind"
+    if ended := running - after:
+        yield f"ended {len(ended)} processes of the grader"
+    yield from misjudged(report, attack.score, attack.bonus)
+    yield from exposed(report)
+    task = assignment.rubric.tasks[0]  # honest work on one task, since it is graded often
+    neighbour = grader.grade(Submission("neighbour", {task.file: assignment.solution()[task.file]}))
+    yield from (f"the next submission {problem}" for problem in misjudged(neighbour, task.points, 0.0))
+
+
+def misjudged(report: Report, score: float | None, bonus: float | None) -> Iterator[str]:
+    """How a report differs from the points that were earned; None where nothing could be read."""
+    status = "unreadable" if score is None else "graded"
+    if report.status != status:
+        yield f"is {report.status}, not {status}: {report.reason}"
+    elif (report.score, report.bonus) != (score, bonus):
+        properties = [prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points]
+        lost = ", ".join(f"{prop.id} {prop.outcome}" for prop in properties)
+        yield f"gets {report.score} and {report.bonus}, not {score} and {bonus}; without points: {lost or 'nothing'}"
+
+
+def exposed(report: Report) -> Iterator[str]:
+    """What makes a report unfit to be shown: control characters, echoed inputs, the grader's sources, its size."""
+    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
+    texts += [report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
+    for what, found in (("control characters", UNSAFE.search), ("a number of the input", NUMBER.search)):
+        if text := next(filter(found, texts), ""):
+            yield f"shows {what}: {text[:200]!r}"
+    if any("def test_" in text for text in texts):
+        yield "shows a hidden test"
+    if (size := len(report.model_dump_json().encode())) > MOST_BYTES:
+        yield f"has a report of {size} bytes"
+
+
+@cache
+def _grader(assignment: Assignment, without: tuple[str, ...], device: str) -> Judge:
+    return grader_without(assignment, without, device)

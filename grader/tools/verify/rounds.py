@@ -1,0 +1,98 @@
+"""The rounds of the proof; in each, new processes judge the items, and results come in a fixed order."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+
+from ...definition import Assignment
+from ...sandbox.levels import LAYERS
+from ...sandbox.lockdown import die_with_parent
+from . import ahead, attacks, variants
+from .ahead import Comparison
+from .attacks import Attempt
+from .variants import Verdict
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Round:
+    """Items to judge, one by one.
+
+    Attributes:
+        title: Stands beside the progress bar.
+        judge: Judges one item; a module's function, since other processes look it up by name.
+        items: The arguments of ``judge`` for each item.
+        waits: Whether some items hang until their time is up, so that a core has room for more than one.
+    """
+
+    title: str
+    judge: Callable[..., Verdict | Attempt | Comparison]
+    items: Sequence[tuple[Any, ...]]
+    waits: bool = False
+
+
+class JudgeDied(Exception):
+    """An item killed the process that judged it; the text names the item, or those judged at that time."""
+
+
+def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
+    """The rounds: variants for every seed, attacks with all layers and with none, and everything in both ways."""
+    known, hostile = variants.names(assignment), attacks.names(assignment)
+    return [
+        Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
+        Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
+        Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
+        Round(
+            "everything, ahead and plainly",
+            ahead.judge,
+            [(assignment, name, seed) for seed, name in product(seeds, ahead.names(assignment))],
+            waits=True,
+        ),
+    ]
+
+
+def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
+    """Judge all items of a round, ``jobs`` at a time, or half as many again if some wait; results in order.
+
+    Unlike the command for a class, this tries nothing twice, since it looks for faults of the grader.
+
+    Raises:
+        JudgeDied: If a process that judges dies.
+    """
+    spawn = multiprocessing.get_context("spawn")  # no fork, since this process has imported torch
+    done = 0
+    judges = jobs + (jobs + 1) // 2 if round_.waits else jobs
+    with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
+        try:
+            for result in pool.map(round_.judge, *zip(*round_.items, strict=True)):
+                yield result
+                done += 1
+        except BrokenProcessPool:
+            name = next(part for part in round_.items[done] if not isinstance(part, Assignment))
+            place = f"at {name} or soon after"
+            raise JudgeDied(f"a judge died in the round '{round_.title}', {place}.") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _prepare_judge() -> None:
+    """Prepare a judge's process: one thread, no warnings, an end with its parent, and the adoption of orphans."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # submissions cause warnings on purpose
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    die_with_parent()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,0 +1,627 @@
+# %% [markdown] lang="en"
+# # 0 · Why position?
+#
+# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words; all that differs is the
+# order. This notebook asks what attention, the heart of a Transformer, knows about order if nobody tells it.
+#
+# The answer is short: **nothing**. You will prove it, measure it, and see the one crack through which order can still
+# leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
+# the other against that list.
+
+# %% [markdown] lang="zh"
+# # 0 · 为什么需要位置？
+#
+# 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词，不同的只有词序。注意力是 Transformer 的核心；
+# 如果没有人告诉它词序，它对词序知道多少？
+#
+# 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
+# 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
+# 图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。
+
+# %%
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## Attention, as small as it gets
+#
+# A sentence of $n$ tokens is a matrix $X$ with one row of $d$ numbers for each token. Attention makes queries
+# $Q = X W_Q$, keys $K = X W_K$ and values $V = X W_V$ of it, and then mixes the values:
+#
+# $$
+# S = \frac{Q K^\top}{\sqrt d}, \qquad \mathrm{Attend}(X) = \mathrm{softmax}(S)\, V .
+# $$
+#
+# The entry $S_{mn}$ says how much token $m$ wants to read from token $n$. The softmax turns each row of $S$ into
+# weights that add up to one ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762v7)). We take random weights:
+# what follows holds for every choice of them, trained or not.
+
+# %% [markdown] lang="zh"
+# ## 最小的注意力
+#
+# 一个有 $n$ 个 token 的句子是一个矩阵 $X$，每个 token 占一行，每行 $d$ 个数。注意力由它算出查询 $Q = X W_Q$、
+# 键 $K = X W_K$ 和值 $V = X W_V$，再把这些值混合起来：
+#
+# $$
+# S = \frac{Q K^\top}{\sqrt d}, \qquad \mathrm{Attend}(X) = \mathrm{softmax}(S)\, V .
+# $$
+#
+# 元素 $S_{mn}$ 表示第 $m$ 个 token 有多想读取第 $n$ 个 token。softmax 把 $S$ 的每一行变成和为 1 的权重
+# （[Vaswani 等，2017](https://arxiv.org/abs/1706.03762v7)）。这里的权重矩阵是随机取的：
+# 下面的结论对任何权重都成立，训练过或没训练过都一样。
+
+# %%
+WORDS = ["a", "bites", "chased", "dog", "man", "the"]
+DIM = 16  # d, features of a token
+
+generator = torch.Generator().manual_seed(6)
+TABLE = torch.randn(len(WORDS), DIM, generator=generator)
+W_Q, W_K, W_V = 1.5 * torch.randn(3, DIM, DIM, generator=generator) / DIM**0.5
+
+
+def embed(sentence: str) -> Tensor:
+    """The rows of the table for the words of a sentence: [n, DIM]."""
+    return TABLE[[WORDS.index(word) for word in sentence.split()]]
+
+
+def attend(x: Tensor) -> Tensor:
+    """One attention head without positions: [n, DIM] to [n, DIM]."""
+    query, key, value = x @ W_Q, x @ W_K, x @ W_V
+    scores = query @ key.T / DIM**0.5  # [n, n]
+    return torch.softmax(scores, dim=-1) @ value
+
+
+# %% [markdown] lang="en"
+# ## Who bites whom?
+#
+# Let both sentences pass through the layer. Each row below is what comes out for one word.
+
+# %% [markdown] lang="zh"
+# ## 谁咬了谁？
+#
+# 让两个句子各自通过这一层。下图每一行是一个词的输出。
+
+
+# %%
+def show_rows(axes: plt.Axes, rows: Tensor, sentence: str, title: str) -> None:
+    """Draw the vectors of a sentence, one row for each word."""
+    axes.imshow(rows, cmap=DIVERGING, vmin=-2, vmax=2, aspect="auto")
+    axes.set(xticks=[], xlabel="features")
+    axes.set_yticks(range(len(rows)), sentence.split())
+    axes.set_title(title, fontweight="normal", fontsize=9.5)
+
+
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.1))
+one, other = "dog bites man", "man bites dog"
+output, other_output = attend(embed(one)), attend(embed(other))
+difference = other_output.flip(0) - output
+show_rows(panels[0], output, one, f"{one}: output")
+show_rows(panels[1], other_output, other, f"{other}: output")
+show_rows(panels[2], difference, one, f"difference: at most {difference.abs().max():.0e}")
+headline(figure, "Whoever bites whom, the vector of each word comes out the same")
+plt.show()
+
+# %% [markdown] lang="en"
+# The rows changed places, and that is all. The vector of "dog" is the same whether the dog bites or is bitten, so
+# nothing that comes after this layer can know which it was.
+#
+# ## The law behind it
+#
+# To shuffle the tokens is to multiply $X$ from the left by a **permutation matrix** $\Pi$: a single one in each row and
+# column, zeros elsewhere, hence $\Pi^\top \Pi = I$. Follow it through the layer:
+#
+# $$
+# Q' = \Pi X W_Q = \Pi Q, \qquad K' = \Pi K, \qquad V' = \Pi V, \qquad
+# S' = \frac{\Pi Q K^\top \Pi^\top}{\sqrt d} = \Pi S \Pi^\top .
+# $$
+#
+# The scores are the old ones, with rows and columns shuffled alike. The softmax looks at one row at a time and does not
+# care how the entries in it are ordered, so $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$, and
+#
+# $$
+# \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
+# $$
+#
+# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**.
+# Layers that treat each token alone, such as the MLP, the norm and the residual, have it too, and so does everything
+# built from such layers: *a Transformer without mask and without positions is blind to order, however deep it is.*
+
+# %% [markdown] lang="zh"
+# 各行只是换了位置，此外什么也没变。不管狗是咬人还是被咬，dog 的向量都一样，因此这一层之后的任何东西
+# 都无从知道是哪一种情况。
+#
+# ## 背后的规律
+#
+# 打乱 token 的次序，就是在 $X$ 左边乘一个**置换矩阵** $\Pi$：每行每列恰有一个 1，其余为 0，所以 $\Pi^\top \Pi = I$。
+# 让它随着计算一步步走下去：
+#
+# $$
+# Q' = \Pi X W_Q = \Pi Q, \qquad K' = \Pi K, \qquad V' = \Pi V, \qquad
+# S' = \frac{\Pi Q K^\top \Pi^\top}{\sqrt d} = \Pi S \Pi^\top .
+# $$
+#
+# 得分还是原来那些，只是行和列以同样的方式打乱了。softmax 一次只看一行，也不在乎行内各数的先后，所以
+# $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$，于是
+#
+# $$
+# \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
+# $$
+#
+# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。
+# MLP、归一化、残差这些逐 token 的层也有这个性质，由它们搭起来的一切同样如此：
+# *没有掩码、也没有位置信息的 Transformer，无论多深，都看不见词序。*
+
+# %% [markdown] lang="en"
+# ### Exercise 0.1 · Measure the blindness (2 points)
+#
+# Write `order_gap`. It says by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
+# An index tensor shuffles rows: `x[order]` is $\Pi X$.
+
+# %% [markdown] lang="zh"
+# ### 练习 0.1 · 量一量它有多“盲”（2 分）
+#
+# 写出 `order_gap`：它给出“先打乱再过这一层”与“先过这一层再打乱”相差多少。用下标张量就能打乱各行：`x[order]` 即 $\Pi X$。
+
+
+# %% nbgrader={"grade_id": "order_gap", "solution": true}
+def order_gap(layer, x: Tensor, order: Tensor) -> float:
+    """The largest absolute difference between layer(Π X) and Π layer(X).
+
+    Args:
+        layer: A function from [n, d] to [n, d].
+        x: [n, d].
+        order: [n], a permutation of 0 .. n-1.
+    """
+    ### BEGIN SOLUTION
+    return (layer(x[order]) - layer(x)[order]).abs().max().item()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "order_gap_laws", "grade": true, "points": 2}
+with quiet():
+    x, order = embed("the dog chased a man"), torch.tensor([2, 0, 3, 4, 1])
+    row_numbers = torch.arange(5.0)[:, None]
+    assert order_gap(attend, x, order) < 1e-5, "Attention is permutation equivariant, so its gap is rounding only."
+    assert order_gap(lambda x: 2 * x, x, order) == 0, "Doubling treats every token alone, so it leaves no gap."
+    for sign in (1, -1):
+        gap = order_gap(lambda x, sign=sign: x + sign * row_numbers, x, order)
+        assert abs(gap - 3) < 1e-5, (
+            "Adding row numbers, or subtracting them: token 1 moves to row 4, no token moves further, so the gap is 3."
+        )
+    ### BEGIN HIDDEN TESTS
+    x = torch.randn(7, 3, generator=torch.Generator().manual_seed(1))
+    kept = x.clone()
+    for seed in range(5):
+        order = torch.randperm(7, generator=torch.Generator().manual_seed(seed))
+        mean = order_gap(lambda x: x + x.mean(0), x, order)
+        assert mean < 1e-5, "The mean over all tokens does not depend on their order."
+        moves = (order - torch.arange(7)).abs().max()
+        gap = order_gap(lambda x: x - torch.arange(7.0)[:, None], x, order)
+        assert abs(gap - moves) < 1e-5, "Subtracting row numbers: the gap is the longest move."
+    assert order_gap(lambda x: x.cumsum(0), x, order) > 0.1, "A running sum depends on the order."
+    assert order_gap(lambda x: x.cumsum(0), x, torch.arange(7)) == 0, "Without a shuffle there is no gap."
+    assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## The same word twice
+#
+# Blindness to order has a sharper consequence. Take a sentence in which a word occurs twice. Swapping the two
+# leaves the sentence as it is, $\Pi X = X$, so the law says $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$: the two
+# outputs are equal. No layer on top can pull them apart again.
+
+# %% [markdown] lang="zh"
+# ## 同一个词出现两次
+#
+# 看不见词序还有一个更尖锐的后果。设一个句子里有个词出现了两次。把这两处对调，句子不变，$\Pi X = X$；于是由上面的
+# 规律得 $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$：两处的输出相等。上面再叠多少层，也分不开它们。
+
+# %%
+sentence = "the dog chased the man"
+output = attend(embed(sentence))
+distances = (output[:, None] - output[None, :]).norm(dim=-1)  # [n, n]
+
+figure, axes = plt.subplots(figsize=(4.6, 3.0))
+image = axes.imshow(distances)
+axes.set_xticks(range(5), sentence.split())
+axes.set_yticks(range(5), sentence.split())
+for row in range(5):
+    for column in range(5):
+        shade = "white" if distances[row, column] < distances.max() / 2 else "black"
+        axes.text(column, row, f"{distances[row, column]:.1f}", ha="center", va="center", color=shade, fontsize=8)
+figure.colorbar(image, label="distance of the outputs")
+headline(figure, "The first and the second “the” cannot be told apart")
+plt.show()
+
+# %% [markdown] lang="en"
+# Whose article is whose? For this layer the question cannot even be asked.
+#
+# ## A crack: the causal mask
+#
+# Language models read from left to right: token $m$ may look at token $n$ only if $n \le m$. A mask $B$, zero where
+# looking is allowed and $-\infty$ elsewhere, is added to the scores, and $e^{-\infty} = 0$ removes those weights:
+#
+# $$
+# \mathrm{Causal}(X) = \mathrm{softmax}(S + B)\, V, \qquad
+# B_{mn} = \begin{cases} 0 & n \le m \\ -\infty & n > m . \end{cases}
+# $$
+#
+# The proof above no longer goes through: the scores are shuffled, but the mask is not,
+# $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
+
+# %% [markdown] lang="zh"
+# 两个 the 的输出距离为零：哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
+#
+# ## 一道缝：因果掩码
+#
+# 语言模型从左往右读：只有当 $n \le m$ 时，第 $m$ 个 token 才能看第 $n$ 个 token。做法是给得分加上掩码 $B$，
+# 允许看的地方是 0，其余是 $-\infty$；由于 $e^{-\infty} = 0$，相应的权重就消失了：
+#
+# $$
+# \mathrm{Causal}(X) = \mathrm{softmax}(S + B)\, V, \qquad
+# B_{mn} = \begin{cases} 0 & n \le m \\ -\infty & n > m . \end{cases}
+# $$
+#
+# 前面的证明到这里走不通了：打乱的是得分，掩码却没有跟着打乱，$\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$。
+
+# %% [markdown] lang="en"
+# ### Exercise 0.2 · Look back only (2 points)
+#
+# Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax; weights that are removed
+# after it no longer add up to one.
+
+# %% [markdown] lang="zh"
+# ### 练习 0.2 · 只许往回看（2 分）
+#
+# 写出 `causal_attend`：与 `attend` 相同，但带掩码。掩码要加在 softmax *之前*；
+# 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1。
+
+
+# %% nbgrader={"grade_id": "causal_attend", "solution": true}
+def causal_attend(x: Tensor) -> Tensor:
+    """One attention head in which token m sees the tokens 0 .. m only: [n, DIM] to [n, DIM]."""
+    query, key, value = x @ W_Q, x @ W_K, x @ W_V
+    ### BEGIN SOLUTION
+    scores = query @ key.T / DIM**0.5  # [n, n]
+    future = torch.ones_like(scores, dtype=torch.bool).triu(1)  # strictly above the diagonal: n > m
+    return torch.softmax(scores.masked_fill(future, -torch.inf), dim=-1) @ value
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "causal_attend_laws", "grade": true, "points": 2}
+with quiet():
+    x = embed("the dog chased a man")
+    output = causal_attend(x)
+    assert output.shape == x.shape, "One vector comes out for each token."
+    torch.testing.assert_close(output[0], x[0] @ W_V, msg="The first token sees itself only: its value comes out.")
+    torch.testing.assert_close(output[-1], attend(x)[-1], msg="The last token sees all, as without the mask.")
+    torch.testing.assert_close(causal_attend(x[:3]), output[:3], msg="What comes later changes nothing before it.")
+    ### BEGIN HIDDEN TESTS
+    x = torch.randn(9, DIM, generator=torch.Generator().manual_seed(2))
+    kept, output = x.clone(), causal_attend(x)
+    for length in range(1, 10):
+        torch.testing.assert_close(causal_attend(x[:length]), output[:length], msg="A prefix keeps its outputs.")
+        torch.testing.assert_close(output[length - 1], attend(x[:length])[-1], msg="Weights of the past add up to one.")
+    assert causal_attend(100 * x).isfinite().all(), "Large scores stay finite: softmax, not a division of your own."
+    assert (causal_attend(x.flip(0)).flip(0) - output).abs().max() > 0.1, "The mask breaks the symmetry."
+    assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Now compare, over 40 random shuffles of a random sentence: attention alone; four whole blocks with residual, norm and
+# MLP, but no mask; attention with your mask; and attention on $X$ plus a vector of its own for each position.
+
+# %% [markdown] lang="zh"
+# 现在用一个随机句子的 40 种随机次序来比较：只有注意力；四个完整的块，带残差、归一化和 MLP，但没有掩码；
+# 带掩码的注意力；以及先给每个位置加上各自的向量再做注意力。
+
+# %%
+random = torch.Generator().manual_seed(3)
+x = torch.randn(12, DIM, generator=random)
+positions = torch.randn(12, DIM, generator=random)
+w_up, w_down = torch.randn(DIM, 4 * DIM, generator=random) / 4, torch.randn(4 * DIM, DIM, generator=random) / 8
+
+
+def four_blocks(x: Tensor) -> Tensor:
+    """Four Transformer blocks without positions: [n, DIM] to [n, DIM]."""
+    for _ in range(4):
+        x = x + attend(torch.nn.functional.layer_norm(x, (DIM,)))
+        x = x + torch.relu(torch.nn.functional.layer_norm(x, (DIM,)) @ w_up) @ w_down
+    return x
+
+
+layers = {
+    "attention": attend,
+    "four blocks": four_blocks,
+    "causal attention": causal_attend,
+    "attention on X + positions": lambda x: attend(x + positions),
+}
+orders = [torch.randperm(12, generator=random) for _ in range(40)]
+
+figure, axes = plt.subplots(figsize=(7.2, 2.3))
+for row, layer in enumerate(layers.values()):
+    gaps = torch.tensor([order_gap(layer, x, order) for order in orders])
+    spread = row + 0.25 * (torch.rand(40, generator=random) - 0.5)
+    axes.plot(gaps, spread, "o", color=BLUE if row < 2 else VERMILION, alpha=0.5, markersize=4)
+axes.set(xscale="log", xlim=(1e-8, 1e2), xlabel="order gap (float32 rounding is near 1e-7)")
+axes.set_yticks(range(4), layers)
+axes.invert_yaxis()
+axes.set_title("Only a mask, or a position code, notices a shuffle")
+plt.show()
+
+# %% [markdown] lang="en"
+# The first two rows differ by rounding only, the last two by far more.
+#
+# ## How far does the crack go?
+#
+# Not far by itself: in "the the the the" every token averages equal values, and all outputs are equal, mask or no
+# mask. The mask gives order only where there is a difference to see. One is enough: a first token that is unlike all
+# others, as language models have it at the start of every text.
+#
+# Let a head weigh all tokens alike, and let the value be 1 for the first token, 0 for every other. The token at position
+# $m = 0, 1, 2, \dots$ sees $m + 1$ tokens, one of which is the first, so out comes the share
+#
+# $$
+# a_m = \frac{1}{m + 1} .
+# $$
+#
+# The layer counts! This is how a model without any position code (**NoPE**) can know where it is:
+# [Kazemnejad et al., 2023](https://arxiv.org/abs/2305.19466v2) prove that a first layer can do it, and
+# [Haviv et al., 2022](https://arxiv.org/abs/2203.16634) find that trained models do.
+
+# %% [markdown] lang="zh"
+# 前两行的差别只有舍入误差那么大，后两行则大得多。
+#
+# ## 这道缝有多宽？
+#
+# 单靠掩码，并不宽：在 the the the the 里，每个 token 都是在对相等的值求平均，有没有掩码，所有输出都相等。
+# 只有本来就有差异的地方，掩码才能带来次序。而一处差异就够了：一个与众不同的首 token；语言模型在每段文本的开头都有这样一个。
+#
+# 设有一个头对所有 token 一视同仁，首 token 的值为 1，其余的值为 0。位置 $m = 0, 1, 2, \dots$ 上的 token
+# 看得到 $m + 1$ 个 token，其中一个是首 token，所以输出的是首 token 所占的份额
+#
+# $$
+# a_m = \frac{1}{m + 1} .
+# $$
+#
+# 这一层会数数！没有任何位置编码的模型（**NoPE**）就是这样知道自己在哪里的：
+# [Kazemnejad 等，2023](https://arxiv.org/abs/2305.19466v2) 证明第一层就能做到，
+# [Haviv 等，2022](https://arxiv.org/abs/2203.16634) 发现训练出来的模型确实如此。
+
+# %% [markdown] lang="en"
+# ### Exercise 0.3 · Read the counter (1 point)
+#
+# Write `position_from_share`, which gives $m$ back from $a_m$.
+
+# %% [markdown] lang="zh"
+# ### 练习 0.3 · 读出计数（1 分）
+#
+# 写出 `position_from_share`，由 $a_m$ 求回 $m$。
+
+
+# %% nbgrader={"grade_id": "position_from_share", "solution": true}
+def position_from_share(share: Tensor) -> Tensor:
+    """The positions, as whole numbers of dtype long, of tokens with these shares of the first token: [n] to [n]."""
+    ### BEGIN SOLUTION
+    return (1 / share - 1).round().long()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "position_from_share_laws", "grade": true, "points": 1}
+with quiet():
+    is_first = torch.tensor([1.0, 0, 0, 0, 0, 0])
+    looks_back = torch.ones(6, 6).tril()
+    share = (looks_back / looks_back.sum(-1, keepdim=True)) @ is_first  # the head, as described
+    assert position_from_share(share).tolist() == [0, 1, 2, 3, 4, 5], "The first token is at position 0."
+    assert position_from_share(torch.tensor([0.334])).tolist() == [2], "A share near 1/3 is that of position 2: round."
+    ### BEGIN HIDDEN TESTS
+    positions_read = position_from_share(1 / torch.arange(1.0, 1001.0))
+    assert positions_read.dtype == torch.long, "Positions are whole numbers: convert them to long."
+    assert torch.equal(positions_read, torch.arange(1000)), "Round before you convert; conversion cuts off."
+    assert position_from_share(torch.tensor([0.1])).tolist() == [9], "Each share is read by itself."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# The counter has a flaw. From position $m$ to the next the share falls by its part $1/(m+2)$. Numbers of bfloat16 are, at
+# every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
+# rounded to one number, and from $m = 256$ on most of them are. Read back what is left:
+
+# %% [markdown] lang="zh"
+# 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
+# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数；从 $m = 256$ 起，
+# 大多数相邻位置都是这样。舍入之后读回来看看：
+
+# %%
+m = torch.arange(1000)
+exact = 1 / (m + 1)
+read = position_from_share(exact.bfloat16().float())
+lost = int((exact.bfloat16()[1:] == exact.bfloat16()[:-1]).nonzero()[0])  # the first position equal to its next
+
+collides = exact.bfloat16()[1:] == exact.bfloat16()[:-1]
+assert collides[256:].float().mean() > 0.5, "From 256 on, more than half of all neighbours share a number."
+assert 2**-8 < 1 / (lost + 2) < 2**-7, "The first collision comes when a step is smaller than the widest gap."
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8))
+left.loglog(m + 1, exact, color=BLUE, linestyle="-", label="share of the first token")
+left.loglog(m + 1, exact - 1 / (m + 2), color=VERMILION, linestyle="--", label="step to the next position")
+left.set(xlabel="position + 1")
+left.legend(loc="lower left")
+right.axhline(0, color=BLACK, linestyle=":", linewidth=1)
+right.plot(m, read - m, ".", color=GREEN, markersize=2)
+right.set(xlabel="position", ylabel="position read, minus true one")
+headline(figure, f"A causal layer can count, but in bfloat16 positions {lost} and {lost + 1} are already one")
+plt.show()
+
+# %% [markdown] lang="en"
+# Left: the step shrinks far sooner than the share itself. Right: early on, two neighbours in bfloat16 become one, and
+# from there the reading gets coarser.
+#
+# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get
+# long. Notebook 6 trains such a model and compares. It is better to *tell* the model where each token is.
+#
+# ## What we want from a position code
+#
+# Write $\mathrm{PE}(p)$ for what a code says about position $p$. Five wishes, after
+# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding), will be our list:
+#
+# | | wish | as a formula or a question | tested in |
+# |---|---|---|---|
+# | 1 | **unique** | $p \ne p'$ gives $\mathrm{PE}(p) \ne \mathrm{PE}(p')$, in texts of every length | notebook 1 |
+# | 2 | **linear in the shift** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$ with one $M_\delta$ for all $p$ | notebooks 1, 2 |
+# | 3 | **extends to longer contexts** | what happens at positions never seen in training? | notebooks 4 to 7 |
+# | 4 | **a fixed rule** | a formula that holds everywhere, not a table of accidents | notebook 1 |
+# | 5 | **extends to more dimensions** | from $p$ to $(x, y)$ in an image: can the rule follow? | notebook 2 |
+#
+# The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
+# "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
+# learn to look "three back" everywhere at once.
+#
+# ## The letters
+#
+# A letter means one thing in a notebook, and those of the first rows mean it in all of them. Primes, indices and a star
+# for the conjugate do not make another letter.
+#
+# | letters | what they are | notebooks |
+# |---|---|---|
+# | $p$, $m$, $n$ | a position; that of the query, that of the key; $n$ also counts tokens or keys | all |
+# | $\Delta$ | the distance $m - n$ | all |
+# | $\delta$, $M$ | a shift of positions, and the matrix $M_\delta$ that it is | all |
+# | $d$, $i$ | the number of features; one of them, or one pair, counted from 0 | all |
+# | $q$, $k$, $v$ | query, key and value of one token | all |
+# | $S$ | scores, before the softmax | all |
+# | $b$ | the base of the frequencies | all |
+# | $\theta$, $\lambda$ | a frequency, in radians per position, and its wavelength | all |
+# | $e$, $\pi$, $I$ | the usual constants, and the identity | all |
+# | $Q$, $K$, $V$, $W$ | queries, keys and values as rows, and the matrices that make them | 0 to 5 |
+# | $X$ | the tokens of a text, as rows | 0 |
+# | $x$, $y$ | a place in an image | 0 |
+# | $\Pi$ | a permutation | 0, 3 |
+# | $B$ | mask and bias, added to scores | 0, 7 |
+# | $a$ | the share of the first token | 0, 7 |
+# | $x$ | the vector of a token | 1 to 4 |
+# | $\omega$ | an angle | 1 to 4 |
+# | $A$ | the product $W_Q W_K^\top$ | 1 |
+# | $u$, $\alpha$, $\beta$, $\gamma$ | a bit, and the numbers of a linear rule for it | 1 |
+# | $z$ | codes of positions, as rows | 1 |
+# | $c$ | a constant | 1, 7 |
+# | $R$ | a rotation | 2, 3 |
+# | $B$ | a rotation of one pair | 2 |
+# | $A$ | what a position does to a query, a matrix | 2 |
+# | $C$, $G$, $X$, $\gamma$ | what it does to a key, that for one step, its generator, and a decay | 2 |
+# | $a$, $o$ | weights of attention, and its output | 2 |
+# | $f$, $g$, $r$, $\varphi$, $\psi$ | the functions that the derivation looks for | 2 |
+# | $y$, $z$, $\xi$, $\eta$ | two vectors and two numbers of the proof | 2 |
+# | $y$ | a vector after rotation | 3 |
+# | $T$, $u$ | the walk of the arrows, and their number | 4 |
+# | $h$ | the content $q_i k_i^*$ of a score | 4 |
+# | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
+# | $\varepsilon$ | what a similar key differs by | 4 |
+# | $\sigma$ | a standard deviation | 4, 5 |
+# | $D$ | a distance that is asked for, or a limit | 4, 6, 7 |
+# | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6 |
+# | $\kappa$, $f$, $l$ | NTK's factor, its growth, and the present length | 5, 6 |
+# | $\alpha$, $\beta$, $\gamma$ | the ends of YaRN's ramp, and the share kept | 5, 6 |
+# | $t$, $c$ | YaRN's temperature, and $\sqrt{1/t}$ | 5, 6 |
+# | $x$, $Z$, $H$ | a logit, the sum of all $e^x$, and the entropy | 5 |
+# | $H$, $h$ | the number of heads, and one of them | 6, 7 |
+# | $\rho$ | the slope of ALiBi | 2, 6, 7 |
+# | $V$, $y$, $a$ | characters that exist, one of them, and its logit | 6 |
+# | $W$, $w$ | windows of text, and one of them | 6 |
+# | $x$, $z$ | a character in a window, and its embedding | 6 |
+# | $P$, $\ell$ | a probability, and the loss at a position | 6 |
+# | $Q$, $K$, $r$ | the numbers of queries and keys, and one row | 7 |
+# | $L$, $U$ | the length of a text, and a bound of its scores | 7 |
+# | $P$ | the largest power of two that is at most $H$ | 7 |
+# | $j$ | counts what is summed over | 7 |
+# | $x$ | by how much a token must score higher | 7 |
+#
+# **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
+# what is wrong with it.
+
+# %% [markdown] lang="zh"
+# 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
+#
+# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。
+# 更好的办法，是直接*告诉*模型每个 token 在哪里。
+#
+# ## 我们希望位置编码是什么样的
+#
+# 记 $\mathrm{PE}(p)$ 为编码对位置 $p$ 给出的描述。参照
+# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding)，我们的清单有五条：
+#
+# | | 愿望 | 用公式或问题来说 | 在哪里检验 |
+# |---|---|---|---|
+# | 1 | **唯一** | $p \ne p'$ 时 $\mathrm{PE}(p) \ne \mathrm{PE}(p')$，无论文本多长 | 第 1 节 |
+# | 2 | **平移是线性的** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$，同一个 $M_\delta$ 适用于所有 $p$ | 第 1、2 节 |
+# | 3 | **能延伸到更长的文本** | 训练时没见过的位置上会发生什么？ | 第 4 至 7 节 |
+# | 4 | **有固定的规则** | 一个处处成立的公式，而不是一张碰巧如此的表 | 第 1 节 |
+# | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2 节 |
+#
+# 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
+# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
+#
+# ## 字母表
+#
+# 在一节之内，一个字母只有一个意思；前几行的字母在各节里意思都相同。加撇、加下标、加星号（共轭），不算另一个字母。
+#
+# | 字母 | 意思 | 哪几节 |
+# |---|---|---|
+# | $p$, $m$, $n$ | 位置；查询的位置，键的位置；$n$ 也表示 token 或键的个数 | 全部 |
+# | $\Delta$ | 距离 $m - n$ | 全部 |
+# | $\delta$, $M$ | 位置的平移量，以及它对应的矩阵 $M_\delta$ | 全部 |
+# | $d$, $i$ | 特征的个数；其中第几个特征或第几对，从 0 数起 | 全部 |
+# | $q$, $k$, $v$ | 一个 token 的查询、键、值 | 全部 |
+# | $S$ | softmax 之前的得分 | 全部 |
+# | $b$ | 频率的底数 | 全部 |
+# | $\theta$, $\lambda$ | 频率，每个位置转过的弧度；以及它的波长 | 全部 |
+# | $e$, $\pi$, $I$ | 通常的常数，以及单位矩阵 | 全部 |
+# | $Q$, $K$, $V$, $W$ | 以行排列的查询、键、值，以及产生它们的矩阵 | 0 至 5 |
+# | $X$ | 一篇文本的各个 token，按行排列 | 0 |
+# | $x$, $y$ | 图像中的位置 | 0 |
+# | $\Pi$ | 置换 | 0, 3 |
+# | $B$ | 掩码与偏置，加在得分上 | 0, 7 |
+# | $a$ | 首 token 的份额 | 0, 7 |
+# | $x$ | 一个 token 的向量 | 1 至 4 |
+# | $\omega$ | 角度 | 1 至 4 |
+# | $A$ | 乘积 $W_Q W_K^\top$ | 1 |
+# | $u$, $\alpha$, $\beta$, $\gamma$ | 一个比特，以及它的线性规则里的数 | 1 |
+# | $z$ | 位置的编码，按行排列 | 1 |
+# | $c$ | 常数 | 1, 7 |
+# | $R$ | 旋转 | 2, 3 |
+# | $B$ | 一对特征的旋转 | 2 |
+# | $A$ | 位置对查询所做的，一个矩阵 | 2 |
+# | $C$, $G$, $X$, $\gamma$ | 位置对键所做的，走一步时所做的，它的生成元，以及衰减 | 2 |
+# | $a$, $o$ | 注意力的权重，以及它的输出 | 2 |
+# | $f$, $g$, $r$, $\varphi$, $\psi$ | 推导中要找的各个函数 | 2 |
+# | $y$, $z$, $\xi$, $\eta$ | 证明里的两个向量和两个数 | 2 |
+# | $y$ | 旋转之后的向量 | 3 |
+# | $T$, $u$ | 箭头的行走，以及箭头的个数 | 4 |
+# | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
+# | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |
+# | $\varepsilon$ | 相似的键与查询之差 | 4 |
+# | $\sigma$ | 标准差 | 4, 5 |
+# | $D$ | 指定的距离，或上限 | 4, 6, 7 |
+# | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6 |
+# | $\kappa$, $f$, $l$ | NTK 的倍数，它的增长，以及当前长度 | 5, 6 |
+# | $\alpha$, $\beta$, $\gamma$ | YaRN 斜坡的两端，以及保留的比例 | 5, 6 |
+# | $t$, $c$ | YaRN 的温度，以及 $\sqrt{1/t}$ | 5, 6 |
+# | $x$, $Z$, $H$ | 一个 logit，所有 $e^x$ 之和，以及熵 | 5 |
+# | $H$, $h$ | 头的个数，以及其中一个 | 6, 7 |
+# | $\rho$ | ALiBi 的斜率 | 2, 6, 7 |
+# | $V$, $y$, $a$ | 字符的种数，其中一个，以及它的 logit | 6 |
+# | $W$, $w$ | 文本窗口的个数，以及其中一个 | 6 |
+# | $x$, $z$ | 窗口里的一个字符，以及它的嵌入 | 6 |
+# | $P$, $\ell$ | 概率，以及一个位置上的损失 | 6 |
+# | $Q$, $K$, $r$ | 查询和键的个数，以及其中一行 | 7 |
+# | $L$, $U$ | 文本的长度，以及得分的界 | 7 |
+# | $P$ | 不大于 $H$ 的最大的 2 的幂 | 7 |
+# | $j$ | 求和的编号 | 7 |
+# | $x$ | 一个 token 的得分必须高出多少 | 7 |
+#
+# **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。

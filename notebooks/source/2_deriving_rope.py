@@ -1,0 +1,1032 @@
+# %% [markdown] lang="en"
+# # 2 · Deriving RoPE
+#
+# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $k$ positions, and it is multiplied by
+# a matrix $M_\delta$ of small rotations. But the code was still *added* to the token, so content and position were mixed
+# before attention could look at either.
+#
+# This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
+# should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
+# rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5).
+
+# %% [markdown] lang="zh"
+# # 2 · 推导 RoPE
+#
+# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $k$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
+# 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
+#
+# 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
+# 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, DIVERGING, GREY, SKY, VERMILION, headline, no_frame, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## The wish
+#
+# Let $q$ be the query of one token and $k$ the key of another, as $W_Q$ and $W_K$ made them, with no position in them
+# yet. Let $m$ and $n$ be the positions of the two tokens. We look for a function $f$ that puts a position into a
+# vector: $f(q, m)$ is the query at position $m$, and $f(k, n)$ the key at position $n$. Their dot product is the
+# attention score, and this is the wish (RoFormer, section 3.1):
+#
+# $$
+# \langle f(q, m),\, f(k, n) \rangle = g(q, k, m - n) .
+# $$
+#
+# In words: *the score depends on what the two tokens are and on how far apart they are, and on nothing else.* Which
+# function $g$ it is, we leave open. To make position 0 the place where nothing happens, we also ask for $f(x, 0) = x$.
+#
+# **Adding a code does not do it.** With $f(x, p) = x + \mathrm{PE}(p)$ the product has four terms:
+#
+# $$
+# (q + \mathrm{PE}(m)) \cdot (k + \mathrm{PE}(n))
+# = q \cdot k + q \cdot \mathrm{PE}(n) + \mathrm{PE}(m) \cdot k + \mathrm{PE}(m) \cdot \mathrm{PE}(n) .
+# $$
+#
+# For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
+# and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
+
+# %% [markdown] lang="zh"
+# ## 愿望
+#
+# 设 $q$ 是一个 token 的查询，$k$ 是另一个 token 的键，刚由 $W_Q$ 和 $W_K$ 算出来，里面还没有位置。
+# 设两个 token 的位置是 $m$ 和 $n$。我们要找一个把位置放进向量的函数 $f$：$f(q, m)$ 是位置 $m$ 上的查询，$f(k, n)$ 是位
+# 置 $n$ 上的键。它们的点积就是注意力得分，而愿望是（RoFormer，3.1 节）：
+#
+# $$
+# \langle f(q, m),\, f(k, n) \rangle = g(q, k, m - n) .
+# $$
+#
+# 换成一句话：*得分只取决于两个 token 是什么、相距多远，此外什么都不看*。至于 $g$ 是怎样的函数，先不作规定。
+# 为了让位置 0 成为“什么都不做”的地方，再要求 $f(x, 0) = x$。
+#
+# **把编码加上去，做不到这一点**。若 $f(x, p) = x + \mathrm{PE}(p)$，乘开有四项：
+#
+# $$
+# (q + \mathrm{PE}(m)) \cdot (k + \mathrm{PE}(n))
+# = q \cdot k + q \cdot \mathrm{PE}(n) + \mathrm{PE}(m) \cdot k + \mathrm{PE}(m) \cdot \mathrm{PE}(n) .
+# $$
+#
+# 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
+# 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
+
+# %% [markdown] lang="en"
+# ## Two numbers are one
+#
+# Begin with vectors of two features. A pair $(x_0, x_1)$ can be read as one complex number
+#
+# $$
+# x = x_0 + \mathrm{j}\, x_1 = |x|\, e^{\mathrm{j} \mathrm{arg}\, x}, \qquad \mathrm{j}^2 = -1 ,
+# $$
+#
+# with length $|x|$ and angle $\mathrm{arg}\, x$. (We write $\mathrm{j}$, as Python does; the letter $i$ will soon count
+# pairs.) A star flips the sign of the imaginary part, $x^\star = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
+#
+# $$
+# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
+# $$
+#
+# The first bracket is the dot product: it is the real part of $q\, k^\star$. So if we find an $f$ with
+#
+# $$
+# f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{for all } q, k, m, n,
+# $$
+#
+# where $g$ is now complex, then the real parts agree too, and the wish is granted. We ask for a little more than we
+# need; further down we check that nothing is lost by it.
+
+# %% [markdown] lang="zh"
+# ## 两个数就是一个数
+#
+# 先看只有两个特征的向量。一对数 $(x_0, x_1)$ 可以读成一个复数
+#
+# $$
+# x = x_0 + \mathrm{j}\, x_1 = |x|\, e^{\mathrm{j} \mathrm{arg}\, x}, \qquad \mathrm{j}^2 = -1 ,
+# $$
+#
+# 其长度为 $|x|$，角度为 $\mathrm{arg}\, x$。（虚数单位写作 $\mathrm{j}$，和 Python 一样；
+# 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^\star = x_0 - \mathrm{j}\, x_1$，
+# 角度也就跟着变号。于是
+#
+# $$
+# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
+# $$
+#
+# 第一个括号就是点积，也就是 $q\, k^\star$ 的实部。因此，只要找到一个 $f$，满足
+#
+# $$
+# f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{对所有的 } q, k, m, n,
+# $$
+#
+# （这里的 $g$ 取复数值），两边的实部自然相等，愿望就实现了。这比需要的多要了一点；后面会检查，这样做并没有丢掉什么。
+
+# %% [markdown] lang="en"
+# ## Solving for the code
+#
+# Every complex number has a length and an angle, and so has $f$: write
+# $f(x, p) = r(x, p)\, e^{\mathrm{j} \varphi(x, p)}$. Lengths multiply, the angle of the starred factor is subtracted,
+# so the demand falls apart into two:
+#
+# $$
+# r(q, m)\, r(k, n) = |g(q, k, m - n)|, \qquad \varphi(q, m) - \varphi(k, n) = \mathrm{arg}\, g(q, k, m - n) .
+# $$
+#
+# From $f(x, 0) = x$ we know how it starts: $r(x, 0) = |x|$ and $\varphi(x, 0) = \mathrm{arg}\, x$. Angles are meant up
+# to whole turns, and the vectors are not zero. Three steps, each of them one choice of $m$ and $n$:
+#
+# **1. The length stays.** Take $m = n$, and $k = q$. The right side is then $|g(q, q, 0)|$, whatever $m$ is, so the
+# left side is the same at $m$ as at $0$:
+#
+# $$
+# r(q, m)^2 = |g(q, q, 0)| = r(q, 0)^2 = |q|^2 \quad\Longrightarrow\quad r(q, m) = |q| .
+# $$
+#
+# **2. All vectors turn alike.** Take $m = n$ again, with any $q$ and $k$. Again the right side is the same at $m$ as at
+# $0$, so $\varphi(q, m) - \varphi(k, m) = \mathrm{arg}\, q - \mathrm{arg}\, k$. Sort by vector:
+#
+# $$
+# \varphi(q, m) - \mathrm{arg}\, q = \varphi(k, m) - \mathrm{arg}\, k .
+# $$
+#
+# The left side knows nothing of $k$, the right side nothing of $q$. So both equal something that depends on $m$ alone.
+# Call it $\psi(m)$: the turn that position $m$ gives to *every* vector. It starts with $\psi(0) = 0$.
+#
+# **3. The turns are an arithmetic progression.** Take $m = n + 1$. The right side is $\mathrm{arg}\, g(q, k, 1)$,
+# whatever $n$ is. The left side is, by step 2,
+#
+# $$
+# \varphi(q, n + 1) - \varphi(k, n) = \mathrm{arg}\, q - \mathrm{arg}\, k + \psi(n + 1) - \psi(n) .
+# $$
+#
+# So $\psi(n + 1) - \psi(n)$ is the same number for every $n$. Call it $\theta$. From $\psi(0) = 0$ we climb in equal
+# steps: $\psi(1) = \theta$, $\psi(2) = 2 \theta$, and so on, $\psi(n) = n \theta$.
+#
+# Put the three together:
+#
+# $$
+# f(x, p) = |x|\, e^{\mathrm{j} (\mathrm{arg}\, x + p \theta)} = x\, e^{\mathrm{j} p \theta} .
+# $$
+#
+# **Position $p$ turns the pair by the angle $p\theta$.** Does it keep its promise?
+#
+# $$
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
+# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# $$
+#
+# which is a function of $q$, $k$ and $m - n$. It does. This follows RoFormer, section 3.4.1; that $f$ is linear in $x$
+# was not assumed, it came out. What the wish does *not* say is which $\theta$ to take.
+
+# %% [markdown] lang="zh"
+# ## 把编码解出来
+#
+# 每个复数都有长度和角度，$f$ 也不例外：写成 $f(x, p) = r(x, p)\, e^{\mathrm{j} \varphi(x, p)}$。长度相乘，
+# 带星号的因子角度要减去，所以上面的要求分成两条：
+#
+# $$
+# r(q, m)\, r(k, n) = |g(q, k, m - n)|, \qquad \varphi(q, m) - \varphi(k, n) = \mathrm{arg}\, g(q, k, m - n) .
+# $$
+#
+# 由 $f(x, 0) = x$ 知道起点：$r(x, 0) = |x|$，$\varphi(x, 0) = \mathrm{arg}\, x$。角度相差整圈视为相同，向量都不为零。
+# 下面三步，每一步只是选定一组 $m$ 和 $n$：
+#
+# **1. 长度不变**。取 $m = n$，并取 $k = q$。此时右边是 $|g(q, q, 0)|$，与 $m$ 无关，所以左边在 $m$ 处与在 $0$ 处相同：
+#
+# $$
+# r(q, m)^2 = |g(q, q, 0)| = r(q, 0)^2 = |q|^2 \quad\Longrightarrow\quad r(q, m) = |q| .
+# $$
+#
+# **2. 所有向量转得一样多**。仍取 $m = n$，$q$ 和 $k$ 任意。右边同样在 $m$ 处与在 $0$ 处相同，
+# 所以 $\varphi(q, m) - \varphi(k, m) = \mathrm{arg}\, q - \mathrm{arg}\, k$。把同一个向量的项移到同一边：
+#
+# $$
+# \varphi(q, m) - \mathrm{arg}\, q = \varphi(k, m) - \mathrm{arg}\, k .
+# $$
+#
+# 左边与 $k$ 无关，右边与 $q$ 无关，所以两边都等于一个只取决于 $m$ 的量，记作 $\psi(m)$：
+# 这就是位置 $m$ 让*每一个*向量转过的角度。起点是 $\psi(0) = 0$。
+#
+# **3. 转过的角度成等差数列**。取 $m = n + 1$。右边是 $\mathrm{arg}\, g(q, k, 1)$，与 $n$ 无关。左边由第 2 步等于
+#
+# $$
+# \varphi(q, n + 1) - \varphi(k, n) = \mathrm{arg}\, q - \mathrm{arg}\, k + \psi(n + 1) - \psi(n) .
+# $$
+#
+# 所以 $\psi(n + 1) - \psi(n)$ 对每个 $n$ 都是同一个数，记作 $\theta$。从 $\psi(0) = 0$ 出发，
+# 每一步增加同样多：$\psi(1) = \theta$，$\psi(2) = 2 \theta$，依此类推，$\psi(n) = n \theta$。
+#
+# 三步合在一起：
+#
+# $$
+# f(x, p) = |x|\, e^{\mathrm{j} (\mathrm{arg}\, x + p \theta)} = x\, e^{\mathrm{j} p \theta} .
+# $$
+#
+# **位置 $p$ 把这一对特征旋转 $p\theta$**。它说到做到吗？
+#
+# $$
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
+# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# $$
+#
+# 这是 $q$、$k$ 和 $m - n$ 的函数，确实做到了。推导依照 RoFormer 的 3.4.1 节；$f$ 对 $x$ 是线性的，
+# 这一点并没有事先假设，是推出来的。愿望*没有*说的是：$\theta$ 该取多少。
+
+# %% [markdown] lang="en"
+# ### Exercise 2.1 · Rotate pairs (2 points)
+#
+# Back to real numbers. With $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$, the product is
+#
+# $$
+# (x_0 + \mathrm{j}\, x_1)(\cos \omega + \mathrm{j} \sin \omega)
+# = (x_0 \cos \omega - x_1 \sin \omega) + \mathrm{j}\, (x_0 \sin \omega + x_1 \cos \omega) .
+# $$
+#
+# Write `rotate`, without complex numbers, for any number of pairs at once.
+
+# %% [markdown] lang="zh"
+# ### 练习 2.1 · 旋转特征对（2 分）
+#
+# 回到实数。由 $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$，乘积为
+#
+# $$
+# (x_0 + \mathrm{j}\, x_1)(\cos \omega + \mathrm{j} \sin \omega)
+# = (x_0 \cos \omega - x_1 \sin \omega) + \mathrm{j}\, (x_0 \sin \omega + x_1 \cos \omega) .
+# $$
+#
+# 写出 `rotate`：不用复数，一次旋转任意多对。
+
+
+# %% nbgrader={"grade_id": "rotate", "solution": true}
+def rotate(pairs: Tensor, angles: Tensor) -> Tensor:
+    """Turn each pair anticlockwise by its angle.
+
+    Args:
+        pairs: [..., 2], x_0 and x_1 in the last dimension. Not modified.
+        angles: [...], radians; broadcasts against the leading dimensions of the pairs.
+
+    Returns:
+        [..., 2].
+    """
+    ### BEGIN SOLUTION
+    first, second = pairs[..., 0], pairs[..., 1]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "rotate_laws", "grade": true, "points": 2}
+with quiet():
+    pair, quarter = torch.tensor([3.0, 4.0]), torch.tensor(math.pi / 2)
+    torch.testing.assert_close(rotate(pair, torch.tensor(0.0)), pair, msg="No turn, no change.")
+    turned = rotate(pair, quarter)
+    torch.testing.assert_close(turned, torch.tensor([-4.0, 3.0]), msg="A quarter turn takes (3, 4) to (-4, 3).")
+    assert abs(rotate(pair, torch.tensor(1.0)).norm() - 5) < 1e-5, "A rotation keeps the length."
+    ### BEGIN HIDDEN TESTS
+    random = torch.Generator().manual_seed(1)
+    pairs, angles = torch.randn(5, 3, 2, generator=random), torch.randn(5, 3, generator=random)
+    kept, turned = pairs.clone(), rotate(pairs, angles)
+    assert turned.shape == pairs.shape, "Each pair gives one pair."
+    assert torch.equal(pairs, kept), "The input belongs to the caller: leave it as it is."
+    product = torch.view_as_complex(pairs) * torch.polar(torch.ones_like(angles), angles)
+    torch.testing.assert_close(
+        turned, torch.view_as_real(product), msg="To rotate is to multiply x_0 + j x_1 by exp(j angle)."
+    )
+    twice = rotate(turned, 2 * angles)
+    torch.testing.assert_close(twice, rotate(pairs, 3 * angles), msg="Angles add up.")
+    one_angle = rotate(pairs, torch.tensor(0.5))
+    torch.testing.assert_close(one_angle[2, 1], rotate(pairs[2, 1], torch.tensor(0.5)), msg="Pairs turn independently.")
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Look at it with $\theta = 0.35$. In the first two panels the positions differ, but their distance is 3 in both. The
+# two arrows have turned together, so the angle between them, and with it the score, is the same. In the third panel the
+# distance is 5, and the score is another.
+
+# %% [markdown] lang="zh"
+# 取 $\theta = 0.35$ 来看看。前两幅图里位置不同，距离都是 3：两支箭头一起转，夹角不变，得分也就不变。
+# 第三幅图里距离是 5，得分就不同了。
+
+# %%
+theta = 0.35
+query, key = torch.tensor([1.0, 0.4]), torch.tensor([0.35, 0.6])
+cases = [(4, 1), (11, 8), (6, 1)]  # positions m of the query, n of the key
+
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.7))
+scores = []
+for axes, (m, n) in zip(panels, cases, strict=True):
+    for vector, position, colour, name in [(query, m, BLUE, "q"), (key, n, VERMILION, "k")]:
+        path = [rotate(vector, torch.tensor(p * theta)) for p in range(position + 1)]  # from position 0
+        axes.add_patch(plt.Circle((0, 0), vector.norm(), fill=False, color=GREY, linewidth=0.6))
+        axes.plot(*torch.stack(path).T, "o", color=colour, alpha=0.4, markersize=3)
+        tip = path[-1]
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "linestyle": "-" if name == "q" else "--"}
+        axes.annotate("", xy=tip, xytext=(0, 0), arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0})
+        axes.text(*(tip + 0.17 * tip / tip.norm()), name, color=colour, ha="center", va="center", fontweight="bold")
+    scores.append(rotate(query, torch.tensor(m * theta)) @ rotate(key, torch.tensor(n * theta)))
+    axes.set_title(f"query at {m}, key at {n}\nscore {scores[-1]:.3f}", fontweight="normal", fontsize=9.5)
+    axes.set(aspect="equal", xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
+    no_frame(axes)
+headline(figure, f"Distance 3 scores {scores[0]:.3f} wherever it lies, distance 5 scores {scores[2]:.3f}")
+plt.show()
+
+# %% [markdown] lang="en"
+# ## Many pairs
+#
+# A head has $d$ features, with $d$ even, say 64 or 128. Cut them into $d/2$ pairs, read each as a complex number $x_i$,
+# and give each an angle of its own. The dot product is the sum over the pairs, so the score is
+#
+# $$
+# \langle f(q, m),\, f(k, n) \rangle
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# $$
+#
+# Every term depends on $m - n$ only, so the sum does. RoFormer, section 3.2.2, takes for the angles per position, the
+# **speeds**, what the sinusoids had (section 3.5 of [Vaswani et al.](https://arxiv.org/abs/1706.03762v7)):
+#
+# $$
+# \theta_i = b^{-2i/d}, \qquad i = 0, 1, \dots, d/2 - 1, \qquad b = 10000 .
+# $$
+#
+# The **base** $b$ is a setting; notebook 4 looks at larger ones. Two things that are often told wrongly:
+#
+# - *Which pairs?* "Every pair" means pairs of **features**, never pairs of tokens. And each feature is in exactly one
+#   of them, $(x_0, x_1), (x_2, x_3), \dots$ in the paper: $d/2$ pairs, not all $d(d-1)/2$ that one could form. Other
+#   ways of pairing do as well; that is notebook 3.
+# - *Which angles?* Counted from 0, the last one is $\theta_{d/2-1}$, not $\theta_{d/2}$. The paper counts from 1 and
+#   writes $\theta_i = 10000^{-2(i-1)/d}$, $i = 1, \dots, d/2$: the same list. The first speed is always 1. The last is
+#   $b^{-(d-2)/d}$, which is not $1/b$ but $b^{2/d}$ times as much: 1.15 times for $d = 128$, ten times for $d = 8$.
+
+# %% [markdown] lang="zh"
+# ## 很多对
+#
+# 一个头有 $d$ 个特征，$d$ 是偶数，比如 64 或 128。把它们分成 $d/2$ 对，每对读成一个复数 $x_i$，并各有各的角度。
+# 点积是各对之和，所以得分为
+#
+# $$
+# \langle f(q, m),\, f(k, n) \rangle
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# $$
+#
+# 每一项只取决于 $m - n$，总和也就如此。每走一个位置转过的角度，我们称为**转速**。RoFormer 的 3.2.2 节沿用了正弦编码的取
+# 法（[Vaswani 等](https://arxiv.org/abs/1706.03762v7)，3.5 节）：
+#
+# $$
+# \theta_i = b^{-2i/d}, \qquad i = 0, 1, \dots, d/2 - 1, \qquad b = 10000 .
+# $$
+#
+# **底数** $b$ 是可调的，第 4 节会看更大的底数。有两件事常常被讲错：
+#
+# - *是哪些“对”*？所谓“每一对”，指的是**特征**的对，绝不是 token 的对。而且每个特征恰好属于其中一对，
+#   论文里是 $(x_0, x_1), (x_2, x_3), \dots$：一共 $d/2$ 对，而不是所有可能的 $d(d-1)/2$ 对。换一种配对方式也行，
+#   那是第 3 节的内容。
+# - *是哪些角度*？从 0 数起，最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。论文从 1 数起，
+#   写成 $\theta_i = 10000^{-2(i-1)/d}$，$i = 1, \dots, d/2$，是同一串数。第一个转速总是 1。最后一个是 $b^{-(d-2)/d}$，
+#   它不是 $1/b$，而是 $1/b$ 的 $b^{2/d}$ 倍：$d = 128$ 时是 1.15 倍，$d = 8$ 时是十倍。
+
+# %% [markdown] lang="en"
+# ### Exercise 2.2 · The speeds (1 point)
+#
+# Write `speeds`. A frequent slip is to take `base` as an argument and then compute with 10000 all the same.
+
+# %% [markdown] lang="zh"
+# ### 练习 2.2 · 转速（1 分）
+#
+# 写出 `speeds`。一个常见的疏忽是：参数里有 `base`，计算时用的却还是 10000。
+
+
+# %% nbgrader={"grade_id": "speeds", "solution": true}
+def speeds(dim: int, base: float = 10000.0) -> Tensor:
+    """By how many radians each pair turns from one position to the next: [dim/2], pair 0 first."""
+    ### BEGIN SOLUTION
+    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "speeds_laws", "grade": true, "points": 1}
+with quiet():
+    by_hand = torch.tensor([1, 0.1, 0.01, 0.001])
+    torch.testing.assert_close(speeds(8).float(), by_hand, msg="With d = 8, base 10000: 1, 1/10, 1/100, 1/1000.")
+    assert speeds(2).tolist() == [1], "For d = 2 there is one pair, with the speed base^0 = 1."
+    by_hand = torch.tensor([1, 0.25])
+    torch.testing.assert_close(speeds(4, 16.0).float(), by_hand, msg="With d = 4, base 16: 1, then 16^(-1/2).")
+    ### BEGIN HIDDEN TESTS
+    for dim, base in [(6, 10000.0), (64, 500000.0), (128, 100.0)]:
+        theta = speeds(dim, base).float()
+        assert theta.shape == (dim // 2,), "There is one speed for each pair."
+        torch.testing.assert_close(
+            theta[1:] / theta[:-1],
+            theta[1] / theta[:1].expand(dim // 2 - 1),
+            msg="From one pair to the next the speed falls by the same factor.",
+        )
+        assert abs(theta[-1] * base - base ** (2 / dim)) < 1e-4 * base ** (2 / dim), "The last is base^(-(d - 2)/d)."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# The pairs are the hands of a strange clock. The fast ones tell neighbours apart but come round again and again; the
+# slow ones have hardly moved, and will tell apart what is far away. Here they are for $d = 16$, with a dot for each
+# position from 0 to 12.
+
+# %% [markdown] lang="zh"
+# 这些特征对就像一只怪钟的指针。快的能分清相邻的位置，却一圈又一圈地重复；慢的几乎没动，留着分辨远处。下图取 $d = 16$，
+# 位置 0 到 12 各画一个点：第 0 对已经转了将近两圈，第 7 对只转了零点几度。
+
+# %%
+theta, last = speeds(16), 12
+
+figure, panels = plt.subplots(2, 4, figsize=(7.2, 4.0))
+for i, axes in enumerate(panels.flat):
+    circle = torch.linspace(0, 2 * math.pi, 200)
+    axes.plot(circle.cos(), circle.sin(), color=GREY, linestyle="-", linewidth=0.6)
+    for p in range(last + 1):
+        angle = theta[i] * p
+        axes.plot(angle.cos(), angle.sin(), "o", color=BLUE, alpha=(1 + 4 * p / last) / 5, markersize=4)
+    arrow = {"arrowstyle": "-|>", "color": VERMILION, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", xy=(angle.cos(), angle.sin()), xytext=(0, 0), arrowprops=arrow)
+    axes.set_title(f"pair {i}: {angle / (2 * math.pi):.2g} turns", fontweight="normal", fontsize=9.5)
+    axes.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
+    no_frame(axes)
+assert (round(10000 ** (2 / 128), 2), round(10000 ** (2 / 8))) == (1.15, 10)  # what the text says
+fastest, slowest = theta[0] * last / (2 * math.pi), math.degrees(theta[-1] * last)
+headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times, pair 7 by {slowest:.2f} degrees")
+plt.show()
+
+# %% [markdown] lang="en"
+# ## As one matrix
+#
+# In real numbers, a pair is turned by a $2 \times 2$ block, and all pairs by a matrix with these blocks down its
+# diagonal (RoFormer, equation 15):
+#
+# $$
+# R_p = \begin{pmatrix} B(p\theta_0) & & \\ & \ddots & \\ & & B(p\theta_{d/2-1}) \end{pmatrix}, \qquad
+# B(\omega) = \begin{pmatrix} \cos \omega & -\sin \omega \\ \sin \omega & \cos \omega \end{pmatrix} .
+# $$
+#
+# Blocks do not mix, so two facts about $B$ are enough.
+#
+# - *To transpose is to turn back.* $\cos$ is even and $\sin$ is odd, so $B(\omega)^\top = B(-\omega)$, hence
+#   $R_m^\top = R_{-m}$.
+# - *Angles add up.* By the addition theorems the upper left entry of $B(\omega) B(\omega')$ is
+#   $\cos\omega\, \cos\omega' - \sin\omega\, \sin\omega' = \cos(\omega + \omega')$ and the lower left one is
+#   $\sin\omega\, \cos\omega' + \cos\omega\, \sin\omega' = \sin(\omega + \omega')$; the right column is these two again, as
+#   $-\sin(\omega + \omega')$ and $\cos(\omega + \omega')$. Hence $R_m R_n = R_{m+n}$.
+#
+# Together they give the law on which everything rests:
+#
+# $$
+# R_m^\top R_n = R_{-m} R_n = R_{n - m}, \qquad\text{so}\qquad
+# (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
+# $$
+#
+# Absolute positions go in, one for each token, and only the distance comes out. Neither the turned query nor the turned
+# key is relative by itself, and values take no part: what is relative is the product.
+
+# %% [markdown] lang="zh"
+# ## 写成一个矩阵
+#
+# 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：
+#
+# $$
+# R_p = \begin{pmatrix} B(p\theta_0) & & \\ & \ddots & \\ & & B(p\theta_{d/2-1}) \end{pmatrix}, \qquad
+# B(\omega) = \begin{pmatrix} \cos \omega & -\sin \omega \\ \sin \omega & \cos \omega \end{pmatrix} .
+# $$
+#
+# 各块互不相干，所以只需要关于 $B$ 的两件事。
+#
+# - *转置就是转回去*。$\cos$ 是偶函数，$\sin$ 是奇函数，所以 $B(\omega)^\top = B(-\omega)$，从而 $R_m^\top = R_{-m}$。
+# - *角度相加*。由和角公式，$B(\omega) B(\omega')$ 左上角的元素是
+#   $\cos\omega\, \cos\omega' - \sin\omega\, \sin\omega' = \cos(\omega + \omega')$，
+#   左下角的元素是 $\sin\omega\, \cos\omega' + \cos\omega\, \sin\omega' = \sin(\omega + \omega')$；右边一列还是这两个数，
+#   即 $-\sin(\omega + \omega')$ 和 $\cos(\omega + \omega')$。所以 $R_m R_n = R_{m+n}$。
+#
+# 两者合起来，就是一切所依据的规律：
+#
+# $$
+# R_m^\top R_n = R_{-m} R_n = R_{n - m}, \qquad\text{故}\qquad
+# (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
+# $$
+#
+# 放进去的是绝对位置，每个 token 一个；出来的只有距离。旋转后的查询和键，单独看都不是相对的，值也不参与：
+# 相对的是两者的乘积。
+
+# %% [markdown] lang="en"
+# ### Exercise 2.3 · The block matrix (2 points)
+#
+# Write `rotation_matrix` for given angles $\omega_0, \dots, \omega_{d/2-1}$, with neighbouring features as pairs.
+# `torch.block_diag` may save you work.
+
+# %% [markdown] lang="zh"
+# ### 练习 2.3 · 分块矩阵（2 分）
+#
+# 给定角度 $\omega_0, \dots, \omega_{d/2-1}$，相邻的特征为一对，写出 `rotation_matrix`。`torch.block_diag` 能省些力气。
+
+
+# %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
+def rotation_matrix(angles: Tensor) -> Tensor:
+    """The matrix that turns features (2i, 2i + 1) by the angle i: [d/2] to [d, d], same dtype."""
+    ### BEGIN SOLUTION
+    cos, sin = angles.cos(), angles.sin()
+    blocks = torch.stack((cos, -sin, sin, cos), dim=-1).view(-1, 2, 2)  # [d/2, 2, 2]
+    return torch.block_diag(*blocks)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "rotation_matrix_laws", "grade": true, "points": 2}
+with quiet():
+    assert torch.equal(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
+    matrix = rotation_matrix(torch.tensor([math.pi / 2, 0.0]))
+    x = torch.tensor([3.0, 4.0, 5.0, 6.0])
+    turned = torch.tensor([-4.0, 3.0, 5.0, 6.0])
+    torch.testing.assert_close(matrix @ x, turned, msg="A quarter turn of the first pair: (3, 4) becomes (-4, 3).")
+    torch.testing.assert_close(matrix.T @ matrix, torch.eye(4), msg="The transpose turns back.")
+    ### BEGIN HIDDEN TESTS
+    theta = torch.tensor([1.0, 0.3, 0.07, 0.01, 0.002], dtype=torch.float64)
+    assert rotation_matrix(theta).dtype == theta.dtype, "The matrix has the dtype of the angles."
+    assert rotation_matrix(theta).shape == (10, 10), "d/2 angles make a matrix of d rows and columns."
+    assert int(torch.count_nonzero(rotation_matrix(theta))) == 20, "All but 2 d entries are zero."
+    for m, n in [(0, 3), (7, 7), (100, 4), (12, 2000)]:
+        product = rotation_matrix(m * theta).T @ rotation_matrix(n * theta)
+        torch.testing.assert_close(product, rotation_matrix((n - m) * theta), msg="R_m^T R_n = R_(n-m).")
+    assert abs(torch.linalg.det(rotation_matrix(theta)) - 1) < 1e-9, "Rotations have the determinant 1."
+    second = rotation_matrix(theta)[2:4, 2:4]
+    block = torch.tensor([[math.cos(0.3), -math.sin(0.3)], [math.sin(0.3), math.cos(0.3)]], dtype=torch.float64)
+    torch.testing.assert_close(second, block, msg="Angle i belongs to features 2i and 2i + 1.")
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## Was anything lost?
+#
+# We asked for equality of complex numbers, where the wish speaks of real scores only, and we put pairs side by side by
+# hand. Would the wish have allowed something else? Here is the answer in full, for vectors of any number $d$ of real
+# features and positions $0, 1, 2, \dots$
+#
+# **Theorem.** *A function $f$ with $f(x, 0) = x$ grants the wish if and only if $f(x, p) = A^p x$ with an orthogonal matrix
+# $A$. In a suitable orthonormal basis, $A$ is a diagonal of $2 \times 2$ rotations, apart from single entries $1$
+# and $-1$.*
+#
+# Nothing is assumed of $f$, not even that it is linear. Four steps:
+#
+# - *It keeps inner products.* With $m = n$ the wish reads
+#   $\langle f(q, m), f(k, m) \rangle = g(q, k, 0) = \langle f(q, 0), f(k, 0) \rangle = \langle q, k \rangle$.
+# - *So it is linear.* Write $f(x)$ for $f(x, m)$ and let $z = \xi x + \eta y$ with numbers $\xi, \eta$. Multiply out
+#   $\| f(z) - \xi f(x) - \eta f(y) \|^2$: it is made of inner products, each of which is the same without the $f$. Hence it is
+#   $\| z - \xi x - \eta y \|^2 = 0$. So $f(x, m) = A_m x$, and a matrix that keeps inner products is orthogonal,
+#   $A_m^\top A_m = I$.
+# - *So it is a power.* The wish says that $q^\top A_m^\top A_n\, k$ depends on $m$ and $n$ through $n - m$ only, for all
+#   $q$ and $k$; so the matrices do. Hence $A_1^\top A_n = A_0^\top A_{n-1} = A_{n-1}$, that is,
+#   $A_n = A_1 A_{n-1} = A_1 A_1 A_{n-2} = \dots = A_1^{\,n}$.
+# - *And every power does it.* $(A^m q)^\top A^n k = q^\top A^{n-m} k$ if $A$ is orthogonal, since $(A^m)^\top = A^{-m}$.
+#
+# The form of $A$ in a suitable basis is what linear algebra knows of every orthogonal matrix. ([Su](https://kexue.fm/archives/10862)
+# states the solution so, for matrices.) Entries $1$ and $-1$ are features that stay, or flip at every step; two of a kind
+# are a pair with the angle $0$ or $\pi$. The change of basis can be absorbed by $W_Q$ and $W_K$. So RoPE is not one of
+# many codes that grant the wish. Up to the choice of basis and speeds it is the general one. The next cell takes a random
+# orthogonal matrix, reads the speeds off its eigenvalues $e^{\pm \mathrm{j} \theta}$, and finds RoPE in it.
+
+# %% [markdown] lang="zh"
+# ## 有没有丢掉什么？
+#
+# 愿望说的只是实数得分，我们要求的却是复数相等；把各对并排放在一起，也是我们自己定的。
+# 愿望会不会还允许别的做法？下面是完整的回答，适用于任意 $d$ 个实特征的向量和位置 $0, 1, 2, \dots$
+#
+# **定理。***设 $f(x, 0) = x$。$f$ 满足愿望，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
+# $A$ 是沿对角线排列的 $2 \times 2$ 旋转，外加个别的 $1$ 和 $-1$。*
+#
+# 对 $f$ 没有任何假设，连线性也不用假设。分四步：
+#
+# - *它保持内积。*取 $m = n$，愿望就成了
+#   $\langle f(q, m), f(k, m) \rangle = g(q, k, 0) = \langle f(q, 0), f(k, 0) \rangle = \langle q, k \rangle$。
+# - *所以它是线性的。*把 $f(x, m)$ 简写成 $f(x)$，设 $z = \xi x + \eta y$，$\xi, \eta$ 是数。把 $\| f(z) - \xi f(x) - \eta f(y) \|^2$
+#   乘开：它由内积组成，而每个内积去掉 $f$ 之后不变。所以它等于 $\| z - \xi x - \eta y \|^2 = 0$。
+#   于是 $f(x, m) = A_m x$，而保持内积的矩阵是正交的，$A_m^\top A_m = I$。
+# - *所以它是幂。*愿望说的是，$q^\top A_m^\top A_n\, k$ 对 $m$、$n$ 的依赖只通过 $n - m$，而且对所有 $q$ 和 $k$ 都成立，
+#   所以矩阵本身也如此。于是 $A_1^\top A_n = A_0^\top A_{n-1} = A_{n-1}$，
+#   即 $A_n = A_1 A_{n-1} = A_1 A_1 A_{n-2} = \dots = A_1^{\,n}$。
+# - *而且每个幂都行。*$A$ 正交时 $(A^m)^\top = A^{-m}$，所以 $(A^m q)^\top A^n k = q^\top A^{n-m} k$。
+#
+# $A$ 在适当的基下是什么样子，是线性代数关于正交矩阵的基本结论（[苏剑林](https://kexue.fm/archives/10862)对矩阵也是这样表述的）。
+# $1$ 和 $-1$ 是不动的特征和每走一步就变号的特征；同样的两个凑在一起，就是角度为 $0$ 或 $\pi$ 的一对。
+# 换基可以并入 $W_Q$ 和 $W_K$。所以在实现愿望的编码当中，RoPE 不是众多选择之一：除了基和转速可以选，它就是一般解。
+# 下一格随机取一个正交矩阵，从特征值 $e^{\pm \mathrm{j} \theta}$ 读出转速，在里面找到 RoPE。
+
+# %%
+random = torch.Generator().manual_seed(9)
+turn, upper = torch.linalg.qr(torch.randn(6, 6, generator=random, dtype=torch.float64))  # an orthogonal matrix
+turn[:, 0] *= torch.linalg.det(turn)  # of determinant 1, so that no single entry of -1 is left
+values, basis = torch.linalg.eig(turn)
+order = values.imag.argsort(descending=True)[:3]  # one of each pair of conjugates
+angles, basis = values.angle()[order], basis[:, order]
+
+query, key = torch.randn(2, 6, generator=random, dtype=torch.float64)
+pairs_q, pairs_k = (2**0.5 * basis.mH @ x.to(basis.dtype) for x in (query, key))  # [3], complex: the new basis
+for m, n in ((0, 0), (7, 2), (2, 7), (40, 13)):
+    score = torch.linalg.matrix_power(turn, m) @ query @ (torch.linalg.matrix_power(turn, n) @ key)
+    rope = (pairs_q * pairs_k.conj() * torch.exp(1j * (m - n) * angles)).real.sum()
+    print(f"query at {m:2}, key at {n:2}: {score:8.5f} by powers of A, {rope:8.5f} by RoPE in the basis of A")
+    assert abs(score - rope) < 1e-9, "Every solution of the wish is RoPE in some basis."
+print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for angle in angles))
+
+# %% [markdown] lang="en"
+# ## The whole family
+#
+# One thing *was* assumed: that queries and keys go through the same $f$. Let them differ, $A_m$ for queries and $C_n$ for
+# keys, matrices with $A_0 = C_0 = I$. The wish asks that $A_m^\top C_n$ depend on $n - m$ only; call it $G_{n-m}$.
+#
+# - With $m = 0$: $C_n = G_n$. With $n = 0$: $A_m^\top = G_{-m}$.
+# - With $m = n$: $G_{-m} G_m = G_0 = I$, so $A_m^\top = C_m^{-1}$: what the query does undoes what the key does.
+# - With $m = 1$: $G_{-1} G_n = G_{n-1}$, so $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$.
+#
+# Write $G$ for $G_1$. The solutions are exactly
+#
+# $$
+# C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{score} = q^\top G^{\,n-m}\, k ,
+# $$
+#
+# with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal, and that is RoPE. Where $G =
+# e^X$, positions are a **one-parameter group** $e^{pX}$, and every code of this kind is a choice of its generator $X$:
+#
+# | generator $X$ | what $G^{\,n-m}$ does | the code |
+# |---|---|---|
+# | antisymmetric | turns each pair by $(n - m)\, \theta_i$ | RoPE |
+# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | with ones above the diagonal, zeros elsewhere | shears: adds $n - m$ times one feature to another | ALiBi |
+# | zero | nothing | NoPE |
+#
+# The third row deserves a look. Two more features, with a query $(\rho, 0)$ and a key $(0, 1)$ that are the same for all
+# tokens, and the little matrix of notebook 1:
+#
+# $$
+# \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}^{n-m} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
+# = \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & n - m \\ 0 & 1 \end{pmatrix} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
+# = -\rho\, (m - n) ,
+# $$
+#
+# ALiBi's penalty with the slope $\rho$ (notebook 7). So rotation, decay and ALiBi are three generators of one family. The
+# price of those that are not orthogonal is numerical: a key at $n$ is multiplied by $\gamma^{-n}$, its query by
+# $\gamma^m$, and far out one overflows while the other vanishes. Rotations alone keep every number as large as it was.
+
+# %% [markdown] lang="zh"
+# ## 整个家族
+#
+# 有一点*确实*是假设的：查询和键经过同一个 $f$。现在让它们不同，查询用 $A_m$，键用 $C_n$，都是矩阵，$A_0 = C_0 = I$。
+# 愿望要求 $A_m^\top C_n$ 只取决于 $n - m$；记它为 $G_{n-m}$。
+#
+# - 取 $m = 0$：$C_n = G_n$。取 $n = 0$：$A_m^\top = G_{-m}$。
+# - 取 $m = n$：$G_{-m} G_m = G_0 = I$，所以 $A_m^\top = C_m^{-1}$：查询做的，正好抵消键做的。
+# - 取 $m = 1$：$G_{-1} G_n = G_{n-1}$，所以 $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$。
+#
+# 把 $G_1$ 写成 $G$。全部的解就是
+#
+# $$
+# C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{得分} = q^\top G^{\,n-m}\, k ,
+# $$
+#
+# 其中 $G$ 是*任意*可逆矩阵。查询和键用同一个映射，当且仅当 $G$ 是正交的，那就是 RoPE。当 $G = e^X$ 时，位置构成一个**单参数群**
+# $e^{pX}$，这一类编码的每一种，都是对生成元 $X$ 的一个选择：
+#
+# | 生成元 $X$ | $G^{\,n-m}$ 做什么 | 编码 |
+# |---|---|---|
+# | 反对称 | 把每一对旋转 $(n - m)\, \theta_i$ | RoPE |
+# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | 对角线上方为一，其余为零 | 剪切：把一个特征的 $n - m$ 倍加到另一个上 | ALiBi |
+# | 零 | 什么也不做 | NoPE |
+#
+# 第三行值得细看。添两个特征，查询取 $(\rho, 0)$，键取 $(0, 1)$，对所有 token 都一样，再用第 1 节的那个小矩阵：
+#
+# $$
+# \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}^{n-m} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
+# = \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & n - m \\ 0 & 1 \end{pmatrix} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
+# = -\rho\, (m - n) ,
+# $$
+#
+# 这正是斜率为 $\rho$ 的 ALiBi 的惩罚（第 7 节）。可见旋转、衰减和 ALiBi 是同一个家族的三个生成元。不是正交的那些，
+# 代价在数值上：$n$ 处的键要乘 $\gamma^{-n}$，查询要乘 $\gamma^m$，走得远了，一个溢出，另一个消失。只有旋转让每个数保持原来的大小。
+
+# %%
+identity = torch.eye(2, dtype=torch.float64)
+quarter = torch.tensor([[0.0, -0.35], [0.35, 0.0]], dtype=torch.float64)  # antisymmetric: 0.35 radians a position
+generators = {
+    "RoPE": quarter,
+    "xPos": quarter - math.log(0.98) * identity,
+    "ALiBi": torch.tensor([[0.0, 1], [0, 0]]).double(),
+}
+query, key = torch.randn(2, 2, generator=random, dtype=torch.float64)
+for name, generator in generators.items():
+    group = {p: torch.matrix_exp(p * generator) for p in range(-40, 41)}
+    scores = torch.stack([(group[-m].T @ query) @ (group[n] @ key) for m, n in [(5, 2), (23, 20), (40, 37)]])
+    assert (scores - scores[0]).abs().max() < 1e-9, "Every generator gives a score that knows the distance alone."
+    grown = torch.linalg.matrix_norm(group[40], 2)
+    print(f"{name:>6}: {scores[0]:.6f} at distance 3, three times; a key at 40 grows up to {grown:.2f} times")
+slope = 0.25
+penalty = (
+    torch.tensor([slope, 0]).double()
+    @ torch.matrix_exp((2 - 9) * generators["ALiBi"])
+    @ torch.tensor([0, 1.0]).double()
+)
+assert abs(penalty + slope * (9 - 2)) < 1e-12, "A shear gives ALiBi: minus slope times distance."
+assert torch.allclose(torch.matrix_exp(quarter).T @ torch.matrix_exp(quarter), identity), "Rotations keep lengths."
+
+# %% [markdown] lang="en"
+# ### Exercise 2.4 · The shift test (2 points)
+#
+# Turn the wish into a measurement, which works for any code. Write `shift_gap`: move both tokens along by
+# $\delta = 1, 2, \dots, \texttt{longest}$, and give the largest change of the score,
+# $\left| f(q, m + \delta) \cdot f(k, n + \delta) - f(q, m) \cdot f(k, n) \right|$.
+
+# %% [markdown] lang="zh"
+# ### 练习 2.4 · 平移测试（2 分）
+#
+# 把愿望变成一种对任何编码都适用的测量。写出 `shift_gap`：让两个 token 一起平移 $\delta = 1, 2, \dots, \texttt{longest}$，
+# 给出得分变化 $\left| f(q, m + \delta) \cdot f(k, n + \delta) - f(q, m) \cdot f(k, n) \right|$ 的最大值。
+
+
+# %% nbgrader={"grade_id": "shift_gap", "solution": true}
+def shift_gap(place, query: Tensor, key: Tensor, m: int, n: int, longest: int) -> float:
+    """By how much the score changes, at most, when both tokens move by the same shift.
+
+    Args:
+        place: The function f: place(x, p) is the vector x, [d], at position p.
+        query: [d].
+        key: [d].
+        m: The position of the query.
+        n: The position of the key.
+        longest: The shifts are 1 .. longest, both included.
+    """
+    ### BEGIN SOLUTION
+    score = place(query, m) @ place(key, n)
+    changes = [place(query, m + s) @ place(key, n + s) - score for s in range(1, longest + 1)]
+    return max(abs(change.item()) for change in changes)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "shift_gap_laws", "grade": true, "points": 2}
+with quiet():
+    x = torch.tensor([1.0, 0.0])
+    assert shift_gap(lambda x, p: x + 0 * p, x, x, 0, 5, 9) == 0, (
+        "A code that does nothing leaves the score as it is: the gap is 0."
+    )
+    gap = shift_gap(lambda x, p: p * x, x, x, 1, 2, 3)
+    assert gap == 18, "Multiplied by positions, the score is m n: from 1 * 2 to 4 * 5 it changes by 18."
+    gap = shift_gap(lambda x, p: x / (p + 1), x, x, 0, 0, 3)
+    assert gap == 1 - 1 / 16, "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
+    assert shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3) == 3, "The largest change, not the last one."
+    ### BEGIN HIDDEN TESTS
+    assert shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4) == 8, "The largest change, wherever it comes."
+    assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5) == 3, "The longest shift is included."
+    assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 4) == 0, "And nothing beyond the longest."
+    gap = shift_gap(lambda x, p: 2.0**p * x, x, 3 * x, 2, 1, 5)
+    assert gap == 3 * (2**13 - 2**3), "Query and key both move, by the same shift, from where they are."
+
+    def turn(x: Tensor, p: int) -> Tensor:
+        """A rotation by 0.7 per position."""
+        cos, sin = math.cos(0.7 * p), math.sin(0.7 * p)
+        return torch.tensor([[cos, -sin], [sin, cos]]) @ x
+
+    assert shift_gap(turn, torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0]), 3, 8, 50) < 1e-5, (
+        "Rotation leaves the score as it is: the gap is rounding only."
+    )
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Now three codes, for one and the same $q$ and $k$: no position, sinusoids added, and rotation. Each square shows the
+# score for every position $m$ of the query and $n$ of the key. The wish, seen as a picture: *all entries along a
+# diagonal are equal*. No position grants it as well, in an empty way: the score does not know the distance either. So
+# look for both, equal diagonals and diagonals that differ from each other.
+
+# %% [markdown] lang="zh"
+# 现在对同一组 $q$ 和 $k$ 比较三种编码：没有位置、加上正弦编码、旋转。每个方块画出查询在各个位置 $m$、
+# 键在各个位置 $n$ 时的得分。愿望画成图就是：*同一条对角线上的数全都相等*。没有位置时也满足，但那是空洞的满足：
+# 得分连距离也不知道。所以两样都要看：对角线上处处相等，而不同的对角线又彼此不同。只有右边的旋转两样都做到，
+# 它的平移差只有舍入误差那么大。
+
+# %%
+dim, length = 16, 32
+theta = speeds(dim).double()
+random = torch.Generator().manual_seed(5)
+query, key = torch.randn(2, dim, generator=random, dtype=torch.float64)
+
+
+def nothing(x: Tensor, p: int) -> Tensor:
+    """No position at all."""
+    return x + 0 * p
+
+
+def sinusoid_added(x: Tensor, p: int) -> Tensor:
+    """The token plus the code of notebook 1."""
+    angles = p * theta
+    return x + torch.stack((angles.sin(), angles.cos()), dim=-1).flatten()
+
+
+def rotated(x: Tensor, p: int) -> Tensor:
+    """RoPE: the vector, turned."""
+    return rotation_matrix(p * theta) @ x
+
+
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.9))
+gaps = []
+for axes, place, name in zip(
+    panels, [nothing, sinusoid_added, rotated], ["no position", "sinusoids added", "rotated"], strict=True
+):
+    queries = torch.stack([place(query, p) for p in range(length)])
+    keys = torch.stack([place(key, p) for p in range(length)])
+    gaps.append(shift_gap(place, query, key, 0, 3, length))
+    scores = queries @ keys.T
+    image = axes.imshow(scores - scores.mean(), cmap=DIVERGING, vmin=-6, vmax=6)
+    title = f"{name}\nshift gap {gaps[-1]:.1g}" if gaps[-1] < 0.01 else f"{name}\nshift gap {gaps[-1]:.1f}"
+    axes.set_title(title, fontweight="normal", fontsize=9.5)
+    axes.set(xlabel="position n of the key", xticks=[0, 15, 31], yticks=[0, 15, 31])
+panels[0].set_ylabel("position m of the query")
+figure.colorbar(image, ax=panels, label="score, minus the panel's mean", shrink=0.9)
+headline(figure, f"Only rotation sees the distance and nothing else: gap {gaps[2]:.0e} against {gaps[1]:.1f}")
+plt.show()
+
+# %% [markdown] lang="en"
+# ## Why not the values?
+#
+# Learners often ask why queries and keys are rotated and values are not. Attention does two things. Scores, made of
+# queries and keys, decide *how much* to read from each token. Values are *what* is read. The wish was about scores, and
+# they meet in a product in which one rotation undoes the other. Values meet no partner. Let $a_{mn}$ be the weights; if
+# we rotate values by their own positions, the output at position $m$ is
+#
+# $$
+# o_m = \sum_n a_{mn}\, R_n v_n .
+# $$
+#
+# Move the whole text by $\delta$. The weights stay, but every $R_n$ becomes $R_{n+\delta} = R_\delta R_n$, so the output becomes
+# $R_\delta\, o_m$: the layer tells everyone the absolute position, which we had just got rid of.
+#
+# It does not follow that values *cannot* be rotated. Turn the output back by its own position, and the distance is what
+# remains:
+#
+# $$
+# R_m^\top \sum_n a_{mn}\, R_n v_n = \sum_n a_{mn}\, R_{n-m}\, v_n .
+# $$
+#
+# That is a consistent code too, studied by [Su](https://kexue.fm/archives/10862) as a second kind of rotary embedding.
+# RoFormer rotates queries and keys only (section 3.2.2), and so do the models in common use: it is enough. The cell
+# below moves a text of 8 tokens along and measures how much the outputs change.
+
+# %% [markdown] lang="zh"
+# ## 为什么不旋转值？
+#
+# 初学者常问：为什么旋转查询和键，却不旋转值？注意力做两件事。由查询和键得到的得分，决定从每个 token 读*多少*；
+# 值则是读到的*内容*。愿望说的是得分，而查询和键在点积里相遇，一个旋转抵消另一个。值却没有这样的搭档。
+# 设 $a_{mn}$ 是注意力权重；如果按各自的位置旋转值，位置 $m$ 上的输出就是
+#
+# $$
+# o_m = \sum_n a_{mn}\, R_n v_n .
+# $$
+#
+# 把整段文本平移 $\delta$。权重不变，但每个 $R_n$ 变成 $R_{n+\delta} = R_\delta R_n$，输出就成了 $R_\delta\, o_m$：好不容易去掉的绝对位置，
+# 又被这一层说了出去。
+#
+# 但这并不等于值*不能*旋转。把输出再按它自己的位置转回去，剩下的就是距离：
+#
+# $$
+# R_m^\top \sum_n a_{mn}\, R_n v_n = \sum_n a_{mn}\, R_{n-m}\, v_n .
+# $$
+#
+# 这也是一种自洽的编码，[苏剑林](https://kexue.fm/archives/10862)称之为“第二类旋转位置编码”。RoFormer 只旋转查询和键
+# （3.2.2 节），常用的模型也是如此：这已经够了。下面把一段 8 个 token 的文本整体平移，看看输出变化多少。结果是：
+# 连值也旋转，输出就大变；不旋转值，或者旋转之后再转回来，变化都只有舍入误差那么大。
+
+# %%
+theta = speeds(dim).double()
+random = torch.Generator().manual_seed(7)
+tokens = torch.randn(8, dim, generator=random, dtype=torch.float64)
+w_q, w_k, w_v = torch.randn(3, dim, dim, generator=random, dtype=torch.float64) / dim**0.5
+
+
+def attend(shift: int, rotate_values: bool, turn_back: bool) -> Tensor:
+    """One head over the 8 tokens, the first of them at position `shift`: [8, dim]."""
+    turns = torch.stack([rotation_matrix((shift + p) * theta) for p in range(len(tokens))])  # [8, dim, dim]
+
+    def at_positions(x: Tensor) -> Tensor:
+        return torch.einsum("pij,pj->pi", turns, x)
+
+    values = at_positions(tokens @ w_v) if rotate_values else tokens @ w_v
+    scores = at_positions(tokens @ w_q) @ at_positions(tokens @ w_k).T / dim**0.5
+    output = torch.softmax(scores, dim=-1) @ values
+    return torch.einsum("pji,pj->pi", turns, output) if turn_back else output  # ji: transposed
+
+
+variants = {
+    "q, k and v rotated": (True, False),
+    "q, k and v rotated, output turned back": (True, True),
+    "q and k rotated": (False, False),
+}
+shifts = range(1, 65)
+
+figure, axes = plt.subplots(figsize=(7.2, 3.0))
+changes = {}
+for (name, setting), colour, mark in zip(variants.items(), [VERMILION, SKY, BLACK], ["^", "s", "."], strict=True):
+    start = attend(0, *setting)
+    changes[name] = torch.tensor([(attend(s, *setting) - start).abs().max() for s in shifts])
+    axes.semilogy(shifts, changes[name], mark, color=colour, label=name, markersize=4)
+axes.set(xlabel="shift of the whole text", ylabel="largest change of an output", ylim=(1e-17, 1e3))
+axes.legend(loc="center right", bbox_to_anchor=(1, 0.45))
+moved, still = changes["q, k and v rotated"].max(), changes["q and k rotated"].max()
+axes.set_title(f"Rotate values too, and a mere shift changes outputs by {moved:.1f}, not by {still:.0e}")
+plt.show()
+
+# %% [markdown] lang="en"
+# ## More dimensions
+#
+# The fifth wish of notebook 0 was that the rule should extend from $p$ to $(x, y)$: patches of an image have a row and
+# a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
+# half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
+# form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
+# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191).
+
+# %% [markdown] lang="zh"
+# ## 更多的维度
+#
+# 第 0 节的第五个愿望，是规则能从 $p$ 推广到 $(x, y)$：图像块有行有列。用旋转很容易做到，因为各对互不相干：
+# 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
+# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191) 的 M-RoPE。
+
+# %% [markdown] lang="en"
+# ### Exercise 2.5 · Rows and columns (1 point)
+#
+# Write `grid_angles`: with $d/4$ given speeds, the first $d/4$ pairs turn by row times speed, the last $d/4$ by column
+# times speed. The result can go straight into `rotation_matrix`.
+
+# %% [markdown] lang="zh"
+# ### 练习 2.5 · 行与列（1 分）
+#
+# 写出 `grid_angles`：给定 $d/4$ 个转速，前 $d/4$ 对的角度是行乘转速，后 $d/4$ 对的角度是列乘转速。
+# 结果可以直接交给 `rotation_matrix`。
+
+
+# %% nbgrader={"grade_id": "grid_angles", "solution": true}
+def grid_angles(row: int, column: int, theta: Tensor) -> Tensor:
+    """The angle of every pair for a patch of an image: theta [d/4] to [d/2], rows first."""
+    ### BEGIN SOLUTION
+    return torch.cat((row * theta, column * theta))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "grid_angles_laws", "grade": true, "points": 1}
+with quiet():
+    theta = torch.tensor([1.0, 0.5])
+    assert grid_angles(2, 3, theta).tolist() == [2, 1, 3, 1.5], "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
+    ### BEGIN HIDDEN TESTS
+    theta = torch.tensor([1.0, 0.3, 0.09])
+    assert grid_angles(0, 0, theta).tolist() == [0] * 6, "At the origin nothing turns."
+    down = grid_angles(9, 4, theta) - grid_angles(7, 4, theta)
+    torch.testing.assert_close(down, torch.cat((2 * theta, 0 * theta)), msg="A step down turns the first half only.")
+    across = grid_angles(7, 1, theta) - grid_angles(7, 6, theta)
+    torch.testing.assert_close(across, torch.cat((0 * theta, -5 * theta)), msg="A step across turns the second half.")
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## How the list stands
+#
+# | | wish | RoPE |
+# |---|---|---|
+# | 1 | unique | Yes. Pair 0 turns by one radian per position, and $\pi$ is irrational: no two positions agree. |
+# | 2 | linear in the shift | Yes, exactly: $R_{p+\delta} = R_\delta R_p$. |
+# | 3 | extends to longer contexts | The formula does. What a *model* makes of unseen angles is another matter: notebooks 4 to 6. |
+# | 4 | a fixed rule | Yes: one formula, two settings, $d$ and $b$. |
+# | 5 | extends to more dimensions | Yes, as you have just seen. |
+#
+# Unique in mathematics, that is. In floating point, far out, it is a question of precision: notebook 4.
+#
+# A note on history, since it is often told wrongly: LLaMA did not introduce RoPE.
+# [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) had it in 2021, then
+# [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311), all before
+# [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
+#
+# **Next:** nobody multiplies by a matrix that is almost all zeros. [Notebook 3](3_three_implementations.ipynb) builds
+# the three implementations in use, and the permutation that stands between them.
+
+# %% [markdown] lang="zh"
+# ## 清单上的进展
+#
+# | | 愿望 | RoPE |
+# |---|---|---|
+# | 1 | 唯一 | 是。第 0 对每个位置转一弧度，而 $\pi$ 是无理数，所以没有两个位置相同。 |
+# | 2 | 平移是线性的 | 是，而且严格成立：$R_{p+\delta} = R_\delta R_p$。 |
+# | 3 | 能延伸到更长的文本 | 公式可以。*模型*遇到没见过的角度会怎样，是另一回事：见第 4 至 6 节。 |
+# | 4 | 有固定的规则 | 是：一个公式，两个可调的数 $d$ 和 $b$。 |
+# | 5 | 能推广到更多维度 | 是，刚才已经看到了。 |
+#
+# “唯一”说的是数学上。位置很远时，浮点数还分不分得清，是精度问题：见第 4 节。
+#
+# 关于历史再说一句，因为常有人讲错：RoPE 并不是 LLaMA 首先采用
+# 的。[GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) 在 2021 年就用了，
+# 然后是[GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) 和 [PaLM](https://arxiv.org/abs/2204.02311)，
+# 都早于[LLaMA](https://arxiv.org/abs/2302.13971v1)；LLaMA 论文的 2.2 节自己注明，这一点取自“GPTNeo”。
+#
+# **下一节**：没有人会真的去乘一个几乎全是零的矩阵。[第 3 节](3_three_implementations.ipynb)动手写出通行的三种实现，
+# 以及隔在它们之间的那个置换。

@@ -1,0 +1,915 @@
+# %% [markdown] lang="en"
+# # 3 · Three implementations, one permutation
+#
+# Notebook 2 ended with a matrix: position $p$ multiplies queries and keys by $R_p$. For $d = 128$ features it has
+# $128^2 = 16384$ entries, of which $2 d = 256$ are not zero. Nobody multiplies by it. Three implementations are in use,
+# each a few lines long, and you will write all three.
+#
+# Two of them agree number by number. The third pairs other features, and its results look all different; yet a single
+# permutation leads from one to the other. People who compare code bases trip over this so often that the question keeps
+# coming back: *half-split or adjacent, which one is right?* (transformers
+# [#25199](https://github.com/huggingface/transformers/issues/25199),
+# [#31859](https://github.com/huggingface/transformers/issues/31859),
+# [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and at
+# the end you will see how that fails, and why the usual tests do not notice.
+
+# %% [markdown] lang="zh"
+# # 3 · 三种实现，一个置换
+#
+# 第 2 节的结尾是一个矩阵：位置 $p$ 上的查询和键要乘以 $R_p$。特征数 $d = 128$ 时，它有 $128^2 = 16384$ 个元素，
+# 其中不为零的只有 $2 d = 256$ 个，没有人会真的去乘它。通行的实现有三种，每种只有几行，你会把三种都写出来。
+#
+# 其中两种的结果逐个数都相同。第三种的配对不一样，结果看上去也完全不同，但只隔着一个置换。对照代码的人常常在这里绊倒，
+# 于是同一个问题反复出现：*前后配对还是相邻配对，
+# 哪个才对？*（transformers [#25199](https://github.com/huggingface/transformers/issues/25199)、[#31859](https://github.com/huggingface/transformers/issues/31859)、[#33826](https://github.com/huggingface/transformers/issues/33826)）
+# 两个都对。错的是混着用。本节最后会看到混用时怎样出错，以及通常的测试为什么发现不了。
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, headline, no_frame, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## What all three share
+#
+# Queries and keys are tensors `x` of shape `[batch, seq, heads, head_dim]`; we write $d$ for `head_dim`. A token at
+# position $p$ turns pair $i$ by the angle $p\, \theta_i$ with $\theta_i = b^{-2i/d}$, the same in every head. These
+# angles are a table, `[seq, head_dim/2]`. The function below takes the *positions* rather than a length: they need not
+# start at 0, and each row of a batch may have its own. That will matter at the end.
+#
+# A **layout** says which features are pairs. For $d = 8$ these two are in use:
+#
+# - **adjacent** (also: interleaved, GPT-J style): $(x_0, x_1), (x_2, x_3), (x_4, x_5), (x_6, x_7)$;
+# - **half-split** (also: rotate-half, GPT-NeoX style): $(x_0, x_4), (x_1, x_5), (x_2, x_6), (x_3, x_7)$.
+#
+# `rotate_slowly` is the definition in plain loops, for any layout. It is our yardstick.
+
+# %% [markdown] lang="zh"
+# ## 三者共有的部分
+#
+# 查询和键是形状为 `[batch, seq, heads, head_dim]` 的张量 `x`，`head_dim` 记作 $d$。位置 $p$ 上的 token，
+# 第 $i$ 对特征旋转 $p\, \theta_i$，其中 $\theta_i = b^{-2i/d}$，每个头都一样。这些角度列成一张表，`[seq, head_dim/2]`。
+# 下面的函数接收的是*位置*，而不是长度：位置不一定从 0 开始，一批文本里各行的位置也可以不同。这一点到最后会很要紧。
+#
+# **排布**规定哪些特征成对。$d = 8$ 时，通行的有两种：
+#
+# - **相邻配对**（adjacent，又称 interleaved，GPT-J 式）：$(x_0, x_1), (x_2, x_3), (x_4, x_5), (x_6, x_7)$；
+# - **前后配对**（half-split，又称 rotate-half，GPT-NeoX 式）：$(x_0, x_4), (x_1, x_5), (x_2, x_6), (x_3, x_7)$。
+#
+# `rotate_slowly` 用朴素的循环写出定义，适用于任何排布。它是我们的标尺。
+
+
+# %%
+def rotary_angles(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
+    """Radians for every position and pair: positions [...] to [..., dim/2], float64."""
+    theta = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    return positions[..., None] * theta
+
+
+def adjacent_pairs(dim: int) -> list[tuple[int, int]]:
+    """(0, 1), (2, 3), (4, 5), ..."""
+    return [(2 * i, 2 * i + 1) for i in range(dim // 2)]
+
+
+def half_split_pairs(dim: int) -> list[tuple[int, int]]:
+    """(0, dim/2), (1, dim/2 + 1), ..."""
+    return [(i, i + dim // 2) for i in range(dim // 2)]
+
+
+whole = torch.block_diag(*[torch.ones(2, 2)] * 64)  # where the matrix for d = 128 may have entries
+assert (whole.shape, whole.numel(), int(whole.sum())) == ((128, 128), 16384, 256)  # what the text says
+
+
+def rotate_slowly(x: Tensor, angles: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
+    """Turn feature pairs[i] of every token and head by the angle i of its position.
+
+    Args:
+        x: [batch, seq, heads, dim].
+        angles: [seq, dim/2].
+        pairs: The layout.
+    """
+    y = torch.empty_like(x)
+    for p in range(x.shape[1]):
+        for i, (first, second) in enumerate(pairs):
+            turn = complex(math.cos(angles[p, i]), math.sin(angles[p, i]))
+            turned = torch.complex(x[:, p, :, first], x[:, p, :, second]) * turn
+            y[:, p, :, first], y[:, p, :, second] = turned.real, turned.imag
+    return y
+
+
+def sample(seed: int, *shape: int) -> Tensor:
+    """Random numbers to try things on, float64."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+# %% [markdown] lang="en"
+# ### Exercise 3.1 · Adjacent pairs (2 points)
+#
+# The way the paper writes it (RoFormer, section 3.4.2, [arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)). For each
+# pair $i$, with $\omega_i$ its angle,
+#
+# $$
+# y_{2i} = x_{2i} \cos \omega_i - x_{2i+1} \sin \omega_i, \qquad
+# y_{2i+1} = x_{2i} \sin \omega_i + x_{2i+1} \cos \omega_i .
+# $$
+#
+# The slices `x[..., 0::2]` and `x[..., 1::2]` give first and second members of all pairs. The angles lack a dimension
+# for the heads: `[seq, d/2]` has to become `[seq, 1, d/2]`. At the end the two halves must be *interleaved* again.
+# `torch.cat` would leave all first members before all second ones, a bug met in
+# [real code](https://github.com/vllm-project/vllm-metal/pull/44). Think of `torch.stack(..., dim=-1)` and
+# `flatten(-2)`.
+
+# %% [markdown] lang="zh"
+# ### 练习 3.1 · 相邻配对（2 分）
+#
+# 这是论文里的写法（RoFormer，3.4.2 节，[arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)）。对每一对 $i$，
+# 设它的角度为 $\omega_i$，
+#
+# $$
+# y_{2i} = x_{2i} \cos \omega_i - x_{2i+1} \sin \omega_i, \qquad
+# y_{2i+1} = x_{2i} \sin \omega_i + x_{2i+1} \cos \omega_i .
+# $$
+#
+# 切片 `x[..., 0::2]` 和 `x[..., 1::2]` 分别取出所有对的前一成员和后一成员。角度还缺一个对应各头的维度：
+# 要把 `[seq, d/2]` 变成 `[seq, 1, d/2]`。最后，两部分要重新*交错*排列。`torch.cat` 会让所有前一成员排在所有后一成员之
+# 前，[真实的代码](https://github.com/vllm-project/vllm-metal/pull/44)里就出过这个错。
+# 可以考虑 `torch.stack(..., dim=-1)` 和 `flatten(-2)`。
+
+
+# %% nbgrader={"grade_id": "rotate_adjacent", "solution": true}
+def rotate_adjacent(x: Tensor, angles: Tensor) -> Tensor:
+    """Turn features (2i, 2i + 1) by the angle i, without a loop.
+
+    Args:
+        x: [batch, seq, heads, dim]. Not modified.
+        angles: [seq, dim/2].
+
+    Returns:
+        [batch, seq, heads, dim].
+    """
+    ### BEGIN SOLUTION
+    cos, sin = angles.cos().unsqueeze(-2), angles.sin().unsqueeze(-2)  # [seq, 1, dim/2]
+    first, second = x[..., 0::2], x[..., 1::2]
+    return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "rotate_adjacent_laws", "grade": true, "points": 2}
+with quiet():
+    x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
+    assert torch.equal(rotate_adjacent(x, torch.zeros(1, 2)), x), (
+        "No turn, no change, and the features keep their order."
+    )
+    turned = rotate_adjacent(x, torch.tensor([[math.pi / 2, 0]])).flatten()
+    torch.testing.assert_close(
+        turned, torch.tensor([-2.0, 1, 3, 4]), msg="A quarter turn of pair 0: (1, 2) to (-2, 1)."
+    )
+    two = rotate_adjacent(x.expand(1, 2, 2, 4), torch.tensor([[0, 0], [math.pi / 2, 0]]))  # two positions, two heads
+    by_hand = torch.stack([x[0, 0].expand(2, 4), turned.expand(2, 4)])[None]
+    torch.testing.assert_close(two, by_hand, msg="Position 1 turns, in both heads: angles belong to positions.")
+    ### BEGIN HIDDEN TESTS
+    for seed, (batch, seq, heads, dim) in enumerate([(2, 5, 3, 8), (1, 4, 4, 6), (3, 3, 1, 2)]):
+        x, angles = sample(seed, batch, seq, heads, dim), rotary_angles(torch.arange(seq) + 7 * seed, dim)
+        kept, turned = x.clone(), rotate_adjacent(x, angles)
+        assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
+        assert turned.shape == x.shape, "The shape stays."
+        expected = rotate_slowly(x, angles, adjacent_pairs(dim))
+        torch.testing.assert_close(
+            turned, expected, msg="Angles belong to the second dimension, not to batch or heads."
+        )
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## With complex numbers
+#
+# A pair is a complex number, and a rotation is one multiplication: $x_{2i} + \mathrm{j}\, x_{2i+1}$ times
+# $e^{\mathrm{j} \omega_i}$. This is how Meta's own Llama code does it
+# ([llama/model.py](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py));
+# it calls the factors `freqs_cis`, since $\mathrm{cis}\, \omega$ is an old name for
+# $\cos \omega + \mathrm{j} \sin \omega$. The pairs are adjacent again.
+#
+# `torch.view_as_complex` reads a last dimension of **exactly 2** as real and imaginary part, and `torch.view_as_real`
+# is its inverse. Here are three mistakes that circulate in tutorials, and what torch says to each:
+
+# %% [markdown] lang="zh"
+# ## 用复数
+#
+# 一对就是一个复数，旋转就是一次乘法：$x_{2i} + \mathrm{j}\, x_{2i+1}$ 乘以 $e^{\mathrm{j} \omega_i}$。Meta 自己
+# 的[Llama 代码](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py)就是这
+# 样写的，它把这些乘数叫作 `freqs_cis`，因为 $\mathrm{cis}\, \omega$ 是 $\cos \omega + \mathrm{j} \sin \omega$ 的旧称。
+# 配对仍是相邻的。
+#
+# `torch.view_as_complex` 把**恰好为 2** 的最后一维读作实部和虚部，`torch.view_as_real` 是它的逆。
+# 下面是教程里流传的三个错误，以及 torch 对它们各说了什么：
+
+# %%
+x = sample(0, 1, 3, 2, 8)  # [batch, seq, heads, dim]
+pairs = torch.zeros(1, 3, 2, 4, dtype=torch.complex128)  # [batch, seq, heads, dim/2], as after the multiplication
+
+said = []
+try:
+    torch.cat(x, x)
+except TypeError as error:
+    said.append(f"torch.cat(a, b): {str(error).splitlines()[0]}")
+try:
+    torch.view_as_complex(x)
+except RuntimeError as error:
+    said.append(f"a reshape that loses the trailing 2: {str(error).splitlines()[0]}")
+shape = list(torch.view_as_real(pairs).shape)
+said.append(f"no flatten at the end: the shape is {shape} instead of {list(x.shape)}")
+print("\n".join(said))
+
+# %% [markdown] lang="en"
+# `torch.cat` wants one tuple, `torch.cat((a, b))`. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for
+# $d = 4$ these are the same, so a test with $d = 4$ alone does not tell. And the way back has to merge the last two
+# dimensions. Where inputs are bfloat16, convert first: there are no complex numbers of that type.
+
+# %% [markdown] lang="zh"
+# `torch.cat` 要的是一个元组：`torch.cat((a, b))`。2 必须在最后，是 `[..., d/2, 2]`，
+# 不是 `[..., 2, d/2]`；$d = 4$ 时两者一样，所以只用 $d = 4$ 测试是看不出来的。回来的路上还要把最后两维合并。
+# 如果输入是 bfloat16，要先转换：没有这种类型的复数。
+
+# %% [markdown] lang="en"
+# ### Exercise 3.2 · Complex `freqs_cis` (2 points)
+#
+# First write `to_freqs_cis`, the table of the factors $e^{\mathrm{j} \omega}$.
+
+# %% [markdown] lang="zh"
+# ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
+#
+# 先写出 `to_freqs_cis`，即乘数 $e^{\mathrm{j} \omega}$ 的表。
+
+
+# %% nbgrader={"grade_id": "to_freqs_cis", "solution": true}
+def to_freqs_cis(angles: Tensor) -> Tensor:
+    """Cosine plus j times sine of every angle: [seq, dim/2], complex, of the same precision."""
+    ### BEGIN SOLUTION
+    return torch.polar(torch.ones_like(angles), angles)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "to_freqs_cis_laws", "grade": true, "points": 1}
+with quiet():
+    freqs_cis = to_freqs_cis(torch.tensor([[math.pi / 2, 0]]))
+    assert freqs_cis.is_complex(), "freqs_cis holds complex numbers."
+    torch.testing.assert_close(freqs_cis, torch.tensor([[1j, 1]]), msg="A quarter turn is j, no turn is 1.")
+    ### BEGIN HIDDEN TESTS
+    angles = rotary_angles(torch.arange(5), 8)
+    freqs_cis = to_freqs_cis(angles)
+    assert freqs_cis.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
+    torch.testing.assert_close(
+        freqs_cis.abs(), torch.ones_like(angles), msg="Every factor has the absolute value 1: rotations keep lengths."
+    )
+    torch.testing.assert_close(freqs_cis.real, angles.cos(), msg="The real part is the cosine.")
+    torch.testing.assert_close(freqs_cis.imag, angles.sin(), msg="The imaginary part is the sine.")
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Then write `rotate_complex`, which uses such a table.
+
+# %% [markdown] lang="zh"
+# 再写出使用这种表的 `rotate_complex`。
+
+
+# %% nbgrader={"grade_id": "rotate_complex", "solution": true}
+def rotate_complex(x: Tensor, freqs_cis: Tensor) -> Tensor:
+    """Turn features (2i, 2i + 1) by multiplying them, as complex numbers, by freqs_cis.
+
+    Args:
+        x: [batch, seq, heads, dim], float32 or float64. Not modified.
+        freqs_cis: [seq, dim/2], complex, of the same precision.
+
+    Returns:
+        [batch, seq, heads, dim], real.
+    """
+    ### BEGIN SOLUTION
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())  # [batch, seq, heads, dim/2]
+    return torch.view_as_real(pairs * freqs_cis.unsqueeze(-2)).flatten(-2)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "rotate_complex_laws", "grade": true, "points": 1}
+with quiet():
+    x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
+    turned = rotate_complex(x, torch.tensor([[1j, 1]]))
+    assert turned.shape == x.shape, "The trailing 2 is merged again."
+    torch.testing.assert_close(
+        turned.flatten(), torch.tensor([-2.0, 1, 3, 4]), msg="Pair 0 is 1 + 2j; times j it is -2 + j."
+    )
+    ### BEGIN HIDDEN TESTS
+    for seed, (batch, seq, heads, dim) in enumerate([(2, 5, 3, 8), (1, 4, 4, 6), (2, 3, 1, 4)]):
+        x, angles = sample(seed, batch, seq, heads, dim), rotary_angles(torch.arange(seq) + 7 * seed, dim)
+        kept, turned = x.clone(), rotate_complex(x, torch.complex(angles.cos(), angles.sin()))
+        assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
+        assert turned.shape == x.shape, "The trailing 2 is merged again."
+        expected = rotate_slowly(x, angles, adjacent_pairs(dim))
+        torch.testing.assert_close(turned, expected, msg="The same pairs and angles as adjacent.")
+    strided = sample(5, 2, 3, 5, 8).transpose(1, 2)  # as after a transpose of heads and sequence
+    angles = rotary_angles(torch.arange(5), 8)
+    turned = rotate_complex(strided, torch.complex(angles.cos(), angles.sin()))
+    expected = rotate_slowly(strided, angles, adjacent_pairs(8))
+    torch.testing.assert_close(turned, expected, msg="Strided inputs work too.")
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## Half-split
+#
+# GPT-NeoX, and the ports of most models to the `transformers` library, pair feature $i$ with feature $i + d/2$. Then no
+# interleaving is needed: first and second members of the pairs are the two halves of the vector. For $i < d/2$,
+#
+# $$
+# y_i = x_i \cos \omega_i - x_{i+d/2} \sin \omega_i, \qquad
+# y_{i+d/2} = x_i \sin \omega_i + x_{i+d/2} \cos \omega_i .
+# $$
+#
+# It is often said to be cheaper. *It saves no arithmetic.* Each pair takes four multiplications, an addition and a
+# subtraction, in all three implementations. What differs is how memory is walked through: two solid halves, or every
+# second number. Which is faster depends on the machine and the compiler.
+
+# %% [markdown] lang="zh"
+# ## 前后配对
+#
+# GPT-NeoX，以及多数模型移植到 `transformers` 库之后的版本，都让特征 $i$ 与特征 $i + d/2$ 成对。这样就不必交错：
+# 各对的前一成员和后一成员，就是向量的前一半和后一半。对 $i < d/2$，
+#
+# $$
+# y_i = x_i \cos \omega_i - x_{i+d/2} \sin \omega_i, \qquad
+# y_{i+d/2} = x_i \sin \omega_i + x_{i+d/2} \cos \omega_i .
+# $$
+#
+# 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
+# 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。
+
+# %% [markdown] lang="en"
+# ### Exercise 3.3 · Half-split (2 points)
+#
+# Write `rotate_half_split`. (Task 4 of the assignment uses this layout as well, with ready-made tables of cosines and
+# sines and 16-bit types to look after.)
+
+# %% [markdown] lang="zh"
+# ### 练习 3.3 · 前后配对（2 分）
+#
+# 写出 `rotate_half_split`。（作业的任务 4 用的也是这种排布，不过那里的余弦表和正弦表是现成的，还要照顾 16 位的类型。）
+
+
+# %% nbgrader={"grade_id": "rotate_half_split", "solution": true}
+def rotate_half_split(x: Tensor, angles: Tensor) -> Tensor:
+    """Turn features (i, i + dim/2) by the angle i, without a loop.
+
+    Args:
+        x: [batch, seq, heads, dim]. Not modified.
+        angles: [seq, dim/2].
+
+    Returns:
+        [batch, seq, heads, dim].
+    """
+    ### BEGIN SOLUTION
+    half = x.shape[-1] // 2
+    turn = torch.polar(torch.ones_like(angles), angles).unsqueeze(-2)  # [seq, 1, dim/2]
+    turned = torch.complex(x[..., :half], x[..., half:]) * turn
+    return torch.cat((turned.real, turned.imag), dim=-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "rotate_half_split_laws", "grade": true, "points": 2}
+with quiet():
+    x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
+    assert torch.equal(rotate_half_split(x, torch.zeros(1, 2)), x), "No turn, no change."
+    turned = rotate_half_split(x, torch.tensor([[math.pi / 2, 0]])).flatten()
+    expected = torch.tensor([-3.0, 2, 1, 4])
+    torch.testing.assert_close(turned, expected, msg="Pair 0 is (x_0, x_2): a quarter turn takes (1, 3) to (-3, 1).")
+    ### BEGIN HIDDEN TESTS
+    for seed, (batch, seq, heads, dim) in enumerate([(2, 5, 3, 8), (1, 4, 4, 6), (3, 3, 1, 2)]):
+        x, angles = sample(seed, batch, seq, heads, dim), rotary_angles(torch.arange(seq) + 7 * seed, dim)
+        kept, turned = x.clone(), rotate_half_split(x, angles)
+        assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
+        assert turned.shape == x.shape, "The shape stays."
+        expected = rotate_slowly(x, angles, half_split_pairs(dim))
+        torch.testing.assert_close(
+            turned, expected, msg="Pair i is (x_i, x_(i + d/2)), at every position, in every head."
+        )
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## The same pairs in other seats
+#
+# Compare the layouts for $d = 8$. In both there are four pairs, and pair $i$ turns by the same angle; but its members
+# sit in other seats. Line up first all first members of the adjacent pairs, then all second ones: features
+# $0, 2, 4, 6, 1, 3, 5, 7$. Now every pair sits where half-split expects it.
+#
+# Let $\Pi$ be this reordering, $(\Pi x)_i = x_{\mathrm{order}[i]}$, a permutation matrix as in notebook 0. Write
+# $R^{\mathrm{adj}}_p$ and $R^{\mathrm{half}}_p$ for the rotation in either layout. Reordering and then rotating in
+# half-split is the same as rotating adjacent pairs and then reordering:
+#
+# $$
+# R^{\mathrm{half}}_p\, \Pi = \Pi\, R^{\mathrm{adj}}_p .
+# $$
+#
+# A permutation does not change dot products, $\Pi^\top \Pi = I$. So if *both* query and key are reordered,
+#
+# $$
+# (R^{\mathrm{half}}_m \Pi q)^\top (R^{\mathrm{half}}_n \Pi k)
+# = (\Pi R^{\mathrm{adj}}_m q)^\top (\Pi R^{\mathrm{adj}}_n k)
+# = (R^{\mathrm{adj}}_m q)^\top (R^{\mathrm{adj}}_n k) ,
+# $$
+#
+# every score is the same. Neither layout is more right than the other; a model trained from scratch can use either. A
+# *trained* model has learnt where its pairs sit.
+
+# %% [markdown] lang="zh"
+# ## 同样的对，换了座位
+#
+# 比较 $d = 8$ 时的两种排布。两边都有四对，第 $i$ 对旋转的角度也相同，只是成员坐的座位不同。先排相邻配对的所有前一成员，
+# 再排所有后一成员：特征 $0, 2, 4, 6, 1, 3, 5, 7$。这样每一对都坐到了前后配对要求的座位上。
+#
+# 记这个重排为 $\Pi$，$(\Pi x)_i = x_{\mathrm{order}[i]}$，它和第 0 节一样是一个置换矩阵。
+# 两种排布下的旋转记作 $R^{\mathrm{adj}}_p$ 和 $R^{\mathrm{half}}_p$。先换座位再按前后配对旋转，
+# 等于先按相邻配对旋转再换座位：
+#
+# $$
+# R^{\mathrm{half}}_p\, \Pi = \Pi\, R^{\mathrm{adj}}_p .
+# $$
+#
+# 置换不改变点积，$\Pi^\top \Pi = I$。所以，只要查询和键*都*重排，
+#
+# $$
+# (R^{\mathrm{half}}_m \Pi q)^\top (R^{\mathrm{half}}_n \Pi k)
+# = (\Pi R^{\mathrm{adj}}_m q)^\top (\Pi R^{\mathrm{adj}}_n k)
+# = (R^{\mathrm{adj}}_m q)^\top (R^{\mathrm{adj}}_n k) ,
+# $$
+#
+# 每个得分就都一样。两种排布没有哪个更正确；从头训练的模型用哪种都行。但*训练好的*模型已经学会了它的各对坐在哪里。
+
+# %%
+dim, colours = 8, [BLUE, VERMILION, GREEN, PURPLE]
+order = [0, 2, 4, 6, 1, 3, 5, 7]
+
+figure, axes = plt.subplots(figsize=(7.2, 2.9))
+for row, pairs, labels in [(1, adjacent_pairs(dim), range(dim)), (0, half_split_pairs(dim), order)]:
+    for i, pair in enumerate(pairs):
+        for seat in pair:
+            box = plt.Rectangle(
+                (seat - 0.4, row - 0.13), 0.8, 0.26, facecolor="white", edgecolor=colours[i], linewidth=2
+            )
+            axes.add_patch(box)
+            axes.text(seat, row, f"$x_{labels[seat]}$", ha="center", va="center", color=colours[i], fontsize=11)
+        bow, side = (-0.5, 0.13) if row else (0.28, -0.13)
+        style = {"arrowstyle": "-", "color": colours[i], "linewidth": 1.5, "connectionstyle": f"arc3,rad={bow}"}
+        axes.annotate("", xy=(pair[1], row + side), xytext=(pair[0], row + side), arrowprops=style)
+for seat, feature in enumerate(order):
+    line = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1, "linestyle": "--"}
+    axes.annotate("", xy=(seat, 0.15), xytext=(feature, 0.85), arrowprops=line)
+axes.set(xlim=(-2.2, 7.6), ylim=(-0.65, 1.4))
+axes.text(-0.7, 1, "adjacent", ha="right", va="center")
+axes.text(-0.7, 0, "half-split", ha="right", va="center")
+no_frame(axes)
+axes.set_title(f"Order {order}: the same pairs, seated for half-split")
+plt.show()
+
+# %% [markdown] lang="en"
+# ### Exercise 3.4 · The permutation (2 points)
+#
+# Write `half_split_order` for every even $d$: entry $i$ is the adjacent feature that moves to seat $i$, so that
+# `x[..., half_split_order(d)]` is $\Pi x$. (The way back is `half_split_order(d).argsort()`.) Beware of testing with
+# $d = 4$ alone: there the permutation is its own inverse, and forward and backward cannot be told apart. That, too,
+# [has happened](https://github.com/onnxruntime/mobius/pull/396).
+
+# %% [markdown] lang="zh"
+# ### 练习 3.4 · 置换（2 分）
+#
+# 对每个偶数 $d$ 写出 `half_split_order`：第 $i$ 个元素是坐到座位 $i$ 上的那个特征在相邻配对里的编号，
+# 于是 `x[..., half_split_order(d)]` 就是 $\Pi x$。（反方向是 `half_split_order(d).argsort()`。）小心不要只用 $d = 4$ 测
+# 试：那时这个置换恰好是自己的逆，正反分不出来。这样的事也[发生过](https://github.com/onnxruntime/mobius/pull/396)。
+
+
+# %% nbgrader={"grade_id": "half_split_order", "solution": true}
+def half_split_order(dim: int) -> Tensor:
+    """Which adjacent feature sits where in half-split: [dim], dtype long."""
+    ### BEGIN SOLUTION
+    return torch.arange(dim).view(-1, 2).T.flatten()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "half_split_order_laws", "grade": true, "points": 2}
+with quiet():
+    assert half_split_order(4).tolist() == [0, 2, 1, 3], (
+        "Pairs (0, 1) and (2, 3): first members 0, 2, second ones 1, 3."
+    )
+    assert half_split_order(8).tolist() == [0, 2, 4, 6, 1, 3, 5, 7], "For d = 8, as in the figure."
+    ### BEGIN HIDDEN TESTS
+    for dim in (2, 6, 8, 64):
+        order = half_split_order(dim)
+        assert order.dtype == torch.long, "Indices are of dtype long."
+        assert order.sort().values.tolist() == list(range(dim)), "Each feature gets one seat."
+        seats = list(zip(order[: dim // 2].tolist(), order[dim // 2 :].tolist(), strict=True))
+        assert seats == adjacent_pairs(dim), "Seats i and i + d/2 hold the adjacent pair i."
+        x, angles = sample(dim, 1, 3, 2, dim), rotary_angles(torch.arange(3), dim)
+        reordered_first = rotate_slowly(x[..., order], angles, half_split_pairs(dim))
+        rotated_first = rotate_slowly(x, angles, adjacent_pairs(dim))[..., order]
+        torch.testing.assert_close(
+            reordered_first, rotated_first, msg="To reorder and rotate half-split is to rotate adjacent and reorder."
+        )
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# All together now, on random queries and keys. The complex form agrees with adjacent in every feature. Half-split, on
+# reordered features, does not, and need not: it agrees in every score.
+
+# %% [markdown] lang="zh"
+# 现在用随机的查询和键把三种实现放在一起。复数形式的每个特征都与相邻配对一致。前后配对作用于重排后的特征，特征并不一致，
+# 也不必一致：一致的是每个得分。
+
+# %%
+positions, dim = torch.arange(16), 64
+query, key = sample(1, 1, 16, 1, dim), sample(2, 1, 16, 1, dim)
+angles, order = rotary_angles(positions, dim), half_split_order(dim)
+
+
+def scores_of(query: Tensor, key: Tensor) -> Tensor:
+    """Dot products of all queries with all keys: [seq, seq], for one head."""
+    return query[0, :, 0] @ key[0, :, 0].T
+
+
+by_adjacent = rotate_adjacent(query, angles), rotate_adjacent(key, angles)
+by_complex = rotate_complex(query, to_freqs_cis(angles)), rotate_complex(key, to_freqs_cis(angles))
+by_half_split = rotate_half_split(query[..., order], angles), rotate_half_split(key[..., order], angles)
+said = []
+for name, (turned_query, turned_key) in {"complex": by_complex, "half-split of reordered": by_half_split}.items():
+    features = (turned_query - by_adjacent[0]).abs().max()
+    scores = (scores_of(turned_query, turned_key) - scores_of(*by_adjacent)).abs().max()
+    said.append(f"{name} against adjacent: features differ by {features:.1e}, scores by {scores:.1e}")
+print("\n".join(said))
+
+# %% [markdown] lang="en"
+# ## Converting a checkpoint
+#
+# Reordering queries and keys at run time would cost something. But they come from weights, and weights can be reordered
+# once. A query is $q = W_Q\, x + b_Q$, with one row of $W_Q$ and one entry of $b_Q$ for each feature (`torch.nn.Linear`
+# stores weights as `[out, in]`), so $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$: **reorder the rows.**
+#
+# "Llama pairs half-split", one reads. Meta's code and weights pair adjacent features. The script that converts them for
+# `transformers` (`convert_llama_weights_to_hf.py`) reorders the rows of $W_Q$ and $W_K$, and the port then rotates in
+# half-split. Same scores, other layout; the maintainers say so in #25199 and #31859, linked above. What a converter has
+# to get right:
+#
+# - **Each head by itself.** The rows are `heads * head_dim`; the permutation acts inside each head.
+# - **Grouped queries** ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)): keys have fewer heads than queries.
+#   Before a converter knew that, Llama 2 70B [spoke gibberish](https://github.com/ggml-org/llama.cpp/issues/2376).
+# - **Biases** of queries and keys are reordered like rows.
+# - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388)) stand between projection and
+#   rotation. The root mean square over a head does not care about order, but its weight has one entry for each feature,
+#   shared by all heads: `[head_dim]`, reordered as a single head.
+# - **Values and the output projection stay.** Nothing rotates them.
+# - Some models rotate only the first part of each head, GPT-J
+#   [64 of 256 features](https://huggingface.co/EleutherAI/gpt-j-6b). Then only that part is reordered.
+
+# %% [markdown] lang="zh"
+# ## 转换检查点
+#
+# 运行时再去重排查询和键，是要花代价的。不过它们来自权重，而权重只需重排一次。查询是 $q = W_Q\, x + b_Q$，
+# 每个特征对应 $W_Q$ 的一行和 $b_Q$ 的一个元素（`torch.nn.Linear` 的权重按 `[out, in]` 存放），
+# 所以 $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$：**重排行**即可。
+#
+# 常读到“Llama 是前后配对”。其实 Meta 的代码和权重是相邻配对。
+# 为 `transformers` 转换权重的脚本（`convert_llama_weights_to_hf.py`）重排了 $W_Q$ 和 $W_K$ 的行，
+# 移植后的代码再按前后配对旋转。得分相同，排布不同；维护者在上面的 #25199 和 #31859 里就是这样回答的。转换时要注意：
+#
+# - **每个头各自重排**。行数是 `heads * head_dim`，置换只在每个头内部进行。
+# - **分组查询**（[Ainslie 等，2023](https://arxiv.org/abs/2305.13245)）：键的头数比查询少。
+#   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)。
+# - 查询和键的**偏置**，与行一样重排。
+# - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388)）在投影与旋转之间。整个头的均方根与次序无关，
+#   但归一化的权重每个特征一个、各头共用，形状是 `[head_dim]`，要当作一个头来重排。
+# - **值和输出投影不动**。没有谁旋转它们。
+# - 有些模型只旋转每个头的前一部分，
+#   例如 GPT-J 只旋转 [256 个特征中的 64 个](https://huggingface.co/EleutherAI/gpt-j-6b)。那就只重排这一部分。
+
+# %% [markdown] lang="en"
+# ### Exercise 3.5 · Convert (3 points)
+#
+# Write `convert`, from adjacent to half-split, for a whole attention layer. `torch.Tensor.unflatten(0, (heads, -1))`
+# makes the heads visible. You need not use your `half_split_order`: a reshape and a transpose do the same.
+
+# %% [markdown] lang="zh"
+# ### 练习 3.5 · 转换（3 分）
+#
+# 为整个注意力层写出 `convert`，从相邻配对转换到前后配对。`torch.Tensor.unflatten(0, (heads, -1))` 能让各头显出来。
+# 不一定要用你写的 `half_split_order`：一次变形加一次转置，效果相同。
+
+
+# %% nbgrader={"grade_id": "convert", "solution": true}
+def convert(layer: dict[str, Tensor], query_heads: int, key_heads: int) -> dict[str, Tensor]:
+    """The same attention layer for half-split rotation. All heads are rotated in full.
+
+    Args:
+        layer: Adjacent layout. `q.weight` [query_heads * head_dim, hidden], `q.bias` [query_heads * head_dim],
+            `k.weight` and `k.bias` likewise for key_heads, `q_norm` and `k_norm` [head_dim], and `v.weight`, `v.bias`
+            and `o.weight`. Not modified.
+        query_heads: Heads of the queries.
+        key_heads: Heads of keys and values; divides query_heads.
+
+    Returns:
+        A new dictionary with the same keys and shapes.
+    """
+    ### BEGIN SOLUTION
+    heads = {"q.weight": query_heads, "q.bias": query_heads, "k.weight": key_heads, "k.bias": key_heads}
+    heads |= {"q_norm": 1, "k_norm": 1}
+    converted = dict(layer)
+    for name, number in heads.items():
+        pairs = layer[name].unflatten(0, (number, -1, 2))  # [heads, head_dim/2, 2, ...]
+        converted[name] = pairs.transpose(1, 2).flatten(0, 2)  # first members of the pairs before second ones
+    return converted
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "convert_laws", "grade": true, "points": 3}
+with quiet():
+
+    def make_layer(seed: int, query_heads: int, key_heads: int, head_dim: int) -> dict[str, Tensor]:
+        """A random attention layer over 12 hidden features."""
+        rows, fewer = query_heads * head_dim, key_heads * head_dim
+        shapes = {"q.weight": (rows, 12), "k.weight": (fewer, 12), "v.weight": (fewer, 12), "o.weight": (12, rows)}
+        shapes |= {
+            "q.bias": (rows,),
+            "k.bias": (fewer,),
+            "v.bias": (fewer,),
+            "q_norm": (head_dim,),
+            "k_norm": (head_dim,),
+        }
+        return {name: sample(seed + i, *shape) for i, (name, shape) in enumerate(shapes.items())}
+
+    def layer_scores(
+        layer: dict[str, Tensor], query_heads: int, key_heads: int, pairs: list[tuple[int, int]]
+    ) -> Tensor:
+        """Scores [query_heads, seq, seq] of 5 random tokens: project, normalise, rotate, multiply."""
+        tokens, turned = sample(99, 1, 5, 12), {}
+        for name, heads in {"q": query_heads, "k": key_heads}.items():
+            x = (tokens @ layer[f"{name}.weight"].T + layer[f"{name}.bias"]).unflatten(-1, (heads, -1))
+            x = x / x.pow(2).mean(-1, keepdim=True).sqrt() * layer[f"{name}_norm"]
+            turned[name] = rotate_slowly(x, rotary_angles(torch.arange(5), x.shape[-1]), pairs)
+        keys = turned["k"].repeat_interleave(query_heads // key_heads, dim=2)
+        return torch.einsum("bmhd,bnhd->hmn", turned["q"], keys)
+
+    layer = make_layer(0, 1, 1, 8)
+    converted = convert(layer, 1, 1)
+    rows = layer["q.weight"][[0, 2, 4, 6, 1, 3, 5, 7]]
+    assert torch.equal(converted["q.weight"], rows), "For one head of 8 features: rows 0, 2, 4, 6, 1, 3, 5, 7."
+    assert torch.equal(converted["v.weight"], layer["v.weight"]), "Values are not rotated, so their weights stay."
+    before, after = layer_scores(layer, 1, 1, adjacent_pairs(8)), layer_scores(converted, 1, 1, half_split_pairs(8))
+    torch.testing.assert_close(after, before, msg="The scores are the same: look at biases and norms.")
+    ### BEGIN HIDDEN TESTS
+    for query_heads, key_heads, head_dim in [(4, 4, 8), (6, 2, 8), (4, 1, 6), (8, 2, 4)]:
+        layer = make_layer(query_heads, query_heads, key_heads, head_dim)
+        kept = {name: value.clone() for name, value in layer.items()}
+        converted = convert(layer, query_heads, key_heads)
+        assert converted.keys() == layer.keys(), "The converted layer has the same entries as the layer."
+        assert all(converted[name].shape == layer[name].shape for name in layer), "Shapes stay."
+        assert all(torch.equal(layer[name], kept[name]) for name in layer), "The layer belongs to the caller."
+        before = layer_scores(layer, query_heads, key_heads, adjacent_pairs(head_dim))
+        after = layer_scores(converted, query_heads, key_heads, half_split_pairs(head_dim))
+        torch.testing.assert_close(after, before, msg="Each head by itself; keys have fewer heads than queries.")
+        for name in ("v.weight", "v.bias", "o.weight"):
+            assert torch.equal(converted[name], layer[name]), (
+                "Values are not rotated: they and the output projection stay."
+            )
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## How a mixed layout fails
+#
+# Suppose a model has a head that looks 5 tokens back. We build one, with $d = 32$ and adjacent pairs. Its query has
+# $q_i = 1$ for the eight fastest pairs and 0 for the others; its key is that same vector, turned by the angles of
+# position 5. At distance $m - n$ the score is then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$. It is largest where
+# all cosines are 1: at distance 5. Now we make four mistakes that people make:
+#
+# - **A. Not converted.** The weights have one layout, the code rotates in the other, queries and keys alike. Here the
+#   weights are adjacent; in [TinyLlama #24](https://github.com/jzhang38/TinyLlama/issues/24) it was the other way
+#   round.
+# - **B. Half converted.** Queries were reordered, keys were not.
+# - **C. Tables of one layout, rotation of the other.** Code with ready-made tables needs each angle twice. In
+#   half-split they are repeated as a block, $(\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots)$; in adjacent, one
+#   by one, $(\omega_0, \omega_0, \omega_1, \omega_1, \dots)$. People ask whether the former is a bug
+#   ([transformers #40462](https://github.com/huggingface/transformers/issues/40462)). It is not, but crossing the two
+#   [is one](https://github.com/raiyanyahya/how-to-train-your-gpt/issues/6).
+# - **D. Turned the wrong way.** The sign of the sine is flipped, for queries and keys alike. The head then looks 5
+#   tokens *ahead*.
+
+# %% [markdown] lang="zh"
+# ## 混用排布会怎样出错
+#
+# 设模型里有一个往回看 5 个 token 的头。我们来造一个：$d = 32$，相邻配对。查询中最快的八对 $q_i = 1$，其余为 0；
+# 键是同一个向量，但已按位置 5 的角度旋转过。
+# 于是距离为 $m - n$ 时的得分是 $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$，在所有余弦都为 1 的地方最大，
+# 也就是距离 5 处。现在犯四个人们常犯的错误：
+#
+# - **A. 没有转换**：权重是一种排布，代码按另一种旋转，查询和键都一样。
+#   这里权重是相邻配对；[TinyLlama #24](https://github.com/jzhang38/TinyLlama/issues/24) 的情形正好反过来。
+# - **B. 只转换了一半**：查询重排了，键没有。
+# - **C. 表用一种排布，旋转用另一种**：使用现成的表时，每个角度要出现两次。
+#   前后配对是整段重复，$(\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots)$；
+#   相邻配对是逐个重复，$(\omega_0, \omega_0, \omega_1, \omega_1, \dots)$。
+#   有人问前一种是不是写错了（[transformers #40462](https://github.com/huggingface/transformers/issues/40462)）。
+#   没有写错，但把两种混在一起[就错了](https://github.com/raiyanyahya/how-to-train-your-gpt/issues/6)。
+# - **D. 转反了方向**：查询和键的正弦都弄错了符号。这个头看的于是成了 5 个 token *之后*。
+
+# %%
+dim, back, far = 32, 5, 24
+order = half_split_order(dim)
+query = torch.zeros(1, 1, 1, dim, dtype=torch.float64)
+query[..., 0:16:2] = 1  # real parts of the pairs 0 to 7
+key = rotate_adjacent(query, rotary_angles(torch.tensor([back]), dim))
+
+
+def cross_tables(x: Tensor, angles: Tensor) -> Tensor:
+    """Mistake C: angles repeated one by one, but pairs (i, i + dim/2); each member finds an angle of its own."""
+    y = torch.empty_like(x)
+    for first, second in half_split_pairs(dim):
+        one, other = angles[0, first // 2], angles[0, second // 2]  # what such a table holds in these two seats
+        y[..., first] = x[..., first] * one.cos() - x[..., second] * one.sin()
+        y[..., second] = x[..., first] * other.sin() + x[..., second] * other.cos()
+    return y
+
+
+def score_at(rotate, query: Tensor, key: Tensor, m: int, n: int) -> float:
+    """The score of a query at position m and a key at position n, [1, 1, 1, dim] each."""
+    at_m, at_n = (rotary_angles(torch.tensor([p]), dim) for p in (m, n))
+    return (rotate(query, at_m) * rotate(key, at_n)).sum().item()
+
+
+cases = {
+    "right": (rotate_half_split, query[..., order], key[..., order]),
+    "A: not converted": (rotate_half_split, query, key),
+    "B: queries only": (rotate_half_split, query[..., order], key),
+    "C: crossed tables": (cross_tables, query[..., order], key[..., order]),
+    "D: wrong way": (lambda x, angles: rotate_half_split(x, -angles), query[..., order], key[..., order]),
+}
+colours, marks = [BLACK, VERMILION, BLUE, GREEN, ORANGE], ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), width_ratios=[3, 2], sharey=True)
+peaks, said = {}, []
+for (name, case), colour, dashes in zip(cases.items(), colours, marks, strict=True):
+    by_distance = torch.tensor([score_at(*case, 40, 40 - distance) for distance in range(far)], dtype=torch.float64)
+    by_position = torch.tensor([score_at(*case, m + back, m) for m in range(60)], dtype=torch.float64)
+    left.plot(by_distance, color=colour, linestyle=dashes, label=name)
+    right.plot(by_position, color=colour, linestyle=dashes)
+    peaks[name], gap = int(by_distance.argmax()), by_position.max() - by_position.min()
+    said.append(
+        f"{name:18} looks {peaks[name]:2} back; score at distance 5: {by_distance[back]:5.2f}, shift gap {gap:.0e}"
+    )
+left.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
+left.set(xlabel="distance m - n, query at 40", ylabel="score")
+right.set(xlabel="position n of the key, at distance 5")
+figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=2.6, fontsize=8.5)
+looked, *mixed = peaks.values()
+headline(figure, f"The head looked {looked} back; mixed up, it looks {', '.join(map(str, mixed))} back")
+plt.show()
+print("\n".join(said))
+
+# %% [markdown] lang="en"
+# Left: none of the four looks 5 tokens back. Right: both tokens move along together, and A, B and D are *flat*. Any
+# pairing, and any direction, is a rotation, so the score still depends on the distance alone, and **the shift test of
+# notebook 2 passes**. Lengths are kept, and position 0 still changes nothing. At distance 0, A and D even give the
+# right score. Only C is not a rotation at all, and the shift test finds it out.
+#
+# So a mixed layout breaks no law of RoPE. It breaks the agreement with what the weights have learnt. The program runs,
+# and the model speaks fluent nonsense: [one port](https://github.com/NeuraLegion/shainet/pull/111) wrote a good token
+# or two, while all angles were small, and then fell apart. The test that finds it: **compare scores with the original
+# implementation, at several distances**, with $d > 4$ and more than one head.
+
+# %% [markdown] lang="zh"
+# 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，A、B、D 都是*平的*。不管怎样配对、
+# 朝哪个方向，都是旋转，所以得分仍然只取决于距离，**第 2 节的平移测试照样通过**。长度不变，位置 0 仍然什么都不改变；
+# 在距离 0 处，A 和 D 的得分甚至是对的。只有 C 根本不是旋转，平移测试才查得出来。
+#
+# 可见混用排布并不违反 RoPE 的任何规律，破坏的是与权重所学内容之间的约定。程序照常运行，
+# 模型流利地胡说：[有一个移植版本](https://github.com/NeuraLegion/shainet/pull/111)先写出一两个像样的 token，
+# 因为那时角度都还小，然后就散了架。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
+# 不止一个头。
+
+# %% [markdown] lang="en"
+# ## Positions that do not start at 0
+#
+# With a key cache, a model that writes sees one new token at a time. The rotated keys of the past are stored; the new
+# token comes alone, as a sequence of length 1. Its position is not 0: it is the number of tokens before it. Code that
+# builds its table from the length of the *input* turns every new query by nothing.
+#
+# Batches add a twist. Texts of different lengths are padded on the left, so that all end together. A shift common to
+# all tokens of a text does no harm, you know that by now. Harm is done when one step counts the padding and the next
+# does not: then distances are wrong. In [unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) the padded
+# texts of a batch came out as garbage, while the longest one was fine. The remedy is to count the real tokens of each
+# row, in every step alike.
+
+# %% [markdown] lang="zh"
+# ## 位置不从 0 开始
+#
+# 有了键缓存，模型写作时每次只看到一个新的 token。过去各个键旋转之后已经存好；新 token 独自到来，是一个长度为 1 的序列。
+# 它的位置却不是 0，而是它之前 token 的个数。如果代码按*输入*的长度造表，每个新查询都等于没有旋转。
+#
+# 成批处理时还有一个麻烦。长短不一的文本要在左侧填充，好让末尾对齐。一段文本里所有 token 一起平移，是没有害处的，
+# 这你已经知道。有害的是前一步把填充数进去、后一步又不数：这样距离就错了。
+# 在[unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) 里，一批文本中被填充的输出成了乱码，
+# 最长的那段却没事。办法是逐行数真实的 token，而且每一步都这样数。
+
+# %% [markdown] lang="en"
+# ### Exercise 3.6 · Count the real tokens (1 point)
+#
+# Write `position_ids`: the first real token of each row is at position 0, the next at 1, and so on. Padding gets
+# position 0; it is masked anyway.
+
+# %% [markdown] lang="zh"
+# ### 练习 3.6 · 数真实的 token（1 分）
+#
+# 写出 `position_ids`：每一行第一个真实 token 的位置是 0，下一个是 1，依此类推。填充的位置填 0，反正它会被掩掉。
+
+
+# %% nbgrader={"grade_id": "position_ids", "solution": true}
+def position_ids(is_real: Tensor) -> Tensor:
+    """The positions of tokens in a batch that is padded on the left: [batch, seq] bool to [batch, seq] long."""
+    ### BEGIN SOLUTION
+    return (is_real.cumsum(dim=-1) - 1).clamp(min=0)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "position_ids_laws", "grade": true, "points": 1}
+with quiet():
+    is_real = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]]).bool()
+    by_hand = [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]
+    assert position_ids(is_real).tolist() == by_hand, "Count from the first real token of each row."
+    ### BEGIN HIDDEN TESTS
+    padding = torch.tensor([0, 6, 3, 1])
+    is_real = torch.arange(7) >= padding[:, None]
+    positions = position_ids(is_real)
+    assert positions.dtype == torch.long, "Positions are of dtype long."
+    assert positions[:, -1].tolist() == [6, 0, 3, 5], "The last token comes after all real ones before it."
+    assert (positions[~is_real] == 0).all(), "Padding gets position 0."
+    longer = position_ids(torch.cat((is_real, torch.ones(4, 1).bool()), dim=1))
+    assert torch.equal(longer[:, :-1], positions), "A further token does not move those before it."
+    assert torch.equal(longer[:, -1], positions[:, -1] + 1), "The further token stands one position after the last."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# See it at work. A head that looks 5 tokens back reads a text of 20 tokens, padded by 9; it has read 19 and cached
+# their keys, and the last query is rotated with three ideas of where it is: its place in the row, 28, which counts the
+# padding; the count of real tokens, 19, which the cached keys used as well; and 0, for it comes alone.
+
+# %% [markdown] lang="zh"
+# 来看它的作用。一个往回看 5 个 token 的头，在读一段 20 个 token 的文本，左侧填充了 9 个；已经读过 19 个，键都缓存好了。
+# 最后一个查询在哪里，有三种说法：按它在这一行里的次序，是 28，把填充也数了进去；按真实 token 数，是 19，
+# 缓存里的键也是这样数的；或者是 0，因为它独自到来。只有数对了，这个头才会看向 5 个 token 之前。
+
+# %%
+is_real = torch.arange(29) >= 9
+key_positions = position_ids(is_real[None])[0][is_real]  # [20], 0 .. 19
+keys = rotate_half_split(key[..., order].expand(1, 20, 1, dim), rotary_angles(key_positions, dim))
+ideas = {"real tokens: 19": (19, BLACK, "o-"), "with padding: 28": (28, VERMILION, "s--"), "alone: 0": (0, BLUE, "^:")}
+
+figure, axes = plt.subplots(figsize=(7.2, 3.0))
+looked_at = {}
+for name, (position, colour, style) in ideas.items():
+    turned = rotate_half_split(query[..., order], rotary_angles(torch.tensor([position]), dim))
+    weights = torch.softmax((turned * keys).sum(-1).flatten(), dim=-1)
+    looked_at[name] = int(19 - weights.argmax())
+    axes.plot(19 - key_positions, weights, style, color=colour, label=name, markersize=4)
+axes.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
+axes.set(xlabel="tokens back from the query", ylabel="attention weight", xticks=range(0, 20, 5))
+axes.legend(title="position of the query")
+one, two, three = looked_at.values()
+axes.set_title(f"A head that looks {one} back looks {two} or {three} back when positions slip")
+plt.show()
+
+# %% [markdown] lang="en"
+# ## What to ask of a code base
+#
+# | question | adjacent | half-split |
+# |---|---|---|
+# | who | the paper, GPT-J, Meta's Llama code | GPT-NeoX, Llama in `transformers`, task 4 of the assignment |
+# | how one sees it in code | `0::2` and `1::2`, `view_as_complex`, `freqs_cis` | two halves, `rotate_half` |
+# | tables with each angle twice | one by one, `repeat_interleave` | as a block, `cat` |
+# | arithmetic for each pair | 4 multiplications, 2 additions | the same |
+#
+# And of a checkpoint: for which of the two was it trained, and has anyone reordered it since?
+#
+# **Next:** [notebook 4](4_decay_and_precision.ipynb) asks how scores fall with distance, whether they do at all, and
+# what becomes of the angles in 16 bits.
+
+# %% [markdown] lang="zh"
+# ## 面对一份代码，该问什么
+#
+# | 问题 | 相邻配对 | 前后配对 |
+# |---|---|---|
+# | 谁在用 | 论文、GPT-J、Meta 的 Llama 代码 | GPT-NeoX、`transformers` 里的 Llama、作业的任务 4 |
+# | 代码里怎么认 | `0::2` 和 `1::2`、`view_as_complex`、`freqs_cis` | 前后两半、`rotate_half` |
+# | 每个角度出现两次的表 | 逐个重复，`repeat_interleave` | 整段重复，`cat` |
+# | 每一对的运算 | 4 次乘法，2 次加减 | 相同 |
+#
+# 面对一份检查点，则要问：它是按哪一种训练的？后来有没有人重排过？
+#
+# **下一节**：[第 4 节](4_decay_and_precision.ipynb)要问的是，得分随距离怎样下降、究竟是不是在下降，
+# 以及角度存成 16 位之后会怎样。

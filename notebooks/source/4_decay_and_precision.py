@@ -1,0 +1,817 @@
+# %% [markdown] lang="en"
+# # 4 · Decay and precision
+#
+# Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in
+# bfloat16". The first is half true: there is a bound that falls, and scores that do not. The second costs a model its
+# sense of position, and it is worth knowing exactly where.
+#
+# You will derive the bound, break the belief built on it, see what a larger base buys, and measure what each rounding
+# destroys.
+
+# %% [markdown] lang="zh"
+# # 4 · 衰减与精度
+#
+# 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：确实有一个
+# 不断下降的上界，可是得分未必跟着下降。第二句会让模型丢掉位置感，而究竟在哪一步丢掉，值得弄清楚。
+#
+# 这一节里，你会推导这个上界，再打破建立在它上面的成见；看看更大的底数换来了什么；最后量一量每一种舍入各毁掉了什么。
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, headline, no_frame, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## The score as a function of distance
+#
+# Recall [notebook 2](2_deriving_rope.ipynb): RoPE groups the $d$ features of a head into $d/2$ pairs and turns pair $i$
+# of the token at position $m$ by the angle $m\,\theta_i$, where
+#
+# $$
+# \theta_i = b^{-2i/d}, \qquad i = 0, \dots, d/2 - 1, \qquad b = 10{,}000 .
+# $$
+#
+# Write each pair as one complex number: $q_i$ for the query, $k_i$ for the key. As in notebook 2, $\mathrm{j}$ is the
+# imaginary unit and a star the conjugate. To turn by an angle $\omega$ is to multiply by $e^{\mathrm{j} \omega}$, and
+# the dot product of two pairs is the real part of one times the conjugate of the other. So the score of a query at $m$
+# with a key at $n$ is
+#
+# $$
+# \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
+# \big(k_i\, e^{\mathrm{j} n \theta_i}\big)^*
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
+# \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
+# $$
+#
+# The content of the two tokens is in $h_i$, their distance $\Delta$ in the angles. (The factor $1/\sqrt d$ plays no
+# part here and is left out.)
+
+# %% [markdown] lang="zh"
+# ## 得分是距离的函数
+#
+# 回忆[第 2 节](2_deriving_rope.ipynb)：RoPE 把一个头的 $d$ 个特征分成 $d/2$ 对，位置 $m$ 上的 token 的第 $i$ 对
+# 转过角度 $m\,\theta_i$，其中
+#
+# $$
+# \theta_i = b^{-2i/d}, \qquad i = 0, \dots, d/2 - 1, \qquad b = 10{,}000 .
+# $$
+#
+# 把每一对写成一个复数：查询的记作 $q_i$，键的记作 $k_i$。和第 2 节一样，$\mathrm{j}$ 是虚数单位，星号表示共轭。
+# 转过角度 $\omega$ 就是乘以 $e^{\mathrm{j} \omega}$；两对数的点积，是一个乘以另一个的共轭之后的实部。
+# 于是位置 $m$ 上的查询与位置 $n$ 上的键的得分是
+#
+# $$
+# \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
+# \big(k_i\, e^{\mathrm{j} n \theta_i}\big)^*
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
+# \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
+# $$
+#
+# 两个 token 的内容在 $h_i$ 里，它们的距离 $\Delta$ 在角度里。（因子 $1/\sqrt d$ 在这里不起作用，略去。）
+
+# %%
+DIM = 128  # d, features of a head
+
+
+def frequencies(dim: int = DIM, base: float = 10_000.0) -> Tensor:
+    """theta_i, radians per position: [dim/2], float64."""
+    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tensor:
+    """The score of a query and a key of [d/2] complex numbers at each distance: [n] to [n]."""
+    content = query * key.conj()  # h
+    return (content * torch.exp(1j * torch.outer(distances, theta))).sum(-1).real
+
+
+# %% [markdown] lang="en"
+# ## A walk with arrows
+#
+# Look at the arrows $e^{\mathrm{j} \Delta \theta_i}$ alone, all of length 1. Lay them head to tail. After $u$ arrows the
+# walk has come to
+#
+# $$
+# T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
+# $$
+#
+# At $\Delta = 0$ all arrows point the same way and $T_u = u$. At a large $\Delta$ the fast pairs point anywhere.
+
+# %% [markdown] lang="zh"
+# ## 用箭头走路
+#
+# 先只看那些箭头 $e^{\mathrm{j} \Delta \theta_i}$，长度都是 1。把它们首尾相接，走完 $u$ 支箭头，就到了
+#
+# $$
+# T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
+# $$
+#
+# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。当 $\Delta$ 很大时，转得快的那些对指向哪里都有可能。
+
+# %% [markdown] lang="en"
+# ### Exercise 4.1 · Lay the arrows (2 points)
+#
+# Write `walk`. Its row for distance $\Delta$ is $T_1, T_2, \dots, T_{d/2}$.
+
+# %% [markdown] lang="zh"
+# ### 练习 4.1 · 摆箭头（2 分）
+#
+# 写出 `walk`：距离 $\Delta$ 对应的那一行是 $T_1, T_2, \dots, T_{d/2}$。
+
+
+# %% nbgrader={"grade_id": "walk", "solution": true}
+def walk(theta: Tensor, distances: Tensor) -> Tensor:
+    """The partial sums T_1 .. T_{d/2} of the arrows, for each distance.
+
+    Args:
+        theta: [d/2], radians per position, float64.
+        distances: [n], float64.
+
+    Returns:
+        [n, d/2], complex128.
+    """
+    ### BEGIN SOLUTION
+    return torch.exp(1j * torch.outer(distances, theta)).cumsum(-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "walk_laws", "grade": true, "points": 2}
+with quiet():
+    quarter = torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
+    steps = walk(quarter, torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64))
+    assert steps.shape == (3, 2), "A row for each distance, a column for each number of arrows."
+    assert steps.dtype == torch.complex128, "Arrows are complex numbers, here of dtype complex128."
+    by_hand = torch.tensor([[1, 2], [1j, 1j - 1], [-1, 0]], dtype=torch.complex128)
+    torch.testing.assert_close(steps, by_hand, msg="At distance 1 the arrows are j and -1, at distance 2 -1 and 1.")
+    ### BEGIN HIDDEN TESTS
+    theta, distances = frequencies(32, 500.0), torch.arange(0.0, 90.0, dtype=torch.float64)
+    steps, back = walk(theta, distances), walk(theta, -distances)
+    torch.testing.assert_close(back, steps.conj(), msg="Looking the other way mirrors the walk.")
+    assert (torch.diff(steps, dim=-1).abs() - 1).abs().max() < 1e-9, "Every arrow has length 1."
+    torch.testing.assert_close(steps[:, 0], torch.exp(1j * distances), msg="The first arrow is that of pair 0.")
+    shorter = walk(theta[:5], distances)
+    torch.testing.assert_close(shorter, steps[:, :5], msg="The first five steps need the first five pairs only.")
+    ### END HIDDEN TESTS
+
+# %%
+some = torch.tensor([1.0, 10, 100, 1000], dtype=torch.float64)
+paths = walk(frequencies(), some)
+ends = paths[:, -1].abs()
+
+figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.75), sharex=True, sharey=True)
+for axes, path, distance, colour in zip(panels, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
+    path = torch.cat([torch.zeros(1), path])  # the walk starts at S_0 = 0
+    axes.plot(path.real, path.imag, "-o", color=colour, markersize=1.8, linewidth=1)
+    axes.plot(path.real[-1], path.imag[-1], "s", color=BLACK, markersize=5)
+    axes.set_title(f"distance {distance:.0f}", fontweight="normal", fontsize=9.5)
+    axes.set(aspect="equal", xlim=(-12, 66), ylim=(-8, 18), xticks=[0, 30, 60], yticks=[0, 15])
+finding = "The farther apart two tokens are, the more arrows curl up: the 64 arrows end"
+headline(figure, f"{finding}\n{', '.join(f'{end:.0f}' for end in ends)} away from where they start")
+plt.show()
+
+# %% [markdown] lang="en"
+# The fast pairs come first in the walk; at distance 1,000 they go in circles, and only the slow ones still make way.
+#
+# ## From the walk to a bound
+#
+# RoFormer ([arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5), section 3.4.3) turns this picture into a bound by
+# **Abel's summation**, the sum's version of integration by parts. Set $T_0 = 0$ and $h_{d/2} = 0$. Since
+# $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$,
+#
+# $$
+# \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i}
+# = \sum_{i=0}^{d/2-1} h_i\, (T_{i+1} - T_i)
+# = \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_i\, T_i .
+# $$
+#
+# In the last sum the term $i = 0$ is zero because $T_0 = 0$, and we may add a term $i = d/2$ because $h_{d/2} = 0$.
+# It then runs from 1 to $d/2$; call its index $i + 1$ and let $i$ run from 0 again:
+#
+# $$
+# \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_{i+1}\, T_{i+1}
+# = - \sum_{i=0}^{d/2-1} (h_{i+1} - h_i)\, T_{i+1} .
+# $$
+#
+# A real part is at most the absolute value, a sum at most the sum of absolute values, and each difference at most
+# the largest:
+#
+# $$
+# |\text{score}(\Delta)| \;\le\; \Big(\max_{0 \le i < d/2} |h_{i+1} - h_i|\Big) \sum_{u=1}^{d/2} |T_u| .
+# $$
+#
+# The first factor knows the content and not the distance; the second the distance and not the content.
+
+# %% [markdown] lang="zh"
+# 图中看得出：两个 token 隔得越远，蜷成一团的箭头越多，终点（黑方块）离起点越近。转得快的对排在前面；
+# 距离为 1,000 时它们只是在原地打转，只有慢的那些对还在往前走。
+#
+# ## 从走路到上界
+#
+# RoFormer（[arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)，3.4.3 节）用**阿贝尔求和法**把这幅图变成了一个上界；
+# 这是分部积分的求和版本。令 $T_0 = 0$，$h_{d/2} = 0$。由于 $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$，
+#
+# $$
+# \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i}
+# = \sum_{i=0}^{d/2-1} h_i\, (T_{i+1} - T_i)
+# = \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_i\, T_i .
+# $$
+#
+# 最后那个和里，$i = 0$ 的一项为零，因为 $T_0 = 0$；还可以添上 $i = d/2$ 的一项，因为 $h_{d/2} = 0$。
+# 于是它从 1 加到 $d/2$；把下标改写成 $i + 1$，让 $i$ 重新从 0 开始：
+#
+# $$
+# \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_{i+1}\, T_{i+1}
+# = - \sum_{i=0}^{d/2-1} (h_{i+1} - h_i)\, T_{i+1} .
+# $$
+#
+# 实部不超过绝对值，和的绝对值不超过绝对值的和，每个差又不超过其中最大的一个：
+#
+# $$
+# |\text{score}(\Delta)| \;\le\; \Big(\max_{0 \le i < d/2} |h_{i+1} - h_i|\Big) \sum_{u=1}^{d/2} |T_u| .
+# $$
+#
+# 第一个因子只看内容，不看距离；第二个只看距离，不看内容。
+
+# %% [markdown] lang="en"
+# ### Exercise 4.2 · The whole bound (2 points)
+#
+# Write `decay_bound`, the right-hand side. Mind $h_{d/2} = 0$: the last difference is $0 - h_{d/2-1}$.
+
+# %% [markdown] lang="zh"
+# ### 练习 4.2 · 完整的上界（2 分）
+#
+# 写出 `decay_bound`，即不等式的右边。别忘了 $h_{d/2} = 0$：最后一个差是 $0 - h_{d/2-1}$。
+
+
+# %% nbgrader={"grade_id": "decay_bound", "solution": true}
+def decay_bound(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tensor:
+    """What the absolute score cannot exceed, by Abel's summation.
+
+    Args:
+        query: [d/2], complex128, one number for each pair.
+        key: [d/2], complex128.
+        theta: [d/2], radians per position, float64.
+        distances: [n], float64.
+
+    Returns:
+        [n], float64.
+    """
+    ### BEGIN SOLUTION
+    content = query * key.conj()
+    differences = torch.diff(content, append=torch.zeros(1, dtype=content.dtype))
+    partial_sums = torch.exp(1j * torch.outer(distances, theta)).cumsum(-1)
+    return differences.abs().max() * partial_sums.abs().sum(-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "decay_bound_laws", "grade": true, "points": 2}
+with quiet():
+    theta, near = frequencies(4), torch.zeros(1, dtype=torch.float64)
+    one, three_one = torch.ones(2, dtype=torch.complex128), torch.tensor([3, 1], dtype=torch.complex128)
+    bound = decay_bound(three_one, one, theta, near).item()
+    assert abs(bound - 6) < 1e-9, "h is 3, 1, 0, its largest step 2; at distance 0 the walk is 1, 2: 2 (1 + 2) = 6."
+    bound = decay_bound(one, one, theta, near).item()
+    assert abs(bound - 3) < 1e-9, "h is 1, 1, 0: the step down to h_{d/2} = 0 counts; 1 (1 + 2) = 3."
+    ### BEGIN HIDDEN TESTS
+    theta, distances = frequencies(64), torch.arange(0.0, 400.0, dtype=torch.float64)
+    for seed in range(4):
+        query, key = torch.randn(2, 32, dtype=torch.complex128, generator=torch.Generator().manual_seed(seed))
+        bound = decay_bound(query, key, theta, distances)
+        assert bound.shape == distances.shape, "One number for each distance."
+        assert (score(query, key, theta, distances).abs() <= bound + 1e-9).all(), "No score may exceed the bound."
+        doubled = decay_bound(query, 2 * key, theta, distances)
+        torch.testing.assert_close(doubled, 2 * bound, msg="Twice the key, twice the bound.")
+        turned = decay_bound(1j * query, key, theta, distances)
+        torch.testing.assert_close(turned, bound, msg="Turning all pairs of the query alike changes no difference.")
+    alone = decay_bound(2j * one[:1], one[:1], theta[:1], distances)
+    torch.testing.assert_close(alone, torch.full_like(alone, 2.0), msg="With one pair the bound is |q| |k|.")
+    phases = torch.tensor([1, 1j], dtype=torch.complex128)
+    bound = decay_bound(phases, phases, theta[:2], near).item()
+    assert abs(bound - 3) < 1e-9, "With the conjugate j times j is 1: h is 1, 1, 0."
+    bound = decay_bound(phases, phases.conj(), theta[:2], near).item()
+    assert abs(bound - 6) < 1e-9, "h is 1, -1, 0: a step from 1 to -1 has length 2, though both are as long."
+    rising, ones = torch.tensor([1, 1, 5], dtype=torch.complex128), torch.ones(3, dtype=torch.complex128)
+    tail = decay_bound(rising, ones, frequencies(6), near).item()
+    assert abs(tail - 5 * 6) < 1e-9, "h is 1, 1, 5, 0: the largest step is the last one, 5; 5 (1 + 2 + 3) = 30."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## It is a bound, not a law
+#
+# RoFormer's figure 2 plots the distance part, as an average over $u$: $\frac{1}{d/2} \sum_u |T_u|$. It falls over the
+# 250 positions of that figure. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
+# for three reasons:
+#
+# 1. A ceiling that comes down says nothing about a ball that lies on the floor. The content factor can be so large that
+#    the ceiling is never touched.
+# 2. The ceiling does not keep falling; look at it beyond the figure's edge, below.
+# 3. There are keys that a query likes best at *any* distance you name. You will make one.
+#
+# For the third, choose each $k_i$ such that all terms of the score are real and positive at the distance $D$
+# that you want. If every pair has $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$, the score at $D$ is
+# $\sum_i |q_i|^2$. No key of the same length $\|k\| = \|q\|$ scores more at any distance, by the inequality of Cauchy
+# and Schwarz.
+
+# %% [markdown] lang="zh"
+# ## 是上界，不是规律
+#
+# RoFormer 的图 2 画的是与距离有关的那部分对 $u$ 的平均，$\frac{1}{d/2} \sum_u |T_u|$。在那幅图的 250 个位置以内，
+# 它是下降的。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
+#
+# 1. 天花板在往下降，并不说明地板上的球在动。内容那个因子可以大到让得分永远碰不到天花板。
+# 2. 天花板也不会一直降下去：看看那幅图的边界之外，就在下面。
+# 3. 随便说一个距离，都有一个键，查询恰恰在*那个*距离上最喜欢它。马上你就要造一个。
+#
+# 说说第三点。设你想要的距离是 $D$；选取各个 $k_i$，让得分的每一项在距离 $D$ 处都是正实数。如果每一对都有
+# $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$，那么距离 $D$ 处的得分就是 $\sum_i |q_i|^2$。由柯西–施瓦茨不等式，
+# 长度同为 $\|k\| = \|q\|$ 的键，无论在什么距离，得分都不会更高。
+
+# %% [markdown] lang="en"
+# ### Exercise 4.3 · The key that loves distance (2 points)
+#
+# Write `key_for`. Solve $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ for
+# $k_i$. (Mind the conjugate.)
+
+# %% [markdown] lang="zh"
+# ### 练习 4.3 · 喜欢远方的键（2 分）
+#
+# 写出 `key_for`。从 $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ 解出 $k_i$。（小心共轭。）
+
+
+# %% nbgrader={"grade_id": "key_for", "solution": true}
+def key_for(query: Tensor, theta: Tensor, distance: float) -> Tensor:
+    """The key, as long as the query in every pair, that the query scores highest at this distance: [d/2], complex."""
+    ### BEGIN SOLUTION
+    return query * torch.exp(1j * distance * theta)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "key_for_laws", "grade": true, "points": 2}
+with quiet():
+    theta, distances = frequencies(), torch.arange(0.0, 3000.0, dtype=torch.float64)
+    query = torch.ones(DIM // 2, dtype=torch.complex128)
+    scores = score(query, key_for(query, theta, 1000.0), theta, distances)
+    assert scores.argmax() == 1000, "At the distance asked for, the score is highest."
+    assert abs(scores.max() - 64) < 1e-9, "There all 64 pairs give |q_i|^2 = 1."
+    ### BEGIN HIDDEN TESTS
+    for seed, distance in enumerate([0.0, 1.0, 17.0, 2500.0]):
+        query = torch.randn(20, dtype=torch.complex128, generator=torch.Generator().manual_seed(seed))
+        kept = query.clone()
+        key = key_for(query, frequencies(40), distance)
+        torch.testing.assert_close(key.abs(), query.abs(), msg="Every pair of the key is as long as the query's.")
+        scores = score(query, key, frequencies(40), distances)
+        assert scores.argmax() == distance, "Highest at the distance asked for, for every query."
+        best = query.abs().square().sum()
+        torch.testing.assert_close(scores.max(), best, msg="The best score is the query's squared length.")
+        assert torch.equal(query, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %%
+every = torch.arange(0, 131_073).double()
+theta = frequencies()
+query = torch.ones(DIM // 2, dtype=torch.complex128)
+phases = 2 * math.pi * torch.rand(64, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+random_key = torch.exp(1j * phases)
+relative = torch.cat([walk(theta, part).abs().mean(-1) for part in every.split(8192)])
+beyond = relative[every > 4096]
+near = every < 4097
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
+left.axvspan(0.8, 250, color=SKY, alpha=0.25, linewidth=0)
+left.text(1.1, 1.0, "what RoFormer's\nfigure 2 shows", fontsize=8.5)
+left.semilogx(every[near].clamp(min=0.8), relative[near], color=BLUE, linestyle="-", linewidth=1.2)
+stretches = beyond.view(-1, 1024)  # 124 of them, too many points to draw one by one
+left.fill_between(every[4097::1024], stretches.amin(-1), stretches.amax(-1), color=BLUE, alpha=0.6, linewidth=0)
+left.set(xlabel="distance", ylabel=r"mean of $|T_u|$", ylim=(0, 34), xlim=(0.8, 140_000))
+left.set_title("the bound", fontweight="normal", fontsize=9.5)
+short = torch.arange(0, 2049).double()
+right.plot(short, score(query, random_key, theta, short), color=ORANGE, linestyle=":", label="random key", linewidth=1)
+right.plot(short, score(query, query, theta, short), color=BLUE, linestyle="-", label="key = query", linewidth=1.2)
+chosen = score(query, key_for(query, theta, 1000.0), theta, short)
+right.plot(short, chosen, color=VERMILION, linestyle="--", label="key_for(1000)", linewidth=1.2)
+right.set(xlabel="distance", ylabel="score", ylim=(-22, 88), yticks=[0, 32, 64])
+right.legend(loc="upper center", ncols=3, fontsize=7.5, handlelength=1.4, columnspacing=0.7)
+right.set_title("scores of the query of ones", fontweight="normal", fontsize=9.5)
+lowest, highest = beyond.min(), beyond.max()
+finding = (
+    f"The bound falls from {relative[0]:.1f}, but beyond 4,096 it only wanders, from {lowest:.2f} to {highest:.2f};"
+)
+headline(figure, f"{finding}\nand a score may peak at distance {int(chosen.argmax()):,}")
+plt.show()
+
+# %% [markdown] lang="en"
+# On the left: after a few thousand positions nothing falls any more (the band spans the least and the largest value of
+# each 1,024 distances; all of them up to 131,072 were computed, for a sample misses the peaks). On the right, equal
+# vectors prefer to be near; a random key shows no trend at all; and your key peaks a thousand tokens away.
+#
+# What does the random key stand for? If the phases of the $h_i$ are independent and uniform, turning them further by
+# $\Delta \theta_i$ leaves them so, and the score has the same distribution at every distance: *for random phases RoPE
+# favours no distance.* That is a statement about random phases and no more. Where the mean of $h_i$ over many tokens is
+# not zero, the mean score is $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$, a walk as above with
+# steps of other lengths, and it does depend on the distance. Under assumptions that they call practical, [Wang et al.,
+# 2025](https://arxiv.org/abs/2509.12635) prove that RoPE brings a bias by distance into the scores. In a trained Gemma
+# 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly
+# one distance, and slow pairs that carry meaning; they doubt, as you now may, that decay is why RoPE works.
+#
+# How about equal vectors, the best case for decay? With $q = k$ and $|q_i| = 1$ the score is $\sum_i \cos \Delta
+# \theta_i$. Even that goes below zero:
+
+# %% [markdown] lang="zh"
+# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值；131,072 以内的距离
+# 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在一千个
+# token 之外。
+#
+# 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的
+# 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。如果 $h_i$ 对许多 token 的均值不为零，
+# 得分的均值就是 $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$，同样是上面那样的行走，只是每步长短不同；
+# 它确实取决于距离。[Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：RoPE 会给得分带来
+# 随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠快的对只看某一个固定的
+# 距离，而慢的对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
+#
+# 那么相等的向量呢？这对“衰减”的说法最有利了。取 $q = k$ 且 $|q_i| = 1$，得分就是 $\sum_i \cos \Delta \theta_i$。
+# 连它也会降到零以下：
+
+# %%
+same = score(query, query, theta, torch.arange(0, 4097).double())
+print(
+    f"{int((same < 0).sum())} of {len(same):,} distances score negative; the first is {int((same < 0).nonzero()[0])}."
+)
+
+# %% [markdown] lang="en"
+# ## What a larger base buys
+#
+# That sum has a meaning for keys in general. Let the components of $q$ be independent with mean 0 and variance
+# $\sigma^2$, let one key be *similar*, $k' = q + \varepsilon$, and another *random*, $k$; $\varepsilon$ and $k$ have
+# mean 0 and do not depend on $q$. Then, with expectation $\mathbb E$,
+#
+# $$
+# \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
+# = \mathrm{Re} \sum_i \mathbb E\big[q_i\, q_i^*\big]\, e^{\mathrm{j} \Delta \theta_i}
+# = 2 \sigma^2 \sum_{i=0}^{d/2-1} \cos \Delta \theta_i ,
+# $$
+#
+# since the terms with $\varepsilon$ and $k$ vanish on average, and $|q_i|^2$ is the sum of two squares, each of mean
+# $\sigma^2$. Where the sum is negative, *a similar key scores lower than a random one* on average.
+# [Men et al., 2024](https://arxiv.org/abs/2405.14591) ask that this not happen within the context, and conclude that
+# the base bounds the context length.
+#
+# The base $b$ sets the slow end: $\theta_{d/2-1} = b^{-(d-2)/d}$, nearly $1/b$. Llama 2 has $b = 10^4$, Llama 3
+# $b = 5 \cdot 10^5$ ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3), section 3.2), a value that
+# [Xiong et al., 2023](https://arxiv.org/abs/2309.16039) had found to serve up to 32,768 positions.
+
+# %% [markdown] lang="zh"
+# ## 更大的底数换来什么
+#
+# 这个和对一般的键也有意义。设 $q$ 的各分量相互独立，均值为 0，方差为 $\sigma^2$；一个键与它*相似*，
+# $k' = q + \varepsilon$，另一个键 $k$ 是*随机*的；$\varepsilon$ 与 $k$ 的均值为 0，且与 $q$ 无关。
+# 记期望为 $\mathbb E$，则
+#
+# $$
+# \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
+# = \mathrm{Re} \sum_i \mathbb E\big[q_i\, q_i^*\big]\, e^{\mathrm{j} \Delta \theta_i}
+# = 2 \sigma^2 \sum_{i=0}^{d/2-1} \cos \Delta \theta_i ,
+# $$
+#
+# 因为含 $\varepsilon$ 和 $k$ 的项平均为零，而 $|q_i|^2$ 是两个平方之和，每个的均值都是 $\sigma^2$。
+# 凡是这个和为负的地方，平均而言，*相似的键得分反而比随机的键低*。
+# [Men 等，2024](https://arxiv.org/abs/2405.14591) 要求在上下文之内不出现这种情况，由此得出：底数限定了上下文的长度。
+#
+# 底数 $b$ 决定慢的那一端：$\theta_{d/2-1} = b^{-(d-2)/d}$，接近 $1/b$。Llama 2 取 $b = 10^4$，Llama 3 取
+# $b = 5 \cdot 10^5$（[arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3)，3.2 节）；
+# [Xiong 等，2023](https://arxiv.org/abs/2309.16039) 此前已发现，这个值可以用到 32,768 个位置。
+
+# %%
+far = torch.arange(1, 131_073).double()
+figure, axes = plt.subplots(figsize=(7.2, 2.9))
+axes.axhline(0, color=BLACK, linewidth=0.8, linestyle="-")
+firsts = []
+for base, colour, dashes in ((1e4, VERMILION, "-"), (5e5, BLUE, "-")):
+    sums = torch.cat([torch.cos(torch.outer(part, frequencies(base=base))).sum(-1) for part in far.split(8192)])
+    first = int((sums < 0).nonzero()[0])
+    firsts.append(int(far[first]))
+    shown = torch.logspace(0, math.log10(len(far)), 1200).long().unique() - 1
+    axes.semilogx(far[shown], sums[shown], color=colour, linestyle=dashes, linewidth=1)
+    axes.plot(far[first], 0, "o" if base < 1e5 else "s", color=colour, markersize=8, markeredgecolor="white")
+axes.text(60, 24, "base 10,000", color=VERMILION, ha="right")
+axes.text(700, 41, "base 500,000", color=BLUE)
+axes.set(xlabel="distance", ylabel=r"$\sum_i \cos \Delta\theta_i$", yticks=[0, 32, 64])
+axes.set_title(f"Similar keys first lose at distance {firsts[0]:,}; with the larger base at {firsts[1]:,}")
+plt.show()
+
+# %%
+for base in (1e4, 5e5):
+    turns = 4096 * frequencies(base=base) / (2 * math.pi)  # full turns of each pair within 4,096 positions
+    idle = int((turns < 1).sum())
+    print(f"base {base:9,.0f}: {idle} of 64 pairs do not complete one turn within 4,096 positions")
+
+# %% [markdown] lang="en"
+# The dot and the square mark where each curve first falls below zero: more than ten times as far out with the base
+# 500,000 as with 10,000.
+#
+# Nothing is free. (And nothing is gained by code that takes a `base` and then computes with 10,000 all the same; such
+# code circulates.) A larger base slows all pairs but the first, so more of them barely move within a short text and say
+# little about position there. And the base is part of what a model has learnt: to change it is to change all angles
+# that it knows. When that can be done all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
+#
+# ## Where the bits go
+#
+# All this assumed exact angles. A float has a fixed number of significant bits $\nu$: 24 in float32, 11 in float16, 8 in
+# bfloat16. Numbers between $2^a$ and $2^{a+1}$ are $2^{a+1-\nu}$ apart, so rounding to the nearest makes a relative error
+# of at most $2^{-\nu}$. Two consequences:
+#
+# - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048 to
+#   4,096 only every 16th position does.
+# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, \Delta\theta$
+#   is harmless while it is small against one radian; at an angle of $2^\nu$ radians nothing is left of it.
+#
+# Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
+
+# %% [markdown] lang="zh"
+# 两条曲线第一次跌到零以下的地方（圆点和方块）相差十倍以上：底数 500,000 的比底数 10,000 的远。
+#
+# 天下没有免费的午餐。（要是代码收下参数 `base`，却照样用 10,000 去算，那就什么也换不来；这样的代码还真有流传。）
+# 底数一大，除第 0 对以外所有的对都变慢了，在短文本里几乎不动的对就更多，它们说不出多少位置信息。
+# 而且底数是模型学到的东西的一部分：改底数，就是把它认识的角度全都改掉。什么时候可以这样改，
+# 是[第 5 节](5_longer_contexts.ipynb)的主题。
+#
+# ## 比特丢在哪里
+#
+# 到此为止，角度都是精确的。浮点数的有效位数 $\nu$ 是固定的：float32 有 24 位，float16 有 11 位，bfloat16 只有 8 位。
+# $2^a$ 与 $2^{a+1}$ 之间的数，间隔为 $2^{a+1-\nu}$，所以舍入到最近的数，相对误差至多为 $2^{-\nu}$。由此有两个后果：
+#
+# - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置
+#   才有一个能表示。
+# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, \Delta\theta$ 远小于 1 弧度时无妨；
+#   角度到了 $2^\nu$ 弧度，就什么也不剩了。
+#
+# 第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
+
+# %% [markdown] lang="en"
+# ### Exercise 4.4 · The error of each rounding (3 points)
+#
+# Three things can be rounded on the way to $\cos p\,\theta_i$ and $\sin p\,\theta_i$: the frequencies, the position,
+# and their product, the angle. Write `table_error`:
+#
+# 1. Round the frequencies to the dtype `frequencies_in`, the position to `positions_in`; multiply **in float64**.
+# 2. Round the product to `angles_in`; take cosines and sines **in float64**, so that no other error comes in.
+# 3. Compare with the exact values: no rounding, float64. Return the largest absolute error over all pairs, of cosine
+#    or sine, whichever is larger.
+#
+# `x.to(dtype)` rounds, `.double()` brings the rounded value back to float64.
+
+# %% [markdown] lang="zh"
+# ### 练习 4.4 · 每一种舍入的误差（3 分）
+#
+# 在算出 $\cos p\,\theta_i$ 和 $\sin p\,\theta_i$ 的路上，有三样东西可能被舍入：频率、位置，以及它们的乘积，也就是角度。
+# 写出 `table_error`：
+#
+# 1. 把频率舍入到 dtype `frequencies_in`，把位置舍入到 `positions_in`；**用 float64** 相乘。
+# 2. 把乘积舍入到 `angles_in`；**用 float64** 求余弦和正弦，以免混进别的误差。
+# 3. 与精确值比较（不舍入，float64）。返回所有的对里余弦或正弦的最大绝对误差，取二者中较大的。
+#
+# `x.to(dtype)` 完成舍入，`.double()` 把舍入后的值带回 float64。
+
+
+# %% nbgrader={"grade_id": "table_error", "solution": true}
+def table_error(
+    position: int,
+    theta: Tensor,
+    *,
+    frequencies_in: torch.dtype = torch.float64,
+    positions_in: torch.dtype = torch.float64,
+    angles_in: torch.dtype = torch.float64,
+) -> float:
+    """The largest error of cos and sin at a position, if these are rounded to these dtypes.
+
+    Args:
+        position: At least 0.
+        theta: [d/2], exact, float64.
+        frequencies_in: The frequencies are rounded to it before they are multiplied.
+        positions_in: The position is rounded to it before it is multiplied.
+        angles_in: The product is rounded to it before cos and sin.
+    """
+    ### BEGIN SOLUTION
+    p = torch.tensor(position, dtype=torch.float64)
+    exact = p * theta
+    rounded = (p.to(positions_in).double() * theta.to(frequencies_in).double()).to(angles_in).double()
+    errors = torch.stack([rounded.cos() - exact.cos(), rounded.sin() - exact.sin()])
+    return errors.abs().max().item()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "table_error_laws", "grade": true, "points": 3}
+with quiet():
+    theta, bf16 = frequencies(), torch.bfloat16
+    assert table_error(4095, theta) == 0, "Without rounding there is no error."
+    assert table_error(256, theta, positions_in=bf16) == 0, "bfloat16 holds every whole number up to 256."
+    lost = max(abs(math.cos(256) - math.cos(257)), abs(math.sin(256) - math.sin(257)))
+    error = table_error(257, theta, positions_in=bf16)
+    assert abs(error - lost) < 1e-9, "In bfloat16 257 becomes 256, and pair 0 is off by one radian."
+    powers = torch.tensor([1.0, 0.25], dtype=torch.float64)
+    assert table_error(3, powers, frequencies_in=bf16) == 0, "bfloat16 holds powers of two exactly."
+    ### BEGIN HIDDEN TESTS
+    for position in (261, 1001, 4095, 131071):
+        stored = torch.tensor(float(position)).bfloat16().item()
+        gap = max(abs(math.cos(stored) - math.cos(position)), abs(math.sin(stored) - math.sin(position)))
+        error = table_error(position, torch.ones(1).double(), positions_in=bf16)
+        assert abs(error - gap) < 1e-9, "One pair of frequency 1: the error of the rounded position, in cos or in sin."
+        both = table_error(position, torch.ones(1).double(), angles_in=bf16)
+        assert abs(both - gap) < 1e-9, "With frequency 1, rounding the angle is rounding the position."
+    assert table_error(2048, theta, positions_in=torch.float16) == 0, "float16 is exact up to 2,048,"
+    assert table_error(2049, theta, positions_in=torch.float16) > 0.1, "and not beyond."
+    third = torch.tensor([1 / 3], dtype=torch.float64)
+    off = abs(torch.tensor(1 / 3).bfloat16().item() - 1 / 3)
+    error = table_error(30, third, frequencies_in=bf16)
+    exact = max(abs(math.cos(30 / 3 + 30 * s * off) - math.cos(10)) for s in (-1, 1))
+    sines = max(abs(math.sin(30 / 3 + 30 * s * off) - math.sin(10)) for s in (-1, 1))
+    assert 0.5 * max(exact, sines) < error <= max(exact, sines) + 1e-9, "A frequency's error grows with the position."
+    small = table_error(30, third, angles_in=bf16)
+    assert small <= 10 * 2**-8, "An angle of 10 in bfloat16 is off by at most 10 / 2^8."
+    tiny = table_error(131071, theta, frequencies_in=torch.float32, angles_in=torch.float32)
+    assert 1e-5 < tiny < 131071 * 2**-23, "float32 rounds twice, each time by at most 2^-24 of the angle."
+    ### END HIDDEN TESTS
+
+# %%
+rows = {
+    "float32 throughout": {"frequencies_in": torch.float32, "angles_in": torch.float32},
+    "bf16 positions": {"positions_in": torch.bfloat16},
+    "bf16 frequencies": {"frequencies_in": torch.bfloat16},
+    "bf16 angles": {"angles_in": torch.bfloat16},
+    "bf16 throughout": dict.fromkeys(("frequencies_in", "positions_in", "angles_in"), torch.bfloat16),
+}
+theta = frequencies()
+
+
+def worst_below(end: int, **dtypes: torch.dtype) -> float:
+    """The largest error at 64 positions just below the end, spread over two steps of bfloat16 or more."""
+    positions = range(max(end - 64 * max(end // 8192, 1), 0), end, max(end // 8192, 1))
+    return max(table_error(position, theta, **dtypes) for position in positions)
+
+
+print(f"{'largest error just below':27}{256:>10}{4096:>10}{131072:>10}")
+for name, dtypes in rows.items():
+    print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
+lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))
+print(f"bf16 positions: {lucky:.2f} at 131,071, which is one step from 131,072, but {unlucky:.2f} at 130,816.")
+assert worst_below(131_072, **rows["bf16 positions"]) >= unlucky, "The worst of the neighbourhood includes 130,816."
+
+# %%
+exponents = torch.arange(1, 18)
+looks = [(BLUE, "-", "o"), (ORANGE, ":", "^"), (GREEN, "-.", "s"), (PURPLE, "--", "D"), (VERMILION, "-", "x")]
+figure, axes = plt.subplots(figsize=(7.2, 3.3))
+for (name, dtypes), (colour, dashes, marker) in zip(rows.items(), looks, strict=True):
+    errors = torch.tensor([worst_below(2 ** int(e), **dtypes) for e in exponents])
+    errors = errors.clamp(min=1e-9)  # an error of zero has no logarithm
+    axes.loglog(2.0**exponents, errors, color=colour, linestyle=dashes, marker=marker, markersize=5, label=name)
+exact = torch.outer(2.0 ** exponents.double(), theta).cos()
+stored = (exact.bfloat16().double() - exact).abs().amax(-1)
+axes.loglog(
+    2.0**exponents, stored, color=BLACK, linestyle=(0, (5, 1)), linewidth=1.2, label="bf16 cos, from exact angles"
+)
+axes.set(xlabel="positions just below", ylabel="largest error of cos and sin", ylim=(1e-8, 4), xlim=(0.9, 150_000))
+axes.set_xticks([2, 16, 256, 4096, 131072], ["2", "16", "256", "4,096", "131,072"])
+axes.minorticks_off()
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5)
+for dtype, bits in ((torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8)):
+    assert torch.finfo(dtype).eps == 2.0 ** (1 - bits)  # what the text says
+assert stored.max() < 0.002
+worst, best = worst_below(512, **rows["bf16 throughout"]), worst_below(131_072, **rows["float32 throughout"])
+axes.set_title(f"bfloat16 is off by {worst:.1f} below position 512, float32 by {best:.0e} below 131,072")
+plt.show()
+
+# %% [markdown] lang="en"
+# Why 64 positions and not one? A single position can be lucky: 131,071 is rounded to 131,072, a step away, and only
+# pair 0 is badly off; 130,816 lies halfway between two numbers of bfloat16 and is off by 256.
+#
+# A difference of two cosines cannot exceed 2, and the upper curves are near it: no information is left. The dashed
+# black line is the good news: rounding the *finished* cosine costs about 0.002, the same everywhere. So
+#
+# > compute positions, frequencies, angles, cosines and sines in float32; round the tables, if at all, at the end.
+#
+# Libraries have learnt this the hard way. [transformers#29285](https://github.com/huggingface/transformers/pull/29285)
+# found Llama and Gemma computing angles in bfloat16 under autocast, with visibly worse training;
+# [vllm#863](https://github.com/vllm-project/vllm/issues/863) asks for the same.
+# Two traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
+# and `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning.
+#
+# **Float32 fails too**, only later. Its angles have 24 significant bits; at position $10^7$, which some models of today
+# advertise, the angle of pair 1 is rounded to whole radians. The remedy is not a larger type everywhere. Make the
+# *tables* in float64, or on a device that has none, bring the position down first: with $p = 4096\, a + n$ the angle addition
+# theorem combines two short tables, one for the multiples of 4,096 and one for the positions below, each made once in
+# float64. Only finished cosines and sines are rounded. The next cell does both.
+
+# %% [markdown] lang="zh"
+# 为什么看 64 个位置，而不是一个？单个位置可能碰巧运气好：131,071 舍入到 131,072，只差一步，只有第 0 对错得厉害；
+# 130,816 正好在 bfloat16 两个数的正中间，一差就是 256。
+#
+# 两个余弦之差不会超过 2，上面那几条曲线已经接近 2：信息全没了。黑色虚线是好消息：把*算好的*余弦舍入，代价约为 0.002，
+# 在哪里都一样。所以：
+#
+# > 位置、频率、角度、余弦和正弦都用 float32 计算；真要舍入，就在最后舍入算好的表。
+#
+# 各个库都为此吃过苦头。[transformers#29285](https://github.com/huggingface/transformers/pull/29285) 发现 Llama 和
+# Gemma 在 autocast 之下用 bfloat16 算角度，训练明显变差；
+# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有两个陷阱：
+# `model.to(torch.bfloat16)` 会舍入*缓冲区*（buffer），注册成缓冲区的频率也就跟着被舍入；
+# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置。
+#
+# **float32 也会失灵**，只是来得晚些。它的角度有 24 个有效位；到了位置 $10^7$（如今有的模型就这样宣传），第 1 对的角度
+# 已经舍入到整数个弧度。补救的办法不是处处换成更大的类型。*表*用 float64 来算；设备上没有 float64 的话，先把位置变小：
+# 写成 $p = 4096\, a + n$，用加法定理把两张短表合起来，一张是 4,096 的倍数，一张是小于它的位置，都用 float64 事先算好一次。
+# 只有算好的余弦和正弦才舍入。下一格把两种都做了。
+
+# %%
+far = torch.arange(9_999_000, 10_000_001)
+exact = torch.outer(far.double(), theta)
+plain = torch.outer(far.float(), theta.float()).double()  # float32 throughout
+coarse, fine = ((part[:, None] * theta) for part in (4096 * (far // 4096), far % 4096))  # two short tables, float64
+split = (coarse.cos().float() * fine.cos().float() - coarse.sin().float() * fine.sin().float()).double()
+late, mended = (plain.cos() - exact.cos()).abs().max(), (split - exact.cos()).abs().max()
+print(f"largest error of a cosine near position 10,000,000: float32 angles {late:.2f}, two short tables {mended:.0e}")
+spacing = torch.nextafter(plain[-1, 1].float(), torch.tensor(torch.inf)) - plain[-1, 1]
+assert spacing == 1  # what the text says
+assert late > 0.1, "Float32 angles are no longer of use there."
+assert mended < 1e-6, "Tables made in float64 and combined in float32 are."
+
+# %% [markdown] lang="en"
+# ## Which rounding breaks the law?
+#
+# The errors above compare with the exact table. A model that was *trained* with rounded numbers may have got used to
+# them, so ask a second question: does the score still depend on the distance alone? Take the 64
+# positions below 4,096, all with $q = k$ of ones, and draw their scores. If the law of RoPE holds, each diagonal has one
+# colour.
+
+# %% [markdown] lang="zh"
+# ## 哪种舍入破坏了规律？
+#
+# 上面的误差是与精确的表相比的。可是用舍入过的数*训练出来*的模型，也许早就习惯了。所以再问一个问题：得分还是不是只取决于
+# 距离？取位置 4,096 之前的 64 个 token，都令 $q = k$，各对为 1，画出它们的得分。
+# 如果 RoPE 的规律成立，每条对角线上只有一种颜色。
+
+# %%
+positions = torch.arange(4032, 4096).double()
+bf16 = torch.bfloat16
+angles = {
+    "exact": torch.outer(positions, theta),
+    "bf16 frequencies": torch.outer(positions, theta.to(bf16).double()),
+    "bf16 positions": torch.outer(positions.to(bf16).double(), theta),
+    "bf16 angles": torch.outer(positions, theta).to(bf16).double(),
+}
+figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.5))
+for axes, (name, angle) in zip(panels, angles.items(), strict=True):
+    scores = torch.cos(angle[:, None] - angle[None, :]).mean(-1)  # [64, 64]
+    diagonals = [scores.diagonal(offset) for offset in range(-63, 64)]
+    spread = max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
+    image = axes.imshow(scores, vmin=0.2, vmax=1)
+    no_frame(axes)
+    axes.set_title(name, fontweight="normal", fontsize=9.5)
+    axes.set_xlabel(f"differs along a\ndiagonal by {spread:.2f}", fontsize=9)
+figure.colorbar(image, ax=panels, label="score / 64", shrink=0.75)
+headline(figure, "Rounded frequencies still make a RoPE; rounded positions or angles make none")
+plt.show()
+
+# %% [markdown] lang="en"
+# - **Rounded frequencies** keep the diagonals. They are a RoPE with slightly different $\theta_i$, and a model trained
+#   with them is content; one trained with exact ones is not, since far out all its angles differ.
+# - **Rounded positions** make blocks: 16 neighbours share one position.
+# - **Rounded angles** break the law for each pair at other places; the picture is noise on top of diagonals.
+#
+# The last trap is subtler: even with a perfect table, rotated queries and keys are usually *stored* in bfloat16, and
+# each rounds on its own. That error does not grow with position as the above do, but it depends on $m$ and $n$ and not
+# on $m - n$ alone. [Wang et al., 2024](https://arxiv.org/abs/2411.13476) measure how it adds up over long contexts.
+#
+# ## What to remember
+#
+# - $|\text{score}| \le \max |h_{i+1} - h_i| \cdot \sum_u |T_u|$ bounds scores; it does not make them decay.
+# - "RoPE extends as far as you like because it decays" follows from nothing here. What happens beyond the trained
+#   length is a question about angles that were never seen.
+# - A larger base keeps similar keys ahead for longer, and leaves fewer pairs to tell neighbours apart.
+# - Angles belong in float32.
+#
+# **Next:** [notebook 5](5_longer_contexts.ipynb) takes a model trained on 4,096 positions and asks what must change to
+# read 32,768.
+
+# %% [markdown] lang="zh"
+# - **舍入频率**：对角线还在。这仍是一个 RoPE，只是 $\theta_i$ 略有不同；用它训练的模型可以安然无事，用精确频率训练的
+#   模型却不行，因为到了远处，它的角度全变了。
+# - **舍入位置**：变成了方块，16 个邻居共用一个位置。
+# - **舍入角度**：各个对在不同的地方破坏规律，画面是对角线上叠了一层噪声。
+#
+# 最后一个陷阱更隐蔽：就算表是精确的，旋转之后的查询和键通常也*存成* bfloat16，各自舍入。这种误差不像上面那些随位置增长，
+# 但它取决于 $m$ 和 $n$ 本身，而不只是 $m - n$。[Wang 等，2024](https://arxiv.org/abs/2411.13476) 测量了它在长上下文中
+# 如何累积。
+#
+# ## 记住这些
+#
+# - $|\text{score}| \le \max |h_{i+1} - h_i| \cdot \sum_u |T_u|$ 给得分划了上界，并不让得分衰减。
+# - “RoPE 会衰减，所以想延伸多长都行”：这里没有任何东西能推出这句话。超出训练长度会怎样，问的是从没见过的角度。
+# - 底数更大，相似的键能在更远的距离内保持领先，能分辨近邻的对却更少。
+# - 角度要用 float32。
+#
+# **下一节：**[第 5 节](5_longer_contexts.ipynb)拿一个在 4,096 个位置上训练的模型，看看要改什么才能读 32,768 个位置。

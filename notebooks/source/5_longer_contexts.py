@@ -1,0 +1,1244 @@
+# %% [markdown] lang="en"
+# # 5 · Longer contexts
+#
+# A model was trained on texts of 4,096 tokens. Now someone hands it a book. RoPE has a formula for every position, so
+# nothing crashes; the model just talks nonsense. This notebook finds out why, and derives the remedies in the order in
+# which they were found: position interpolation, NTK-aware scaling, its dynamic form, and YaRN.
+#
+# One question sorts them all: *how often does a pair turn within the length that training saw?*
+
+# %% [markdown] lang="zh"
+# # 5 · 更长的上下文
+#
+# 一个模型是用 4,096 个 token 的文本训练的，现在有人递给它一整本书。RoPE 对每个位置都有公式，所以程序不会出错；
+# 只是模型开始胡言乱语。这一节要弄清楚为什么，并按问世的先后推导出各种补救办法：位置插值、NTK-aware 缩放、
+# 它的动态版本，以及 YaRN。
+#
+# 把它们全部理清，只需一个问题：*在训练见过的长度之内，一对特征转了多少圈？*
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## The setting
+#
+# Throughout, $d = 128$ features of a head make 64 pairs. Pair $i$ turns by $\theta_i = b^{-2i/d}$ radians from one
+# position to the next, with base $b = 10{,}000$. Training saw $L = 4{,}096$ positions (as Llama 2's did), and we want
+# $s = 8$ times that, 32,768. The letters are those of the YaRN paper
+# ([arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2); sections and equations below are those of its version 2).
+
+# %% [markdown] lang="zh"
+# ## 设定
+#
+# 全节都取一个头有 $d = 128$ 个特征，共 64 对。从一个位置到下一个位置，第 $i$ 对转过 $\theta_i = b^{-2i/d}$ 弧度，
+# 底数 $b = 10{,}000$。训练见过 $L = 4{,}096$ 个位置（Llama 2 就是如此），我们想要它的 $s = 8$ 倍，即 32,768。
+# 字母与 YaRN 论文一致（[arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2)；下文的节号和式号按它的第 2 版）。
+
+# %%
+DIM, BASE = 128, 10_000.0  # d, b
+TRAINED, FACTOR = 4096, 8.0  # L, s
+assert TRAINED * FACTOR == 32768
+
+
+def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
+    """theta_i, radians per position: [dim/2], float64."""
+    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+# %% [markdown] lang="en"
+# ## Turns
+#
+# A full turn is $2\pi$ radians. Pair $i$ completes one after
+#
+# $$
+# \lambda_i = \frac{2\pi}{\theta_i}
+# $$
+#
+# positions, its **wavelength**. Within the trained length it turns
+#
+# $$
+# r_i = \frac{L}{\lambda_i} = \frac{L\, \theta_i}{2\pi}
+# $$
+#
+# times. The $2\pi$ is easily lost: comparing $L$ with $1/\theta_i$ counts radians, and every threshold is then off by a
+# factor of six.
+
+# %% [markdown] lang="zh"
+# ## 圈数
+#
+# 一整圈是 $2\pi$ 弧度。第 $i$ 对转完一圈需要
+#
+# $$
+# \lambda_i = \frac{2\pi}{\theta_i}
+# $$
+#
+# 个位置，这叫它的**波长**。在训练长度之内，它转了
+#
+# $$
+# r_i = \frac{L}{\lambda_i} = \frac{L\, \theta_i}{2\pi}
+# $$
+#
+# 圈。这个 $2\pi$ 很容易丢：拿 $L$ 和 $1/\theta_i$ 相比，数的是弧度，于是每个阈值都差了六倍多。
+
+# %% [markdown] lang="en"
+# ### Exercise 5.1 · Count the turns (1 point)
+#
+# Write `turns`, which gives $r_i$.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.1 · 数圈（1 分）
+#
+# 写出 `turns`，给出 $r_i$。
+
+
+# %% nbgrader={"grade_id": "turns", "solution": true}
+def turns(theta: Tensor, length: float) -> Tensor:
+    """How often each pair turns within a length: [d/2] frequencies in radians per position to [d/2]."""
+    ### BEGIN SOLUTION
+    return length * theta / (2 * math.pi)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "turns_laws", "grade": true, "points": 1}
+with quiet():
+    quarter_and_half = torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
+    counted = turns(quarter_and_half, 8).tolist()
+    assert max(abs(counted[0] - 2), abs(counted[1] - 4)) < 1e-9, "Eight quarter turns make 2, eight half turns 4."
+    ### BEGIN HIDDEN TESTS
+    theta = frequencies(32, 700.0)
+    kept = theta.clone()
+    torch.testing.assert_close(
+        turns(theta, 600), 3 * turns(theta, 200), msg="Three times the length, three times the turns."
+    )
+    one = turns(theta, 2 * math.pi / theta[5].item())
+    assert abs(one[5] - 1) < 1e-9, "Within its wavelength a pair turns once."
+    assert (one.diff() < 0).all(), "The later the pair, the fewer its turns."
+    assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %%
+pairs = torch.arange(DIM // 2)
+theta = frequencies()
+wavelengths, counts = 2 * math.pi / theta, turns(theta, TRAINED)
+slow = counts < 1
+
+figure, axes = plt.subplots(figsize=(7.2, 3.2))
+axes.axhspan(TRAINED, FACTOR * TRAINED, color=SKY, alpha=0.25, linewidth=0)
+axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=BLUE, markersize=4, label="turns at least once in training")
+axes.semilogy(pairs[slow], wavelengths[slow], "^", color=VERMILION, markersize=5, label="never completes a turn")
+axes.text(1, 1.25 * TRAINED, "positions 4,096 to 32,768: never seen", fontsize=8.5)
+for i, offset in ((0, (6, -11)), (20, (8, -12)), (45, (8, -12)), (63, (-8, 7))):
+    side = "right" if i == 63 else "left"
+    label = f"pair {i}: {counts[i]:,.2f} turns"
+    axes.annotate(label, (i, wavelengths[i]), offset, textcoords="offset points", fontsize=8.5, ha=side)
+axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(2, 2e5))
+axes.legend(loc="lower right", fontsize=8.5)
+axes.set_title(f"{int(slow.sum())} of 64 pairs never complete a turn within 4,096 positions")
+plt.show()
+
+# %% [markdown] lang="en"
+# On a logarithmic scale the wavelengths are a straight line, since $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$. It
+# crosses $L$ at pair 45. Left of the crossing, training has shown *every* angle of a pair, often many times over. Right
+# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, less than a circle.
+#
+# Read beyond $L$, and these slow pairs come to angles that no training step has touched. To a network, such an input is
+# out of distribution, and nothing says what it will do. The hypothesis of this notebook is that *these pairs* are why RoPE
+# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209) call the number of features that
+# do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
+# from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
+# [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
+#
+# Which pairs are meant, if someone says "every pair"? The $d/2$ of one head, $i = 0, \dots, d/2 - 1$; all heads of
+# all layers use the same $\theta_i$. The last is $\theta_{d/2-1}$, not $\theta_{d/2}$.
+
+# %% [markdown] lang="zh"
+# 图中的三角形是在 $L$ 之内转不满一圈的对。在对数坐标下，波长排成一条直线，因为
+# $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$；它在第 45 对附近穿过 $L$。在交点左边，训练见过一对的*每一个*角度，
+# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，不满一圈。
+#
+# 读到 $L$ 以外，这些慢的对就会转到训练从未碰过的角度。对网络来说，这样的输入超出了分布，它会做出什么，谁也说不准。
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209)
+# 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
+# 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
+#
+# 常有人说“每一对”，指的是哪些对？是一个头的 $d/2$ 对，$i = 0, \dots, d/2 - 1$；所有层的所有头用的是同一组
+# $\theta_i$。最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。
+
+# %% [markdown] lang="en"
+# ### Exercise 5.2 · How far before it is new? (2 points)
+#
+# A remedy replaces $\theta_i$ by a slower $\theta_i'$. Pair $i$ with $r_i < 1$ knows the angles up to $L\,\theta_i$; with
+# $\theta_i'$ it gets there at the position $L\, \theta_i / \theta_i'$. A pair with $r_i \ge 1$ knows all angles and sets no
+# limit.
+#
+# Write `reach`: the length at which the first pair comes to the end of what it knows. It is infinite if every pair knows
+# the whole circle.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.2 · 读到多远才会碰到新角度？（2 分）
+#
+# 补救办法是把 $\theta_i$ 换成较慢的 $\theta_i'$。$r_i < 1$ 的第 $i$ 对认识直到 $L\,\theta_i$ 的角度；
+# 换成 $\theta_i'$ 之后，到位置 $L\, \theta_i / \theta_i'$ 才转到那里。$r_i \ge 1$ 的对认识所有角度，不构成限制。
+#
+# 写出 `reach`：最先有一对走到它所知的尽头时的长度。如果每一对都认识整个圆，结果就是无穷大。
+
+
+# %% nbgrader={"grade_id": "reach", "solution": true}
+def reach(theta: Tensor, scaled: Tensor, trained: float) -> float:
+    """The length that can be read before some pair meets an angle that training never showed.
+
+    Args:
+        theta: [d/2], the frequencies of training.
+        scaled: [d/2], those used for reading.
+        trained: L.
+    """
+    ### BEGIN SOLUTION
+    partial = trained * theta / (2 * math.pi) < 1
+    return (trained * theta / scaled)[partial].min().item() if partial.any() else math.inf
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "reach_laws", "grade": true, "points": 2}
+with quiet():
+    theta = torch.tensor([1.0, 0.1, 0.01, 0.001], dtype=torch.float64)
+    assert abs(reach(theta, theta, 100) - 100) < 1e-9, "As trained, the new begins where training ended."
+    assert abs(reach(theta, theta / 4, 100) - 400) < 1e-9, "Four times slower, four times as far."
+    first_slowed = theta / torch.tensor([9.0, 1, 1, 1])
+    assert abs(reach(theta, first_slowed, 100) - 100) < 1e-9, "Slowing pair 0 helps nobody: it knows all angles."
+    assert abs(reach(theta, theta, 6000) - 6000) < 1e-9, "Within 6,000 pair 3 turns by 6 radians, less than a turn."
+    ### BEGIN HIDDEN TESTS
+    slowed = theta / torch.tensor([1.0, 1, 3, 5])
+    assert abs(reach(theta, slowed, 100) - 300) < 1e-9, "The pair that runs out first sets the limit."
+    slowed = theta / torch.tensor([1.0, 1, 7, 5])
+    assert abs(reach(theta, slowed, 100) - 500) < 1e-9, "That need not be the first of the slow pairs."
+    slowed = theta / torch.tensor([1.0, 8, 20, 20])
+    assert abs(reach(theta, slowed, 100) - 2000) < 1e-9, "Pair 1 knew the circle in training, whatever it does now."
+    assert reach(theta, theta, 7000) == math.inf, "Pair 3 turns 1.1 times within 7,000: all know the circle."
+    assert reach(theta, theta / 2, 6400) == math.inf, "Nor does slowing them set a limit then."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Mind what this number is not. It is no promise of quality: known angles may come in combinations, or at a resolution,
+# that are new. It is a *necessary* condition, and it is enough to tell the remedies apart.
+#
+# ## Position interpolation
+#
+# [Chen et al., 2023](https://arxiv.org/abs/2306.15595v2) (section 2.3) squeeze all positions into the trained range: use
+# $p / s$ in place of $p$. The angle of pair $i$ becomes
+#
+# $$
+# \frac{p}{s}\, \theta_i = p\, \frac{\theta_i}{s},
+# $$
+#
+# so squeezing positions and slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor are the same thing.
+
+# %% [markdown] lang="zh"
+# 要当心这个数*不是*什么。它不保证质量：见过的角度也可能以没见过的组合、没见过的疏密出现。它只是一个*必要*条件，
+# 但已足以把各种办法区分开来。
+#
+# ## 位置插值（PI）
+#
+# [Chen 等，2023](https://arxiv.org/abs/2306.15595v2)（2.3 节）把所有位置压进训练过的范围：用 $p / s$ 代替 $p$。
+# 第 $i$ 对的角度变成
+#
+# $$
+# \frac{p}{s}\, \theta_i = p\, \frac{\theta_i}{s},
+# $$
+#
+# 所以，压缩位置，与把*每一对*（$i = 0, \dots, d/2 - 1$）都放慢同样的倍数，是一回事。
+
+# %% [markdown] lang="en"
+# ### Exercise 5.3 · PI (1 point)
+#
+# Write `interpolate`, which gives the slower frequencies.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.3 · PI（1 分）
+#
+# 写出 `interpolate`，给出放慢之后的频率。
+
+
+# %% nbgrader={"grade_id": "interpolate", "solution": true}
+def interpolate(theta: Tensor, factor: float) -> Tensor:
+    """Frequencies of position interpolation for a context longer by factor: [d/2] to [d/2]."""
+    ### BEGIN SOLUTION
+    return theta / factor
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "interpolate_laws", "grade": true, "points": 1}
+with quiet():
+    theta, positions = frequencies(8, 100.0), torch.arange(0.0, 40.0, dtype=torch.float64)
+    squeezed = torch.outer(positions / 4, theta)
+    angles = torch.outer(positions, interpolate(theta, 4.0))
+    torch.testing.assert_close(angles, squeezed, msg="Slower pairs at p turn as the old ones did at p / s.")
+    assert torch.equal(interpolate(theta, 1.0), theta), "A factor of 1 changes nothing."
+    ### BEGIN HIDDEN TESTS
+    kept = theta.clone()
+    twice = interpolate(interpolate(theta, 2.0), 3.0)
+    torch.testing.assert_close(twice, interpolate(theta, 6.0), msg="Factors multiply.")
+    longest = (8 * 4096) * interpolate(frequencies(), 8.0)
+    torch.testing.assert_close(longest, 4096 * frequencies(), msg="At s L every pair is where it was at L.")
+    assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# PI reaches exactly $s L$. Its price is local. Pair 0 tells neighbours apart: they differ in it by one radian. After PI
+# with $s = 8$ the difference is 1/8 radian, and the model has to learn anew what "one token back" looks like. Chen et
+# al. therefore fine-tune, for some 1,000 steps.
+#
+# ## NTK-aware scaling: change the base
+#
+# The fast pairs need no help, they know all angles. So, proposed the user bloc97, leave the fastest alone, slow the
+# slowest by the full factor, and let the others lie between. That is what a larger base does. (The name comes from the
+# theory of neural tangent kernels, by which networks learn fine detail badly if their input has no fast components;
+# YaRN, section 3.1.)
+#
+# Look for a base $b'$ such that the frequencies $\theta_i' = b'^{-2i/d}$ satisfy
+#
+# 1. $\theta'_0 = \theta_0$: pair 0 is unchanged;
+# 2. $\theta'_{d/2-1} = \theta_{d/2-1} / \kappa$: the last pair is slowed by the factor $\kappa$.
+#
+# The first holds for every base, as $b'^{\,0} = 1$. The second determines $b'$. Put $i = d/2 - 1$ into
+# $b'^{-2i/d} = b^{-2i/d} / \kappa$ and solve.
+
+# %% [markdown] lang="zh"
+# PI 恰好够到 $s L$。代价在近处。第 0 对负责分辨相邻的 token，它们在这一对上相差一弧度；用了 $s = 8$ 的 PI，只差
+# 1/8 弧度，“往前一个 token”是什么样子，模型得重新学。所以 Chen 等人还做了约 1,000 步的微调。
+#
+# ## NTK-aware 缩放：换一个底数
+#
+# 快的对认识所有角度，不需要帮忙。于是网友 bloc97 提议：最快的不动，最慢的放慢整整那么多倍，其余的介于两者之间。
+# 换一个更大的底数正是这个效果。（名字来自神经正切核 NTK 的理论：如果输入里没有快的成分，网络就很难学到细节；
+# YaRN，3.1 节。）
+#
+# 我们要找一个底数 $b'$，使频率 $\theta_i' = b'^{-2i/d}$ 满足
+#
+# 1. $\theta'_0 = \theta_0$：第 0 对不变；
+# 2. $\theta'_{d/2-1} = \theta_{d/2-1} / \kappa$：最后一对放慢 $\kappa$ 倍。
+#
+# 第一条对任何底数都成立，因为 $b'^{\,0} = 1$。第二条决定了 $b'$：把 $i = d/2 - 1$ 代入
+# $b'^{-2i/d} = b^{-2i/d} / \kappa$，再解出来。
+
+# %% [markdown] lang="en"
+# ### Exercise 5.4 · Derive the base (2 points)
+#
+# Do it on paper, then write `ntk_base`. (The derivation follows the exercise.)
+
+# %% [markdown] lang="zh"
+# ### 练习 5.4 · 推导底数（2 分）
+#
+# 先在纸上推导，再写出 `ntk_base`。（推导过程在练习之后。）
+
+
+# %% nbgrader={"grade_id": "ntk_base", "solution": true}
+def ntk_base(base: float, dim: int, factor: float) -> float:
+    """The base with which pair 0 turns as before and the last pair slower by factor.
+
+    Args:
+        base: b.
+        dim: d, even, at least 4.
+        factor: kappa.
+    """
+    ### BEGIN SOLUTION
+    return base * factor ** (dim / (dim - 2))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "ntk_base_laws", "grade": true, "points": 2}
+with quiet():
+    old, new = frequencies(DIM, BASE), frequencies(DIM, ntk_base(BASE, DIM, 8.0))
+    assert abs(old[-1] / new[-1] - 8) < 1e-9, "The last pair is 8 times slower."
+    assert new[0] == old[0], "Pair 0 is unchanged."
+    assert ntk_base(BASE, DIM, 1.0) == BASE, "A factor of 1 changes nothing."
+    ### BEGIN HIDDEN TESTS
+    for dim, base, factor in ((4, 100.0, 3.0), (64, 5e5, 16.0), (256, 1e4, 2.0), (128, 1e6, 1.5)):
+        slowed = frequencies(dim, base) / frequencies(dim, ntk_base(base, dim, factor))
+        assert abs(slowed[-1] / factor - 1) < 1e-9, "The last pair is slower by the factor, in every dimension."
+        assert (slowed.diff() > 0).all(), "Each pair is slowed more than the one before it."
+    assert abs(ntk_base(100.0, 4, 3.0) - 900) < 1e-9, "With d = 4 the last pair turns by b^(-1/2): b' = 100 * 3^2."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# The derivation. With $i = d/2 - 1$ we have $2i/d = (d-2)/d$, so condition 2 reads
+#
+# $$
+# b'^{-\frac{d-2}{d}} = \frac{b^{-\frac{d-2}{d}}}{\kappa}
+# \quad\Longleftrightarrow\quad
+# b'^{\frac{d-2}{d}} = \kappa\, b^{\frac{d-2}{d}}
+# \quad\Longleftrightarrow\quad
+# b' = b\, \kappa^{\frac{d}{d-2}} ,
+# $$
+#
+# where the last step takes the power $d/(d-2)$ of both sides. (The exponent is sometimes printed as $i/(i-2)$, which
+# is no number at all: $i$ runs over the pairs. It is $d/(d-2)$; YaRN, section 3.1.)
+#
+# How much is pair $i$ slowed? Since $b'/b = \kappa^{d/(d-2)}$,
+#
+# $$
+# \frac{\theta_i}{\theta_i'} = \Big(\frac{b'}{b}\Big)^{2i/d} = \kappa^{\frac{2i}{d-2}} .
+# $$
+#
+# This is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs of which the
+# full factor was needed. Here is the angle that each of five pairs has seen in training (blue), and what is new when
+# reading 32,768 positions (vermilion).
+
+# %% [markdown] lang="zh"
+# 推导如下。$i = d/2 - 1$ 时 $2i/d = (d-2)/d$，所以条件 2 就是
+#
+# $$
+# b'^{-\frac{d-2}{d}} = \frac{b^{-\frac{d-2}{d}}}{\kappa}
+# \quad\Longleftrightarrow\quad
+# b'^{\frac{d-2}{d}} = \kappa\, b^{\frac{d-2}{d}}
+# \quad\Longleftrightarrow\quad
+# b' = b\, \kappa^{\frac{d}{d-2}} ,
+# $$
+#
+# 最后一步是两边同取 $d/(d-2)$ 次幂。（有的地方把指数印成 $i/(i-2)$，那根本不是一个数，因为 $i$ 是各对的编号。
+# 正确的是 $d/(d-2)$；见 YaRN，3.1 节。）
+#
+# 第 $i$ 对放慢了多少？由 $b'/b = \kappa^{d/(d-2)}$ 得
+#
+# $$
+# \frac{\theta_i}{\theta_i'} = \Big(\frac{b'}{b}\Big)^{2i/d} = \kappa^{\frac{2i}{d-2}} .
+# $$
+#
+# $i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的慢对。下图画出五对特征在训练中
+# 见过的角度（蓝色），以及读 32,768 个位置时新出现的角度（橙红色）。
+
+
+# %%
+def draw_arc(axes: plt.Axes, start: float, end: float, **look) -> None:
+    """Draw the arc between two angles, at most a circle, on a polar panel."""
+    grid = torch.linspace(start, min(end, 2 * math.pi), 200)
+    axes.plot(grid, torch.ones_like(grid), **look)
+
+
+theta, shown = frequencies(), (10, 46, 50, 56, 63)
+methods = {"unchanged": theta, "PI, s = 8": interpolate(theta, FACTOR)}
+methods["NTK, factor 8"] = frequencies(DIM, ntk_base(BASE, DIM, FACTOR))
+seen, used = TRAINED * theta, {name: FACTOR * TRAINED * scaled for name, scaled in methods.items()}
+new = {name: int(((seen < 2 * math.pi) & (angle > seen * (1 + 1e-9))).sum()) for name, angle in used.items()}
+
+figure, panels = plt.subplots(3, 5, figsize=(7.2, 4.3), subplot_kw={"projection": "polar"})
+for row, (name, angle) in zip(panels, used.items(), strict=True):
+    for axes, i in zip(row, shown, strict=True):
+        draw_arc(axes, 0, 2 * math.pi, color=GREY, linewidth=0.6, linestyle=":")
+        draw_arc(axes, 0, seen[i], color=BLUE, linewidth=5, linestyle="-", solid_capstyle="butt")
+        if seen[i] < 2 * math.pi and angle[i] > seen[i] * (1 + 1e-9):
+            draw_arc(axes, seen[i], angle[i], color=VERMILION, linewidth=2, linestyle="-", solid_capstyle="butt")
+        axes.set(ylim=(0, 1.15), xticks=[], yticks=[])
+        axes.spines["polar"].set_visible(False)
+        axes.text(
+            0, 0, f"{new[name]} of 64\nare shown\nnew angles" if i == 10 else "", ha="center", va="center", fontsize=7.5
+        )
+    row[0].set_ylabel(name, labelpad=12)
+for axes, i in zip(panels[0], shown, strict=True):
+    axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
+some = new["NTK, factor 8"]
+headline(figure, f"At 8 times the length PI shows no pair new angles, NTK (factor 8) shows {some} pairs some")
+plt.show()
+
+# %%
+fast_enough = int((turns(theta, TRAINED) >= 1).sum())  # the number of pairs that know the circle
+print(f"Pair {fast_enough} is the first that does not know the whole circle.")
+for k in (8.0, 8.0 ** ((DIM - 2) / (2 * fast_enough))):
+    far = reach(theta, frequencies(DIM, ntk_base(BASE, DIM, k)), TRAINED)
+    print(f"kappa = {k:5.2f} reaches {far:6,.0f} positions, {far / TRAINED:.2f} times the trained length")
+assert (round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (4.56, 17.25)  # what the text says
+older = reach(frequencies(), frequencies(DIM, ntk_base(BASE, DIM, 8.0)), 2048)
+print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,384.")
+
+# %% [markdown] lang="en"
+# So a factor of 8 does *not* give 8 times the context. The first pair that does not know the whole circle, $i = 46$, is
+# slowed by $8^{92/126} = 4.56$ only, and that is the reach. To get 8 we must ask for $\kappa^{92/126} = 8$, that is
+# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ is set larger than the stretch that is wanted, by trial (YaRN, section 3.1).
+#
+# ## Dynamic: only as much as needed
+#
+# Every remedy so far also changes *short* texts, for which nothing needed mending. YaRN, section 3.3, lets the
+# factor follow the present length $l$: with
+#
+# $$
+# \kappa(l) = \max\Big(1, \frac{l}{L}\Big)
+# $$
+#
+# the model is untouched up to $L$ and degrades slowly beyond. transformers calls another rule "dynamic":
+#
+# $$
+# \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{for } l > L,
+# $$
+#
+# with a setting $f \ge 1$. It too starts from 1 at $l = L$, and then grows $f$ times as fast, which makes up for the
+# overshoot you just measured. With $f = 1$ it is the paper's. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$. (A rule that
+# divides *positions* by $l/L$ is dynamic too, but it is dynamic PI: pair 0 changes. And one that computes a single base
+# for the longest length and keeps it is not dynamic at all,
+# [vllm#3488](https://github.com/vllm-project/vllm/issues/3488).)
+
+# %% [markdown] lang="zh"
+# 图中，PI 没有让任何一对碰到新角度，$\kappa = 8$ 的 NTK 却让许多对碰到了。可见倍数取 8，*并不能*得到 8 倍的上下文。
+# 最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍，能够到的也就是这么远。要够到 8 倍，
+# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大，靠试（YaRN，3.1 节）。
+#
+# ## 动态：需要多少就放慢多少
+#
+# 到目前为止，每种办法也改变了*短*文本，可短文本本来什么毛病也没有。YaRN 3.3 节让倍数跟着当前的长度 $l$ 走：
+#
+# $$
+# \kappa(l) = \max\Big(1, \frac{l}{L}\Big) ,
+# $$
+#
+# 于是 $L$ 以内模型原封不动，超出之后才慢慢变差。transformers 里叫“dynamic”的是另一条规则：
+#
+# $$
+# \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{当 } l > L,
+# $$
+#
+# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长快 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
+# 时就是论文的规则。两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。（如果一条规则是把*位置*除以 $l/L$，它也是动态的，
+# 但那是动态 PI：第 0 对变了。如果只按最大长度算出一个底数，从此不再变，那就根本不是动态的：
+# [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
+
+# %% [markdown] lang="en"
+# ### Exercise 5.5 · The base follows the length (2 points)
+#
+# Write `dynamic_base` with the rule of transformers; $\kappa = 1$ up to $L$.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.5 · 底数跟着长度走（2 分）
+#
+# 按 transformers 的规则写出 `dynamic_base`；长度在 $L$ 以内时 $\kappa = 1$。
+
+
+# %% nbgrader={"grade_id": "dynamic_base", "solution": true}
+def dynamic_base(base: float, dim: int, length: int, trained: int, growth: float = 1.0) -> float:
+    """The base for a text of this length.
+
+    Args:
+        base: b, that of training.
+        dim: d, even, at least 4.
+        length: l, of the text at present, all that is cached included.
+        trained: L.
+        growth: f, at least 1.
+    """
+    ### BEGIN SOLUTION
+    factor = growth * max(length, trained) / trained - (growth - 1)
+    return base * factor ** (dim / (dim - 2))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "dynamic_base_laws", "grade": true, "points": 2}
+with quiet():
+    assert dynamic_base(BASE, DIM, 100, 4096) == BASE, "A short text is read as in training."
+    assert dynamic_base(BASE, DIM, 4096, 4096, growth=2.0) == BASE, "So is one of the trained length."
+    slowed = frequencies() / frequencies(DIM, dynamic_base(BASE, DIM, 3 * 4096, 4096))
+    assert abs(slowed[-1] - 3) < 1e-9, "At three times the length the last pair is three times slower."
+    assert slowed[0] == 1, "Pair 0 is never changed: this is NTK, not PI."
+    ### BEGIN HIDDEN TESTS
+    assert abs(dynamic_base(100.0, 4, 20, 10, growth=2.0) - 900) < 1e-9, "kappa = 2 * 2 - 1 = 3, b' = 100 * 3^2."
+    assert dynamic_base(100.0, 4, 3, 10, growth=5.0) == 100, "Below L the factor is 1, whatever f is."
+    assert abs(dynamic_base(100.0, 4, 15, 10) - 225) < 1e-9, "kappa = 1.5 need not be whole."
+    lengths = [dynamic_base(1e4, 64, length, 512, growth=1.5) for length in range(500, 700)]
+    steps = torch.tensor(lengths, dtype=torch.float64).diff()
+    assert (steps[:12] == 0).all(), "Up to L the base stays."
+    assert (steps[12:] > 0).all(), "From L on it grows with every token."
+    for dim in (16, 64):
+        slowed = frequencies(dim, 500.0) / frequencies(dim, dynamic_base(500.0, dim, 5000, 1000, growth=4.0))
+        assert abs(slowed[-1] - 17) < 1e-9, "With f = 4 at five times the length, kappa = 20 - 3 = 17."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## The stale cache
+#
+# When a model writes, it adds one token at a time and keeps the keys of all earlier ones in a **cache**. Most code rotates
+# a key and *then* caches it. That is right as long as frequencies stay what they are. With a dynamic base they do not.
+# Let $\theta_i^{(l)}$ be the frequency at length $l$. The key at position $n$ arrived when the text had $n + 1$ tokens
+# and was turned by $n\,\theta_i^{(n+1)}$; the query at $m$ turns by $m\,\theta_i^{(m+1)}$. The score sees the difference
+#
+# $$
+# m\, \theta_i^{(m+1)} - n\, \theta_i^{(n+1)}
+# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{right}}
+# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
+# $$
+#
+# The second term depends on $n$ alone too: the law of RoPE is broken. And the same text gives other scores read at
+# once than read token by token. That is [transformers#25104](https://github.com/huggingface/transformers/issues/25104).
+# The cure is in YaRN, section 3.3: cache keys **before** rotation, and rotate all of them with the base of now.
+
+# %% [markdown] lang="zh"
+# ## 过期的缓存
+#
+# 模型写作时，每次添一个 token，此前所有 token 的键都保存在**缓存**里。多数代码先旋转键，*然后*存进缓存。只要频率
+# 不变，这样做没有问题；可是底数一旦是动态的，频率就会变。设长度为 $l$ 时的频率为 $\theta_i^{(l)}$。位置 $n$ 上的键
+# 到来时，文本有 $n + 1$ 个 token，它转过了 $n\,\theta_i^{(n+1)}$；位置 $m$ 上的查询转过 $m\,\theta_i^{(m+1)}$。
+# 得分看到的是二者之差：
+#
+# $$
+# m\, \theta_i^{(m+1)} - n\, \theta_i^{(n+1)}
+# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{right}}
+# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
+# $$
+#
+# 第一项是对的（right），第二项是过期带来的（stale）。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
+# 而且同一段文本，一次读完和逐个 token 地读，得分竟然不同。这就是
+# [transformers#25104](https://github.com/huggingface/transformers/issues/25104)。
+# 解决办法写在 YaRN 3.3 节：键在旋转**之前**存入缓存，每次都用当前的底数旋转所有的键。
+
+
+# %%
+def rotate(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """Turn vectors of [n, d/2] complex pairs by their positions [n]."""
+    return x * torch.exp(1j * torch.outer(positions.double(), frequencies(2 * x.shape[-1], base)))
+
+
+def at_once(queries: Tensor, keys: Tensor, base: float) -> Tensor:
+    """Scores of a text that is read in one go, [n, n]; entries above the diagonal are zero."""
+    positions = torch.arange(len(keys))
+    return (rotate(queries, positions, base) @ rotate(keys, positions, base).conj().T).real.tril()
+
+
+def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
+    """Scores of a text that is read token by token, with keys cached after rotation: the bug."""
+    scores, cache = torch.zeros(len(keys), len(keys), dtype=torch.float64), []
+    for step in range(len(keys)):
+        base, now = base_at(step + 1), torch.tensor([step])
+        cache.append(rotate(keys[step : step + 1], now, base))
+        query = rotate(queries[step : step + 1], now, base)
+        scores[step, : step + 1] = (query @ torch.cat(cache).conj().T).real
+    return scores
+
+
+# %% [markdown] lang="en"
+# ### Exercise 5.6 · Mend the cache (2 points)
+#
+# Write `decode`, as `stale` but right: at each step, all keys seen so far are rotated with the base of the present
+# length, `base_at(step + 1)`.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.6 · 修好缓存（2 分）
+#
+# 写出 `decode`：和 `stale` 一样，但是要对。每一步都用当前长度的底数 `base_at(step + 1)` 旋转到目前为止的所有键。
+
+
+# %% nbgrader={"grade_id": "decode", "solution": true}
+def decode(queries: Tensor, keys: Tensor, base_at) -> Tensor:
+    """Scores of a text that is read token by token, with a base that follows the length.
+
+    Args:
+        queries: [n, d/2], complex128.
+        keys: [n, d/2], complex128.
+        base_at: A function from the length of the text at present to the base.
+
+    Returns:
+        [n, n], float64: row m holds the scores of query m with the keys 0 .. m, then zeros.
+    """
+    ### BEGIN SOLUTION
+    scores = torch.zeros(len(keys), len(keys), dtype=torch.float64)
+    for step in range(len(keys)):
+        base, seen = base_at(step + 1), torch.arange(step + 1)
+        query = rotate(queries[step : step + 1], seen[-1:], base)
+        scores[step, : step + 1] = (query @ rotate(keys[: step + 1], seen, base).conj().T).real
+    return scores
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "decode_laws", "grade": true, "points": 2}
+with quiet():
+    queries, keys = torch.randn(2, 12, 4, dtype=torch.complex128, generator=torch.Generator().manual_seed(0))
+    same = decode(queries, keys, lambda _: 50.0)
+    assert same.dtype == torch.float64, "The scores are float64."
+    torch.testing.assert_close(same, at_once(queries, keys, 50.0), msg="With one base: as if read at once.")
+    growing = decode(queries, keys, lambda length: 50.0 * length)
+    last = at_once(queries, keys, 50.0 * 12)[-1]
+    assert (growing[-1] - last).abs().max() < 1e-9, "The last row: as if read at once with the last base."
+    ### BEGIN HIDDEN TESTS
+    kept = keys.clone()
+    for length in range(1, 13):
+        prefix = at_once(queries[:length], keys[:length], 50.0 * length)[-1]
+        torch.testing.assert_close(growing[length - 1, :length], prefix, msg="So does each row, with its own base.")
+    assert (growing.triu(1) == 0).all(), "Nothing is scored that is yet to come."
+    ones = torch.ones(30, 8, dtype=torch.complex128)
+    row = decode(ones, ones, lambda length: 10.0 + length**2)[-1]
+    distances = torch.arange(29, -1, -1, dtype=torch.float64)
+    law = torch.outer(distances, frequencies(16, 10.0 + 30**2)).cos().sum(-1)
+    torch.testing.assert_close(row, law, msg="Equal tokens: the score depends on the distance alone.")
+    asked = []
+    decode(queries[:3], keys[:3], lambda length: asked.append(length) or 9.0)
+    assert set(asked) == {1, 2, 3}, "The base is asked for the length of the text at each step, the new token included."
+    assert torch.equal(keys, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %%
+small, count = 64, 256  # a trained length of 64, read to four times that
+ones = torch.ones(count, DIM // 2, dtype=torch.complex128)
+
+
+def base_at(length: int) -> float:
+    """The dynamic base of a model that was trained on 64 positions."""
+    return dynamic_base(BASE, DIM, length, small)
+
+
+right, wrong = decode(ones, ones, base_at), stale(ones, ones, base_at)
+hidden = torch.ones(count, count, dtype=torch.bool).triu(1)
+errors = (wrong - right).abs()
+figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.25, 1))
+left.plot(right[-1], color=BLUE, linestyle="-", label="cached before rotation", linewidth=1.4)
+left.plot(wrong[-1], color=VERMILION, linestyle="--", label="cached after: stale", linewidth=1.2)
+left.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
+left.legend(loc="upper left", fontsize=8.5)
+image = panel.imshow(errors.masked_fill(hidden, torch.nan))
+panel.plot([-0.5, small - 0.5, small - 0.5], [small - 0.5, small - 0.5, -0.5], color=VERMILION, linestyle="-")
+panel.text(small + 6, small - 10, "trained length", color=VERMILION, fontsize=8.5)
+panel.set(xticks=[0, 64, 255], yticks=[0, 64, 255], xlabel="key", ylabel="query")
+figure.colorbar(image, ax=panel, label="error of stale keys")
+inside, beyond = errors[:small].max(), errors.max()
+headline(
+    figure, f"Up to the trained length 64 the stale cache errs by {inside:.0f}, beyond it by up to {beyond:.1f} of 64"
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# Near keys agree, older ones do not; and on the right the error changes along each diagonal, so the score no longer
+# depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
+# keys was found to work about as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)),
+# perhaps because near keys, the least stale, matter most. And transformers, as of version 5.23, still rotates first,
+# for rotating the whole cache anew at each token costs time. Know which you run, and do not compare scores of one with
+# those of the other.
+#
+# A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
+# ([transformers#25306](https://github.com/huggingface/transformers/issues/25306)).
+#
+# ## YaRN: treat each pair by its turns
+#
+# PI slows pairs that need no help; NTK slows the needy too little. With the turns $r_i$ in hand, the way out is plain
+# (YaRN, section 3.2, "NTK-by-parts"):
+#
+# - $r_i > \beta$, many turns: leave the pair alone;
+# - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
+# - between: blend.
+#
+# The share of the old frequency is called $\gamma$:
+#
+# $$
+# \gamma(r) = \begin{cases} 0 & r < \alpha \\ 1 & r > \beta \\ \dfrac{r - \alpha}{\beta - \alpha} & \alpha \le r \le \beta , \end{cases}
+# \qquad
+# \theta_i' = \big(1 - \gamma(r_i)\big)\, \frac{\theta_i}{s} + \gamma(r_i)\, \theta_i ,
+# $$
+#
+# with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
+
+# %% [markdown] lang="zh"
+# 左图：近处的键两种做法一致，旧的键不一致。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
+# 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
+# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键恰恰
+# 最不容易过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就把整个缓存重新旋转一遍太费时间。
+# 要清楚自己用的是哪一种，也不要拿一种的得分去和另一种比较。
+#
+# 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
+# （[transformers#25306](https://github.com/huggingface/transformers/issues/25306)）。
+#
+# ## YaRN：按圈数区别对待
+#
+# PI 放慢了不需要帮忙的对，NTK 对需要帮忙的对又放慢得不够。有了圈数 $r_i$，出路就一目了然
+# （YaRN，3.2 节，“NTK-by-parts”）：
+#
+# - $r_i > \beta$，转了很多圈：不去动它；
+# - $r_i < \alpha$（取 $\alpha = 1$ 就是不满一圈）：像 PI 那样放慢整整 $s$ 倍；
+# - 介于两者之间：混合。
+#
+# 保留原频率的份额记作 $\gamma$：
+#
+# $$
+# \gamma(r) = \begin{cases} 0 & r < \alpha \\ 1 & r > \beta \\ \dfrac{r - \alpha}{\beta - \alpha} & \alpha \le r \le \beta , \end{cases}
+# \qquad
+# \theta_i' = \big(1 - \gamma(r_i)\big)\, \frac{\theta_i}{s} + \gamma(r_i)\, \theta_i ,
+# $$
+#
+# Llama 系列取 $\alpha = 1$，$\beta = 32$（式 17 至 20）。
+
+# %% [markdown] lang="en"
+# ### Exercise 5.7 · The paper's ramp (2 points)
+#
+# Write `ramp_over_turns`, which gives $\gamma$ for each pair from its turns.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.7 · 论文的斜坡（2 分）
+#
+# 写出 `ramp_over_turns`，由各对的圈数给出 $\gamma$。
+
+
+# %% nbgrader={"grade_id": "ramp_over_turns", "solution": true}
+def ramp_over_turns(counts: Tensor, alpha: float = 1.0, beta: float = 32.0) -> Tensor:
+    """The share of its own frequency that a pair keeps, from its turns within the trained length: [d/2] to [d/2]."""
+    ### BEGIN SOLUTION
+    return ((counts - alpha) / (beta - alpha)).clamp(0, 1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "ramp_over_turns_laws", "grade": true, "points": 2}
+with quiet():
+    counts = torch.tensor([100.0, 32.0, 16.5, 1.0, 0.2], dtype=torch.float64)
+    share = ramp_over_turns(counts)
+    by_hand = torch.tensor([1, 1, 0.5, 0, 0], dtype=torch.float64)
+    torch.testing.assert_close(share, by_hand, msg="All from 32 turns, none up to 1, half in the middle.")
+    assert ramp_over_turns(counts, 0.1, 0.3)[-1].sub(0.5).abs() < 1e-9, "The ends are arguments."
+    ### BEGIN HIDDEN TESTS
+    kept, grid = counts.clone(), torch.linspace(0, 40, 161, dtype=torch.float64)
+    share = ramp_over_turns(grid, 2.0, 10.0)
+    assert (share[grid <= 2] == 0).all(), "Nothing up to alpha turns."
+    assert (share[grid >= 10] == 1).all(), "All from beta turns on."
+    inside = share[(grid >= 2) & (grid <= 10)]
+    assert (inside.diff() - 0.25 / 8).abs().max() < 1e-9, "Between them, a straight line in the turns."
+    assert torch.equal(counts, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# ## The code's ramp
+#
+# The authors' code, and transformers after it, ramp differently: straight in the *index* $i$ of the pair, between the
+# pairs that turn $\beta$ and $\alpha$ times. Which pair turns $r$ times? Put $\theta_i = b^{-2i/d}$ into
+# $r = L\,\theta_i / 2\pi$ and solve for $i$:
+#
+# $$
+# b^{2i/d} = \frac{L}{2\pi r}
+# \quad\Longleftrightarrow\quad
+# \frac{2i}{d} \ln b = \ln \frac{L}{2\pi r}
+# \quad\Longleftrightarrow\quad
+# i(r) = \frac{d\, \ln \frac{L}{2\pi r}}{2 \ln b} .
+# $$
+#
+# This is no whole number in general, so both ends are rounded outwards, then kept in bounds:
+#
+# $$
+# \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
+# $$
+
+# %% [markdown] lang="zh"
+# ## 代码的斜坡
+#
+# 作者的代码，以及后来的 transformers，用的是另一种斜坡：它对各对的*编号* $i$ 是直线，两端是转 $\beta$ 圈和转
+# $\alpha$ 圈的那两对。转 $r$ 圈的是哪一对？把 $\theta_i = b^{-2i/d}$ 代入 $r = L\,\theta_i / 2\pi$，解出 $i$：
+#
+# $$
+# b^{2i/d} = \frac{L}{2\pi r}
+# \quad\Longleftrightarrow\quad
+# \frac{2i}{d} \ln b = \ln \frac{L}{2\pi r}
+# \quad\Longleftrightarrow\quad
+# i(r) = \frac{d\, \ln \frac{L}{2\pi r}}{2 \ln b} .
+# $$
+#
+# 这一般不是整数，所以两端各自向外取整，再限制在范围之内：
+#
+# $$
+# \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
+# $$
+
+# %% [markdown] lang="en"
+# ### Exercise 5.8 · The code's ramp (2 points)
+#
+# Write `ramp_over_pairs`. Note the order: $\beta$, the larger number of turns, belongs to the *smaller* index.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.8 · 代码的斜坡（2 分）
+#
+# 写出 `ramp_over_pairs`。注意次序：圈数较多的 $\beta$ 对应的是*较小*的编号。
+
+
+# %% nbgrader={"grade_id": "ramp_over_pairs", "solution": true}
+def ramp_over_pairs(dim: int, base: float, trained: float, alpha: float = 1.0, beta: float = 32.0) -> Tensor:
+    """The share of its own frequency that each pair keeps, straight in its index: [dim/2], float64."""
+    ### BEGIN SOLUTION
+    ends = [dim * math.log(trained / (2 * math.pi * r)) / (2 * math.log(base)) for r in (beta, alpha)]
+    low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), dim - 1)
+    index = torch.arange(dim // 2, dtype=torch.float64)
+    return 1 - ((index - low) / (high - low)).clamp(0, 1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "ramp_over_pairs_laws", "grade": true, "points": 2}
+with quiet():
+    # d = 16, b = 256: theta_i = 2^-i, so each pair turns half as often as the one before it. L = 48 turns of pair 0.
+    share = ramp_over_pairs(16, 256.0, 48 * 2 * math.pi)
+    assert share.dtype == torch.float64, "The shares are float64."
+    by_hand = torch.tensor([6, 5, 4, 3, 2, 1, 0, 0], dtype=torch.float64) / 6
+    torch.testing.assert_close(
+        share, by_hand, msg="32 turns: between pairs 0 and 1. 1 turn: between 5 and 6. low 0, high 6."
+    )
+    share = ramp_over_pairs(128, 10_000.0, 4096)
+    assert (share[:21] == 1).all(), "Our model: low is 20, and pairs up to it keep all."
+    assert (share[46:] == 0).all(), "high is 46, and pairs from it on keep nothing."
+    ### BEGIN HIDDEN TESTS
+    assert share.shape == (64,), "One number for each pair, not for each feature."
+    middle = torch.linspace(1, 0, 27, dtype=torch.float64)
+    torch.testing.assert_close(share[20:47], middle, msg="Between low and high, a straight line in the index.")
+    share = ramp_over_pairs(16, 256.0, 96 * 2 * math.pi, beta=10.0)
+    by_hand = torch.tensor([1, 1, 1, 1, 0.75, 0.5, 0.25, 0], dtype=torch.float64)
+    torch.testing.assert_close(share, by_hand, msg="L = 96 turns, beta 10: between pairs 3 and 4; low 3, high 7.")
+    share = ramp_over_pairs(16, 256.0, 6 * 2 * math.pi)
+    by_hand = torch.tensor([3, 2, 1, 0, 0, 0, 0, 0], dtype=torch.float64) / 3
+    torch.testing.assert_close(share, by_hand, msg="No pair turns 32 times: low stays at 0.")
+    share = ramp_over_pairs(16, 256.0, 1000 * 2 * math.pi)
+    by_hand = 1 - (torch.arange(8, dtype=torch.float64) - 4).clamp(min=0) / 6
+    torch.testing.assert_close(
+        share, by_hand, msg="The last pair turns 7.8 times: high is 10, beyond it but below d - 1."
+    )
+    share = ramp_over_pairs(16, 256.0, 48 * 2 * math.pi, alpha=5.0)
+    by_hand = torch.tensor([4, 3, 2, 1, 0, 0, 0, 0], dtype=torch.float64) / 4
+    torch.testing.assert_close(share, by_hand, msg="alpha = 5: between pairs 3 and 4; high 4.")
+    ### END HIDDEN TESTS
+
+# %%
+counts = turns(frequencies(), TRAINED)
+paper, code = ramp_over_turns(counts), ramp_over_pairs(DIM, BASE, TRAINED)
+gap = int((code - paper).argmax())
+at_16 = 0.1 * math.log(16) + 1
+assert (round(at_16, 4), round(at_16**2, 4)) == (1.2773, 1.6314)  # what the text says
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8), sharey=True)
+for axes, x in ((left, counts), (right, pairs)):
+    axes.plot(x, paper, color=BLUE, linestyle="-", marker="o", markersize=3, label="paper: straight in turns")
+    axes.plot(x, code, color=VERMILION, linestyle="--", marker="^", markersize=3.5, label="code: straight in pairs")
+left.set(xlim=(-1, 45), xlabel="turns within the trained length", ylabel=r"$\gamma$, share kept")
+right.set(xlabel="pair i", yticks=[0, 0.5, 1])
+right.legend(loc="upper right", fontsize=8.5)
+headline(
+    figure,
+    f"Two ramps are called YaRN: pair {gap} keeps {paper[gap]:.0%} of its frequency by one, {code[gap]:.0%} by the other",
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# Both are YaRN, and they give different models; say which you mean. What learners ask about the code's version:
+#
+# - **Why `d - 1`, when the last pair is `d/2 - 1`?** There seems to be no reason
+#   ([minimind#602](https://github.com/jingyaogong/minimind/issues/602)). It makes a difference only if even the slowest
+#   pair turns more than $\alpha$ times, $L > 2\pi\alpha\, b^{(d-2)/d}$, which is rare.
+# - **Must the ends be rounded?** The paper has no rounding. gpt-oss does without, which transformers calls
+#   `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).
+# - **`beta_fast`, `beta_slow`?** $\beta$ and $\alpha$: numbers of turns, not indices and not wavelengths.
+# - If both ends meet, the code widens the ramp a little, so as not to divide by 0.
+#
+# ## Blend, and sharpen
+#
+# The last ingredient is not about angles. With $s$ times as many keys, the softmax spreads over more of them. YaRN
+# divides the logits by a **temperature** $t < 1$:
+#
+# $$
+# \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
+# $$
+#
+# (section 3.4, equations 21 and 22). No change to the attention code is needed. Multiply the cosines and sines by
+# $c = \sqrt{1/t}$; that makes each rotated vector $c$ times as long, and
+#
+# $$
+# (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
+# $$
+#
+# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to
+# the logits once is half of YaRN. (DeepSeek's models rotate only some features of a head. The tables would reach only
+# those, so [their code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into
+# the logits' scale and leaves the tables as they are; and DeepSeek-V2 has a $c$ of its own, $0.0707 \ln s + 1$
+# ([DeepSeek-AI, 2024, section 3.1.4](https://arxiv.org/abs/2405.04434v5)). Two settings, `mscale` and `mscale_all_dim`,
+# say how much goes where, and programs have mixed them up:
+# [Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429).)
+
+# %% [markdown] lang="zh"
+# 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；
+# 要说清楚是哪一种。关于代码的版本，学习者常问：
+#
+# - **最后一对是 `d/2 - 1`，为什么写 `d - 1`？** 看来没有什么理由
+#   （[minimind#602](https://github.com/jingyaogong/minimind/issues/602)）。只有当最慢的一对也转了不止 $\alpha$ 圈，
+#   即 $L > 2\pi\alpha\, b^{(d-2)/d}$ 时才有差别，这很少见。
+# - **两端非取整不可吗？** 论文里没有取整。gpt-oss 就不取整，transformers 称之为 `truncate: false`
+#   （[tvm#18576](https://github.com/apache/tvm/pull/18576)）。
+# - **`beta_fast` 和 `beta_slow` 是什么？** 就是 $\beta$ 和 $\alpha$：是圈数，不是编号，也不是波长。
+# - 如果两端重合，代码会把斜坡稍微放宽，以免除以 0。
+#
+# ## 混合，再锐化
+#
+# 最后一味料与角度无关。键多了 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
+#
+# $$
+# \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
+# $$
+#
+# （3.4 节，式 21 和 22）。注意力的代码不用改：给余弦和正弦都乘上 $c = \sqrt{1/t}$，旋转后的每个向量就变成 $c$ 倍长，
+#
+# $$
+# (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
+# $$
+#
+# 所以乘在表上的是 $c$，乘在 logit 上的是 $c^2$；$s = 16$ 时 $c = 1.2773$，$c^2 = 1.6314$。如果只给 logit 乘一次 $c$，
+# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，改表只影响得到这部分，所以
+# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，
+# 表则不动；而且 DeepSeek-V2 的 $c$ 是自己的，$0.0707 \ln s + 1$
+# （[DeepSeek-AI，2024，3.1.4 节](https://arxiv.org/abs/2405.04434v5)）。有两项设置，`mscale` 和 `mscale_all_dim`，
+# 规定各放多少，有的程序把它们弄混过：[Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429)。）
+
+# %% [markdown] lang="en"
+# ### Exercise 5.9 · YaRN (2 points)
+#
+# Write `yarn`: the blended frequencies and the factor $c$ for the tables. For $s \le 1$ nothing is stretched, and $c = 1$.
+
+# %% [markdown] lang="zh"
+# ### 练习 5.9 · YaRN（2 分）
+#
+# 写出 `yarn`：混合之后的频率，以及乘在表上的因子 $c$。$s \le 1$ 时没有拉长，$c = 1$。
+
+
+# %% nbgrader={"grade_id": "yarn", "solution": true}
+def yarn(theta: Tensor, share: Tensor, factor: float) -> tuple[Tensor, float]:
+    """Frequencies to rotate with, and what to multiply cos and sin by.
+
+    Args:
+        theta: [d/2], the frequencies of training.
+        share: [d/2], gamma, from either ramp.
+        factor: s.
+    """
+    ### BEGIN SOLUTION
+    return (1 - share) * theta / factor + share * theta, 0.1 * math.log(max(factor, 1.0)) + 1.0
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "yarn_laws", "grade": true, "points": 2}
+with quiet():
+    theta, share = torch.tensor([1.0, 0.5, 0.25]).double(), torch.tensor([1.0, 0.5, 0.0]).double()
+    scaled, sharpened = yarn(theta, share, 16.0)
+    by_hand = torch.tensor([1.0, 0.5 * (0.5 + 0.5 / 16), 0.25 / 16]).double()
+    torch.testing.assert_close(scaled, by_hand, msg="gamma = 1 keeps a frequency, 0 divides it by s, 1/2 is the mean.")
+    assert abs(sharpened - 1.2773) < 1e-4, "For s = 16, cos and sin are multiplied by 0.1 ln 16 + 1 = 1.2773."
+    ### BEGIN HIDDEN TESTS
+    kept = theta.clone()
+    scaled, sharpened = yarn(theta, share, 1.0)
+    torch.testing.assert_close(scaled, theta, msg="s = 1 changes no frequency")
+    assert sharpened == 1, "and no length."
+    assert yarn(theta, share, 0.5)[1] == 1, "Below 1 nothing is sharpened."
+    assert abs(yarn(theta, share, math.e**5)[1] - 1.5) < 1e-9, "The logarithm is the natural one."
+    share = torch.rand(3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    scaled, _ = yarn(theta, share, 4.0)
+    torch.testing.assert_close(scaled / theta, 0.25 + 0.75 * share, msg="The blend is straight between 1/s and 1.")
+    assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# A mistake to know: code that computes the mask $\gamma$ with care and then divides *every* frequency by $s$ all the
+# same. The result is plain PI, and no shape or type reveals it; your first check does.
+#
+# ## All of them in one picture
+
+# %% [markdown] lang="zh"
+# 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
+# 都看不出破绽；你的第一个检查看得出来。
+#
+# ## 全部画在一起
+
+# %%
+theta = frequencies()
+spectra = {
+    "unchanged": theta,
+    "PI": interpolate(theta, FACTOR),
+    "NTK, factor 8": frequencies(DIM, ntk_base(BASE, DIM, FACTOR)),
+    "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
+    "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
+}
+looks = [(BLACK, ":"), (GREEN, "-."), (ORANGE, "--"), (PURPLE, (0, (9, 2))), (BLUE, "-")]
+distances = torch.arange(0, 25, dtype=torch.float64)
+slowed = {name: theta / scaled for name, scaled in spectra.items()}
+neighbours = {name: torch.outer(distances, scaled).cos().mean(-1) for name, scaled in spectra.items()}
+
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 3.4))
+for (name, scaled), (colour, dashes) in zip(spectra.items(), looks, strict=True):
+    left.semilogy(pairs, 2 * math.pi / scaled, color=colour, linestyle=dashes, label=name, linewidth=1.4)
+    middle.plot(pairs, slowed[name], color=colour, linestyle=dashes, linewidth=1.4)
+    right.plot(distances, neighbours[name], color=colour, linestyle=dashes, linewidth=1.4)
+left.axhline(TRAINED, color=GREY, linewidth=0.8, linestyle="-")
+left.text(0, 1.2 * TRAINED, "trained length", fontsize=8, color=GREY)
+middle.axvline(fast_enough - 0.5, color=GREY, linewidth=0.8, linestyle="-")
+middle.text(fast_enough + 1, 2.2, "less than\none turn", fontsize=8, color=GREY)
+left.set(xlabel="pair i", ylim=(3, 1e6))
+middle.set(xlabel="pair i", yticks=[1, 2, 4, 6, 8])
+right.set(xlabel="distance", ylim=(0.4, 1.02))
+for axes, title in ((left, "wavelength"), (middle, "slowed by"), (right, "score of equal vectors / 64")):
+    axes.set_title(title, fontweight="normal", fontsize=9.5)
+figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5)
+loss = {name: 1 - float(values[1]) for name, values in neighbours.items()}
+fewer = loss["unchanged"] / loss["PI"]
+finding = "YaRN slows the slow pairs as fully as PI and spares the fast ones;"
+headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between neighbours")
+plt.show()
+
+# %%
+print(f"{'':12}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
+for name, scaled in spectra.items():
+    far = reach(theta, scaled, TRAINED) / TRAINED
+    print(f"{name:12}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")
+
+# %% [markdown] lang="en"
+# The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both YaRNs reach
+# $8L$, as PI does, with a contrast close to that of the model as trained. That is the whole idea.
+#
+# | method | which pairs are slowed | source |
+# |---|---|---|
+# | PI | every pair, by $s$ | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2), 2.3 |
+# | NTK | pair $i$ by $\kappa^{2i/(d-2)}$: every pair but 0 | YaRN, 3.1 |
+# | dynamic NTK | the same, with $\kappa$ growing beyond $L$ | YaRN, 3.3 |
+# | YaRN | those with fewer than $\beta$ turns; by $s$ below $\alpha$ turns | YaRN, 3.2 and 3.4 |
+# | Llama 3.1 | as the paper's ramp with $\alpha = 1$, $\beta = 4$, no temperature | [its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
+# | LongRoPE | a factor of its own for each pair, found by search | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+#
+# ## Why a temperature, and why this one?
+#
+# The direction can be derived. Let the logits of $n$ keys be independent normal numbers with variance $\sigma^2$. For many
+# keys, $Z = \sum e^{x}$ is near its mean $n\, e^{\sigma^2/2}$, and the average logit under the softmax weights
+# $e^{x}/Z$ is near $\sigma^2$ (weighting a normal density by $e^x$ shifts its mean by $\sigma^2$). The entropy, which says
+# over how many keys attention spreads, is then
+#
+# $$
+# H = -\sum \frac{e^x}{Z} \ln \frac{e^x}{Z} = \ln Z - \sum \frac{e^x}{Z}\, x
+# \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
+# $$
+#
+# With $s$ times the keys, $H$ grows by $\ln s$. Tables times $c$ make logits times $c^2$ and variance times $c^4$, which
+# lowers $H$ by about $\frac{\sigma^2}{2}(c^4 - 1)$. Larger logits compensate: that is the direction.
+#
+# The *number* does not follow. The $c$ that compensates depends on $\sigma$, which differs from head to head.
+# $0.1 \ln s + 1$ was fitted to the perplexities of Llama models (YaRN, section 3.4).
+
+# %% [markdown] lang="zh"
+# 图和表说的是同一件事：YaRN 放慢慢的对和 PI 一样彻底，又放过了快的对；PI 则把相邻 token 的对比度降到了六十分之一左右。
+# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 YaRN 都和 PI 一样够到 $8L$，
+# 对比度却与训练时相差无几。这就是全部的想法。
+#
+# | 方法 | 放慢哪些对 | 出处 |
+# |---|---|---|
+# | PI | 每一对，$s$ 倍 | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2)，2.3 |
+# | NTK | 第 $i$ 对放慢 $\kappa^{2i/(d-2)}$ 倍：除第 0 对以外的每一对 | YaRN，3.1 |
+# | 动态 NTK | 同上，超出 $L$ 之后 $\kappa$ 随长度增长 | YaRN，3.3 |
+# | YaRN | 不满 $\beta$ 圈的对；不满 $\alpha$ 圈的放慢 $s$ 倍 | YaRN，3.2 和 3.4 |
+# | Llama 3.1 | 同论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度 | [官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
+# | LongRoPE | 每一对有自己的倍数，靠搜索得到 | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+#
+# ## 为什么要温度，为什么是这个数？
+#
+# 方向可以推导出来。设 $n$ 个键的 logit 是相互独立的正态随机数，方差为 $\sigma^2$。键很多时，$Z = \sum e^{x}$ 接近它的
+# 均值 $n\, e^{\sigma^2/2}$，而按 softmax 的权重 $e^{x}/Z$ 求平均，logit 接近 $\sigma^2$（给正态密度乘上 $e^x$，
+# 均值就移动 $\sigma^2$）。熵说明注意力摊在多少个键上，于是
+#
+# $$
+# H = -\sum \frac{e^x}{Z} \ln \frac{e^x}{Z} = \ln Z - \sum \frac{e^x}{Z}\, x
+# \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
+# $$
+#
+# 键多了 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
+# $\frac{\sigma^2}{2}(c^4 - 1)$。增大 logit 可以抵消：这就是方向。
+#
+# *数值*却推不出来。恰好抵消的 $c$ 取决于 $\sigma$，而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度
+# 拟合出来的（YaRN，3.4 节）。
+
+# %%
+generator, spread = torch.Generator().manual_seed(0), 2.0
+stretches = 2.0 ** torch.arange(0, 6)
+entropies = {"plain": [], "with c": []}
+for stretch in stretches.tolist():
+    logits = spread * torch.randn(64, int(1024 * stretch), generator=generator)
+    for name, c in (("plain", 1.0), ("with c", 0.1 * math.log(stretch) + 1)):
+        weights = (c**2 * logits).softmax(-1)
+        entropies[name].append(float(-(weights * weights.log()).sum(-1).mean()))
+predicted = math.log(1024) + stretches.log() - spread**2 / 2
+
+figure, axes = plt.subplots(figsize=(7.2, 2.8))
+axes.plot(stretches, predicted, color=BLACK, linestyle=":", label=r"$\ln n - \sigma^2/2$")
+axes.plot(stretches, entropies["plain"], "s", color=VERMILION, label="measured, plain", linestyle="none")
+axes.plot(stretches, entropies["with c"], "o-", color=BLUE, label="measured, logits times $c^2$")
+axes.set_xscale("log", base=2)
+axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.tolist()])
+axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")
+axes.legend(loc="upper left", fontsize=8.5)
+plain, sharp = (entropies[name][-1] - entropies[name][0] for name in entropies)
+axes.set_title(f"Entropy with 32 times the keys: {plain:+.1f} nats; with YaRN's factor {sharp:+.1f} (spread 2)")
+plt.show()
+
+# %% [markdown] lang="en"
+# With 32 times the keys, the entropy grows as the formula says; with YaRN's factor it hardly moves. That is for
+# $\sigma = 2$.
+#
+# ## Reading a configuration
+#
+# What this notebook has derived hides behind a few words in a model's `config.json`. Read with care:
+#
+# - **Types.** transformers (here version 5.23) knows `default`, `linear` (PI), `dynamic`, `yarn`, `longrope`, `llama3` and
+#   `proportional`. There is no type `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`.
+# - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
+#   have `rope_theta` and `rope_scaling` side by side.
+# - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
+#   advertised. A patch that went round in 2023 took a model of 2,048 positions, a fixed factor of 8 for the base, and
+#   announced 16,384. You have just seen what that reaches.
+# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$. `attention_factor: 1.0` is no default, it
+#   switches the temperature off.
+# - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
+#   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
+# - **Who has what.** Falcon 7B and 40B rotate (`alibi: false`; the Falcon-RW models are those with ALiBi). GLM rotates one half of
+#   each head, in adjacent pairs (`partial_rotary_factor: 0.5`). Qwen2.5 is shipped without scaling, for 32,768 positions; its
+#   pages tell whoever needs 131,072 to add [YaRN with a factor of
+#   4](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5). In Llama 4 three layers rotate and the fourth has no positions at
+#   all; there, queries grow with the logarithm of their position, a temperature again.
+#
+# ## What to remember
+#
+# - Count turns: $r_i = L\,\theta_i / 2\pi$. Pairs with $r_i < 1$ meet new angles beyond the trained length.
+# - PI divides all by $s$. NTK: $b' = b\,\kappa^{d/(d-2)}$, and a factor of 8 reaches 4.56 times the length here. YaRN goes by turns.
+# - With frequencies that follow the length, keys are cached before rotation.
+# - YaRN's ramp comes in two versions; its factor multiplies cos and sin, so logits by its square.
+#
+# All this is geometry. Whether a *model* reads on is a matter of experiment. A table of perplexities from 8k to 32k
+# that is often shown (*linear 12.5, NTK 11.8, dynamic 12.2, YaRN 11.2*) is not in the YaRN paper, which is named as its
+# source. Better measure yourself:
+#
+# **Next:** [notebook 6](6_train_short_test_long.ipynb) trains models on 64 positions and lets them read on to 512, with
+# all remedies of this one.
+
+# %% [markdown] lang="zh"
+# 图中，键增加到 32 倍，熵随之增加，与公式相符；乘上 YaRN 的因子，熵几乎不变。这里 $\sigma = 2$。
+#
+# ## 读懂一份配置
+#
+# 这一节推导的东西，在模型的 `config.json` 里不过是几个词。读的时候要留心：
+#
+# - **类型**：transformers（这里是 5.23 版）认得 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`、`llama3` 和
+#   `proportional`。没有 `ntk` 这个类型：固定的 NTK 缩放不过是更大的 `rope_theta`。
+# - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
+#   `rope_scaling` 是并列的两项。
+# - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
+#   2023 年流传过一个补丁：在 2,048 个位置的模型上，把底数的倍数固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
+# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$。`attention_factor: 1.0` 不是默认值，
+#   而是把温度关掉。
+# - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
+#   （转成 bfloat16 时照样会波及它们：见第 4 节。）
+# - **谁用什么**：Falcon 7B 和 40B 用旋转（`alibi: false`；用 ALiBi 的是 Falcon-RW）。GLM 只旋转每个头的一半特征，
+#   按相邻特征配对（`partial_rotary_factor: 0.5`）。Qwen2.5 出厂时不带缩放，用于 32,768 个位置；要用到 131,072，
+#   它的页面叫人自己加上[因子为 4 的 YaRN](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5)。
+#   Llama 4 每三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
+#
+# ## 记住这些
+#
+# - 数圈：$r_i = L\,\theta_i / 2\pi$。超出训练长度，$r_i < 1$ 的那些对就会遇到新的角度。
+# - PI 把所有的对都除以 $s$。NTK 用 $b' = b\,\kappa^{d/(d-2)}$，这里倍数取 8 只能够到 4.56 倍的长度。YaRN 看圈数。
+# - 频率随长度而变时，键要在旋转之前存入缓存。
+# - YaRN 的斜坡有两个版本；它的因子乘在 cos 和 sin 上，所以 logit 乘的是它的平方。
+#
+# 这些都是几何。*模型*能不能接着读，要靠实验。有一张流传很广的困惑度表，从 8k 到 32k（*线性 12.5、NTK 11.8、动态 12.2、
+# YaRN 11.2*），标明出自 YaRN 论文，论文里却没有。不如自己来量：
+#
+# **下一节：**[第 6 节](6_train_short_test_long.ipynb)在 64 个位置上训练模型，再让它们读到 512，用上这一节的所有补救办法。

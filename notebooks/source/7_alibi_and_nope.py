@@ -1,0 +1,715 @@
+# %% [markdown] lang="en"
+# # 7 · ALiBi and NoPE
+#
+# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries
+# and keys. This last notebook looks at two ways that tell them nothing. **ALiBi** speaks to the scores instead: far
+# keys count less. **NoPE** says nothing to anybody, and the model has to count for itself.
+#
+# In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build it, see why it
+# holds out, and what it pays.
+
+# %% [markdown] lang="zh"
+# # 7 · ALiBi 与 NoPE
+#
+# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。最后这一节看两种什么也不告诉 token 的
+# 办法。**ALiBi** 对得分说话：离得远的键，分量就轻。**NoPE** 对谁也不说，模型只好自己去数。
+#
+# 在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
+# 图中的文字用英文，每幅图的结论都会在正文里用中文说明。
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, headline, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## A penalty for distance
+#
+# Let $m$ be the position of a query, $n \le m$ that of a key, and $d$ the number of features of a head. Head $h$ has
+# a fixed number $\rho_h > 0$, its **slope**. ALiBi, *attention with linear biases*, subtracts slope times distance from
+# the score ([Press et al., 2021, section 3](https://arxiv.org/abs/2108.12409v2); there the slope is called $m$):
+#
+# $$
+# S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
+# $$
+#
+# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either: T5
+# *learns* such a bias, a number for each range of distances ([Raffel et al., 2019, section
+# 2.1](https://arxiv.org/abs/1910.10683v4)); ALiBi draws a straight line. What does the penalty do behind the softmax?
+# The weight is proportional to
+#
+# $$
+# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} ,
+# $$
+#
+# so each step back multiplies it by the same factor $e^{-\rho_h} < 1$. The weight fades like a sound: it halves with
+# every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat one far
+# back.
+#
+# Three details go wrong often:
+#
+# - The penalty is **added to the scores** before the softmax. It does not multiply them, and it does not touch
+#   weights.
+# - It is **not divided by** $\sqrt d$: only the dot product is (a footnote in section 3).
+# - It is part of the model, so it is there **in inference too** ([asked
+#   here](https://github.com/ofirpress/attention_with_linear_biases/issues/20)).
+#
+# ## The slopes
+#
+# With $H$ heads, the slopes are a geometric sequence that starts at $2^{-8/H}$ and has the same number as its ratio:
+#
+# $$
+# \rho_h = \left( 2^{-8/H} \right)^h = 2^{-8h/H}, \qquad h = 1, 2, \dots, H .
+# $$
+#
+# Eight heads have $\frac12, \frac14, \dots, \frac1{256}$. The last is always $2^{-8} = \frac1{256}$; more heads fill
+# the range more densely. Two slips are in circulation: $2^{-8/h}$, which is no geometric sequence and turns it round
+# (eight heads would run from $\frac1{256}$ to $\frac12$ with $\frac1{16}$ in second place), and counting $h$ from 0,
+# which starts at a slope of 1 ([mended here](https://github.com/paiml/aprender/pull/2143)).
+#
+# **What if $H$ is no power of two?** The paper says "for $n$ heads" and gives the formula above. The authors' code
+# does something else, and models are trained with the code ([asked about Baichuan's 40
+# heads](https://github.com/baichuan-inc/Baichuan2/issues/225); [a bug in
+# MLX](https://github.com/ml-explore/mlx/pull/3071)). Let $P$ be the largest power of two that is at most $H$. Take the slopes
+# for $P$ heads, which are neat powers of two. The missing $H - P$ come from the slopes for $2P$ heads, $2^{-8h/(2P)}
+# = 2^{-4h/P}$. For even $h = 2j$ these are $2^{-8j/P}$: we have them already. For odd $h = 1, 3, 5, \dots$ they lie
+# between the ones we have. Take as many of these as are missing, in this order, and put them at the end.
+#
+# For $H = 6$: $P = 4$ gives $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$; then come $h = 1, 3$ of eight heads,
+# $\frac12, \frac18$. The slopes are not sorted, and need not be: heads have no order. But the weights of a trained
+# head belong to *its* slope, so the order is part of the model.
+
+# %% [markdown] lang="zh"
+# ## 对距离的惩罚
+#
+# 设 $m$ 是查询的位置，$n \le m$ 是键的位置，$d$ 是一个头的特征数。第 $h$ 个头有一个固定的数 $\rho_h > 0$，称为它的**斜率**。
+# ALiBi（*attention with linear biases*，带线性偏置的注意力）从得分里减去斜率乘以距离
+# （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)；原文把斜率记作 $m$）：
+#
+# $$
+# S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
+# $$
+#
+# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学：T5 会*学习*这样的偏置，每一段距离对应一个数
+# （[Raffel 等，2019，第 2.1 节](https://arxiv.org/abs/1910.10683v4)）；ALiBi 则直接画一条直线。经过 softmax 之后，这个惩罚起什么作用？
+# 权重正比于
+#
+# $$
+# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} ,
+# $$
+#
+# 所以每往回一步，权重就乘以同一个因子 $e^{-\rho_h} < 1$。它像声音一样渐渐消散：每过 $\ln 2 / \rho_h$ 个 token 减半，这就是这个头的
+# **半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。
+#
+# 有三个细节常常弄错：
+#
+# - 惩罚是在 softmax 之前**加到得分上**的，不是去乘得分，也不动权重。
+# - 它**不除以** $\sqrt d$：除以 $\sqrt d$ 的只有点积（见第 3 节的一个脚注）。
+# - 它是模型的一部分，所以**推理时也要有**（[有人问过](https://github.com/ofirpress/attention_with_linear_biases/issues/20)）。
+#
+# ## 斜率
+#
+# 有 $H$ 个头时，斜率是一个等比数列，首项是 $2^{-8/H}$，公比也是这个数：
+#
+# $$
+# \rho_h = \left( 2^{-8/H} \right)^h = 2^{-8h/H}, \qquad h = 1, 2, \dots, H .
+# $$
+#
+# 八个头的斜率是 $\frac12, \frac14, \dots, \frac1{256}$。最后一个总是 $2^{-8} = \frac1{256}$；头越多，只是在这个范围里排得越密。
+# 流传的写法里有两处笔误：一是 $2^{-8/h}$，它不是等比数列，次序也反了（八个头会从 $\frac1{256}$ 排到 $\frac12$，而且第二个就是
+# $\frac1{16}$）；二是让 $h$ 从 0 数起，于是第一个斜率成了 1（[这里修正过](https://github.com/paiml/aprender/pull/2143)）。
+#
+# **$H$ 不是 2 的幂怎么办？** 论文说“对 $n$ 个头”，给出的就是上面的公式。作者的代码却不是这样，而模型是用代码训练出来的
+# （[有人问过 Baichuan 的 40 个头](https://github.com/baichuan-inc/Baichuan2/issues/225)；
+# [MLX 里的一个错误](https://github.com/ml-explore/mlx/pull/3071)）。设 $P$ 是不大于 $H$ 的最大的 2 的幂。先取 $P$ 个头的斜率，它们都是
+# 2 的整数次幂。还缺 $H - P$ 个，从 $2P$ 个头的斜率 $2^{-8h/(2P)} = 2^{-4h/P}$ 里取。偶数 $h = 2j$ 给出 $2^{-8j/P}$，这些已经有了；
+# 奇数 $h = 1, 3, 5, \dots$ 则落在已有的斜率之间。缺几个，就按这个次序取几个，放在最后。
+#
+# 以 $H = 6$ 为例：由 $P = 4$ 得 $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$；然后是八个头里 $h = 1, 3$ 的
+# $\frac12, \frac18$。这些斜率没有排序，也不必排序：头与头之间没有先后。但是训练好的头，它的权重是与*它自己的*斜率配套的，
+# 所以次序也是模型的一部分。
+
+# %% [markdown] lang="en"
+# ### Exercise 7.1 · Slopes (3 points)
+#
+# Write `alibi_slopes` for any number of heads, as in the authors' code.
+
+# %% [markdown] lang="zh"
+# ### 练习 7.1 · 斜率（3 分）
+#
+# 写出 `alibi_slopes`，头数任意，规则与作者的代码相同。
+
+
+# %% nbgrader={"grade_id": "alibi_slopes", "solution": true}
+def alibi_slopes(num_heads: int) -> Tensor:
+    """The slope of each head: [num_heads], float32."""
+    ### BEGIN SOLUTION
+    power = 2 ** int(math.log2(num_heads))  # P, the largest power of two that is at most H
+    neat = 2.0 ** (-8 * torch.arange(1, power + 1) / power)
+    between = 2.0 ** (-4 * torch.arange(1, 2 * power, 2) / power)  # the odd ones of 2P heads
+    return torch.cat([neat, between[: num_heads - power]])
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "alibi_slopes_laws", "grade": true, "points": 3}
+with quiet():
+    eight = alibi_slopes(8)
+    assert eight.shape == (8,), "One slope for each head."
+    assert torch.allclose(eight, torch.tensor([1 / 2**h for h in range(1, 9)])), "Eight heads: 1/2, 1/4, ... 1/256."
+    assert torch.allclose(alibi_slopes(16)[1::2], eight), "Every second slope of 16 heads is one of 8 heads."
+    six = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8])
+    assert torch.allclose(alibi_slopes(6), six), "Six heads: the four of 4 heads, then two of 8 heads, h = 1 and 3."
+    ### BEGIN HIDDEN TESTS
+    for power in (1, 2, 4, 8, 16, 64):
+        slopes = alibi_slopes(power)
+        assert (slopes.shape, slopes.dtype) == ((power,), torch.float32), "One float32 slope for each head."
+        ratios = slopes / torch.cat([torch.ones(1), slopes[:-1]])
+        assert torch.allclose(ratios, ratios[0].expand(power)), "Each slope is the one before times the same ratio."
+        assert abs(slopes[-1] * 256 - 1) < 1e-5, "The last slope is 1/256."
+    for heads, power in [(3, 2), (5, 4), (7, 4), (12, 8), (20, 16), (40, 32), (63, 32)]:
+        slopes = alibi_slopes(heads)
+        assert slopes.shape == (heads,), "One slope for each head."
+        neat = torch.tensor([2 ** (-8 * h / power) for h in range(1, power + 1)])
+        assert torch.allclose(slopes[:power], neat), "First come the slopes of the power of two below."
+        for number, slope in enumerate(slopes[power:].tolist()):
+            above, below = (2 ** (-8 * h / power) for h in (number, number + 1))
+            assert abs(slope / math.sqrt(above * below) - 1) < 1e-5, "Then those halfway between, the steep ones first."
+    ### END HIDDEN TESTS
+
+# %%
+figure, axes = plt.subplots(figsize=(7.2, 2.7))
+for row, heads in enumerate((6, 8, 12, 16)):
+    slopes = alibi_slopes(heads)
+    power = 2 ** int(math.log2(heads))
+    axes.plot(
+        slopes[:power], [row] * power, "o", color=BLUE, markersize=7, label="slopes of P heads" if not row else None
+    )
+    rest = slopes[power:]
+    axes.plot(rest, [row] * len(rest), "D", color=VERMILION, markersize=6, label="between them" if not row else None)
+axes.set(xscale="log", xlabel="slope", ylim=(3.6, -0.6))
+axes.set_xscale("log", base=2)
+axes.set_yticks(range(4), [f"{heads} heads" for heads in (6, 8, 12, 16)])
+axes.set_xticks([2.0**-h for h in range(9)], [f"1/{2**h}" if h else "1" for h in range(9)])
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+steep = {heads: int((alibi_slopes(heads) > 1 / 17).sum()) for heads in (12, 16)}
+axes.set_title(f"12 heads crowd the steep end: {steep[12]} of 12 are at 1/16 or more, and {steep[16]} of 16 heads are")
+plt.show()
+
+# %% [markdown] lang="en"
+# Between 8 and 16 heads, the extra ones come in from the right, where the slopes are steep: such models get more
+# heads for the near than for the far.
+#
+# ## Bias and mask
+#
+# A decoder also masks what lies ahead. Both are one tensor to be added to the scores, for each head
+#
+# $$
+# B_{mn} = \begin{cases} -\rho_h\, (m - n) & n \le m \\ -\infty & n > m , \end{cases}
+# $$
+#
+# which is why programs often build it as "the mask" ([asked
+# here](https://github.com/ofirpress/attention_with_linear_biases/issues/7)). When a model writes, token by token, it
+# keeps old keys in a cache: there are fewer queries than keys, and the queries are the *last* positions. With $Q$
+# queries and $K$ keys, row $r = 0, \dots, Q - 1$ belongs to position $m = K - Q + r$.
+
+# %% [markdown] lang="zh"
+# 从 8 个头到 16 个头，多出来的都从右边，也就是斜率大的一边补进来。
+# 这样的模型，看近处的头比看远处的多。
+#
+# ## 偏置与掩码
+#
+# 解码器还要把后面的 token 遮住。两者合成一个张量加到得分上，对每个头是
+#
+# $$
+# B_{mn} = \begin{cases} -\rho_h\, (m - n) & n \le m \\ -\infty & n > m , \end{cases}
+# $$
+#
+# 所以程序里常把它就当作“掩码”来构造（[有人问过](https://github.com/ofirpress/attention_with_linear_biases/issues/7)）。模型逐个
+# token 往下写时，会把以前的键存在缓存里：查询比键少，而且查询是*最后*的几个位置。有 $Q$ 个查询、$K$ 个键时，第
+# $r = 0, \dots, Q - 1$ 行对应位置 $m = K - Q + r$。
+
+# %% [markdown] lang="en"
+# ### Exercise 7.2 · Bias and mask in one (3 points)
+#
+# Write `alibi_mask`.
+
+# %% [markdown] lang="zh"
+# ### 练习 7.2 · 偏置与掩码合一（3 分）
+#
+# 写出 `alibi_mask`。
+
+
+# %% nbgrader={"grade_id": "alibi_mask", "solution": true}
+def alibi_mask(slopes: Tensor, num_queries: int, num_keys: int) -> Tensor:
+    """What is added to the scores: minus slope times distance, and minus infinity for keys ahead.
+
+    Args:
+        slopes: [heads].
+        num_queries: Q, at most num_keys; the queries are the last Q positions.
+        num_keys: K; the keys are the positions 0 .. K-1.
+
+    Returns:
+        [heads, Q, K].
+    """
+    ### BEGIN SOLUTION
+    query, key = torch.arange(num_keys - num_queries, num_keys), torch.arange(num_keys)
+    distance = query[:, None] - key  # [Q, K], negative ahead
+    bias = -slopes[:, None, None] * distance  # [heads, Q, K]
+    return bias.masked_fill(distance < 0, -torch.inf)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "alibi_mask_laws", "grade": true, "points": 3}
+with quiet():
+    never = -torch.inf
+    half = torch.tensor([[[0, never, never], [-0.5, 0, never], [-1, -0.5, 0]]])
+    assert torch.equal(alibi_mask(torch.tensor([0.5]), 3, 3), half), "Slope 1/2, three tokens: by hand."
+    last = torch.tensor([[[-1.5, -1, -0.5, 0]]])
+    assert torch.equal(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
+    ### BEGIN HIDDEN TESTS
+    slopes = torch.tensor([0.5, 0.25, 1 / 64])
+    whole = alibi_mask(slopes, 9, 9)
+    assert whole.shape == (3, 9, 9), "The shape is [heads, queries, keys]."
+    assert torch.equal(whole.isinf(), torch.ones(3, 9, 9).triu(1) > 0), "Infinite ahead, and only there."
+    assert not whole.isnan().any(), "No entry may be nan: 0 times infinity is."
+    for head in range(3):
+        for m in range(9):
+            for n in range(m + 1):
+                assert whole[head, m, n] == -slopes[head] * (m - n), "Minus the slope of the head times the distance."
+    for queries in (1, 4, 8):
+        part = alibi_mask(slopes, queries, 9)
+        assert torch.equal(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
+    assert torch.equal(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Let 64 tokens with random scores look back, once with each of three heads of eight, and without any bias.
+
+# %% [markdown] lang="zh"
+# 让 64 个得分随机的 token 往回看：用八个头中的三个各看一次，再不带偏置看一次。
+
+# %%
+LENGTH = 64
+random = torch.Generator().manual_seed(1)
+scores = torch.randn(LENGTH, LENGTH, generator=random)
+masks = alibi_mask(alibi_slopes(8), LENGTH, LENGTH)
+causal = torch.zeros(LENGTH, LENGTH).masked_fill(torch.ones(LENGTH, LENGTH).triu(1) > 0, -torch.inf)
+views = {"slope 1/2": masks[0], "slope 1/16": masks[3], "slope 1/256": masks[7], "no bias": causal}
+
+figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.5))
+reaches = []
+for axes, (name, mask) in zip(panels, views.items(), strict=True):
+    weights = torch.softmax(scores + mask, dim=-1)
+    from_last = weights[-1].flip(0).cumsum(0)  # summed from the last key backwards
+    reaches.append(int((from_last < 0.5).sum()) + 1)
+    axes.imshow(weights.log10().masked_fill(mask.isinf(), torch.nan), vmin=-3, vmax=0)
+    axes.set(xticks=[0, 63], yticks=[0, 63], xlabel="key")
+    axes.set_title(f"{name}\nhalf within {reaches[-1]}", fontweight="normal", fontsize=9.5)
+panels[0].set(ylabel="query")
+headline(
+    figure,
+    f"Half of the last token's weight lies within {reaches[0]}, {reaches[1]}, {reaches[2]} and {reaches[3]} tokens",
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# (Colours are logarithmic: yellow is all weight, dark blue a thousandth or less, white is masked.) In 64 tokens the
+# flattest head is hardly different from no bias at all; it needs longer texts to show.
+#
+# **Encoders** see both sides. There one takes $-\rho_h\, |m - n|$ without the mask, and something has to be done about
+# direction, since the two sides then look alike ([the author's
+# proposals](https://github.com/ofirpress/attention_with_linear_biases/issues/5)).
+#
+# ## One row is enough
+#
+# Whoever opens a real program often finds no distances at all. BLOOM and the authors' own code add $+\rho_h\, n$:
+# positive, the same for all queries, nothing about $m$. "Shouldn't they be negative?" ([asked
+# here](https://github.com/ofirpress/attention_with_linear_biases/issues/9), and [here about
+# MPT](https://github.com/mosaicml/llm-foundry/issues/186)). The answer is a property of the softmax. Add one number
+# $c$ to all scores of a row:
+#
+# $$
+# \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
+# $$
+#
+# Nothing changes: softmax is **invariant to shifts**. Now $-\rho_h (m - n) = \rho_h n - \rho_h m$, and within the row of query
+# $m$ the term $-\rho_h m$ is such a constant. It may go. What is left does not know the query, so one row of $K$ numbers
+# serves them all.
+#
+# This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
+
+# %% [markdown] lang="zh"
+# （颜色按对数：黄色是全部权重，深蓝是千分之一或更少，白色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个
+# token 里几乎与没有偏置一样，文本更长时才看得出差别。
+#
+# **编码器**两边都看得到。这时取 $-\rho_h\, |m - n|$，不加掩码；但这样两边看起来一样，还得另想办法区分方向
+# （[作者的几个提议](https://github.com/ofirpress/attention_with_linear_biases/issues/5)）。
+#
+# ## 一行就够了
+#
+# 打开实际的程序，常常根本找不到距离。BLOOM 和作者自己的代码加的是 $+\rho_h\, n$：是正的，对所有查询都一样，与 $m$ 无关。
+# “不应该是负的吗？”（[在这里有人问](https://github.com/ofirpress/attention_with_linear_biases/issues/9)，
+# [还有人问 MPT](https://github.com/mosaicml/llm-foundry/issues/186)）。答案在于 softmax 的一个性质。给一行的所有得分加上同一个数 $c$：
+#
+# $$
+# \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
+# $$
+#
+# 什么都没变：softmax 有**平移不变性**。而 $-\rho_h (m - n) = \rho_h n - \rho_h m$，在查询 $m$ 的那一行里，$-\rho_h m$ 正是这样一个常数，
+# 可以去掉。剩下的部分与查询无关，所以 $K$ 个数的一行，就能供所有查询使用。
+#
+# 前提是有掩码（后面的键不能混进来），而且整行加的是同一个常数。
+
+# %% [markdown] lang="en"
+# ### Exercise 7.3 · One row for all queries (2 points)
+#
+# Write `key_bias`, a bias that does not depend on the query and gives the same causal attention. Any shift of a
+# head's row by a constant is right.
+
+# %% [markdown] lang="zh"
+# ### 练习 7.3 · 一行供所有查询使用（2 分）
+#
+# 写出 `key_bias`：一个与查询无关的偏置，使因果注意力的结果不变。每个头的那一行整体加上任何常数都算对。
+
+
+# %% nbgrader={"grade_id": "key_bias", "solution": true}
+def key_bias(slopes: Tensor, num_keys: int) -> Tensor:
+    """One row for each head, to be added to the scores of every query: [heads, 1, num_keys]."""
+    ### BEGIN SOLUTION
+    return slopes[:, None, None] * torch.arange(num_keys)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "key_bias_laws", "grade": true, "points": 2}
+with quiet():
+    never = -torch.inf
+    half = torch.tensor([[[0, never, never], [-0.5, 0, never], [-1, -0.5, 0]]])  # ALiBi, slope 1/2, by hand
+    ahead = torch.tensor([[0, never, never], [0, 0, never], [0, 0, 0]])
+    row = key_bias(torch.tensor([0.5]), 3)
+    assert row.shape == (1, 1, 3), "One row for each head: [heads, 1, keys]."
+    same = torch.allclose(torch.softmax(row + ahead, -1), torch.softmax(half, -1), atol=1e-6)
+    assert same, "Behind mask and softmax, the row gives the weights of ALiBi."
+    ### BEGIN HIDDEN TESTS
+    slopes, keys = torch.tensor([0.5, 0.125, 1 / 256]), torch.arange(20)
+    ahead = torch.zeros(20, 20).masked_fill(keys[:, None] < keys, -torch.inf)
+    distances = -slopes[:, None, None] * (keys[:, None] - keys)
+    scores = torch.randn(3, 20, 20, generator=torch.Generator().manual_seed(2))
+    row = key_bias(slopes, 20)
+    assert row.shape == (3, 1, 20), "One row for each head: [heads, 1, keys]."
+    expected = torch.softmax(scores + distances + ahead, -1)
+    assert torch.allclose(torch.softmax(scores + row + ahead, -1), expected, atol=1e-5), "Every head has its own slope."
+    steps = row.diff(dim=-1) / slopes[:, None, None]
+    assert torch.allclose(steps, torch.ones_like(steps), atol=1e-3), "From key to key the bias rises by the slope."
+    ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Equal on paper. In 16 bits they are not. bfloat16 has 8 significant bits, so from 256 on it cannot hold all whole
+# numbers. The row $\rho_h n$ is large where the weight is, at the newest keys; neighbours there are rounded to one
+# number. The distance $\rho_h (m - n)$ is small where the weight is, and rounding hits keys that hardly count. Here the
+# *bias alone* is rounded to bfloat16; all else is float32. What falls below $10^{-6}$ is drawn there.
+
+# %% [markdown] lang="zh"
+# 在纸上相等，在 16 位里却不相等。bfloat16 有 8 个有效比特，从 256 起就不能表示所有的整数了。$\rho_h n$ 这一行恰恰在权重所在的地方，
+# 也就是最新的那些键上数值很大，相邻的键会舍入成同一个数。距离 $\rho_h (m - n)$ 则在权重所在的地方很小，舍入只影响那些本来就没有什么
+# 分量的键。下面*只把偏置*舍入到 bfloat16，其余都用 float32。低于 $10^{-6}$ 的值都画在那里。
+
+# %%
+lengths = [64, 128, 256, 512, 1024, 2048, 4096]
+random = torch.Generator().manual_seed(3)
+
+
+def weight_moved(slope: float, length: int, form: str) -> float:
+    """How much of the last query's weight lands on other keys when the bias is bfloat16; a mean of 100 queries."""
+    key = torch.arange(length)
+    scores = torch.randn(100, length, generator=random)
+    distances = -slope * (length - 1 - key)
+    rounded = (slope * key if form == "row" else distances).bfloat16().float()
+    moved = torch.softmax(scores + distances, -1) - torch.softmax(scores + rounded, -1)
+    return max(moved.abs().sum(-1).mean().item() / 2, 1e-6)  # float32 resolves no less
+
+
+figure, axes = plt.subplots(figsize=(7.2, 2.9))
+styles = [("row", 1 / 2, VERMILION, "-", "o"), ("row", 1 / 256, VERMILION, "--", "s")]
+styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--", "s")]
+curves = {}
+for form, slope, color, dashes, marker in styles:
+    curves[form, slope] = [weight_moved(slope, length, form) for length in lengths]
+    name = f"{'slope times n' if form == 'row' else 'slope times m − n'}, slope 1/{round(1 / slope)}"
+    axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
+axes.set_xscale("log", base=2)
+axes.set_xticks(lengths, lengths)
+axes.set(yscale="log", ylim=(1e-6, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+wrong = curves["row", 1 / 2][-1]
+most = max(max(curves["distance", slope]) for slope in (1 / 2, 1 / 256))
+headline(
+    figure,
+    f"bfloat16, 4096 tokens: the row misplaces {wrong:.0%} of a steep head's weight, distances ≤ {most:.1%}",
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# So keep the bias in float32, or count distances from the query. [A review of the code behind
+# BLOOM](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101) discusses the conversion; in
+# [vLLM](https://github.com/vllm-project/vllm/pull/945) adding a constant to the row, nothing on paper, was reported
+# to change what models write.
+#
+# ## Why it holds out, and what it pays
+#
+# How far can a head look? Let all dot products of a row, divided by $\sqrt d$, lie between $-U$ and $U$, and let the
+# text have $L$ tokens. The keys at distance $D$ or more get at most
+#
+# $$
+# \frac{\sum_{j=D}^{L-1} e^{U - \rho_h j}}{\sum_{j=0}^{L-1} e^{-U - \rho_h j}}
+# = e^{2U}\, \frac{e^{-\rho_h D} - e^{-\rho_h L}}{1 - e^{-\rho_h L}} \le e^{2U - \rho_h D}
+# $$
+#
+# of the weight: in the numerator all far keys score as high as they can, in the denominator all keys as low as they
+# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L} \ge
+# e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$. Far tokens fade whether the text goes on or not, so a head that
+# was trained on $L$ tokens with $\rho_h L$ large sees nothing new in $2L$. ALiBi stands long texts **because it hardly
+# looks at their far parts**. The authors say so: most of the gain comes from fewer tokens with little context before
+# them, not from use of longer contexts ([appendix B](https://arxiv.org/abs/2108.12409v2)).
+#
+# Two measures of the price. Left, the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
+# weights, which is $n$ if $n$ tokens share the weight evenly. Right, how much higher, by $x$, than all others a *single* token
+# at distance $D$, the first of the text, must score to get half of the weight. Its weight $e^{x - \rho_h D}$ must equal
+# the sum of all others', so
+#
+# $$
+# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} .
+# $$
+#
+# Without a bias, $\rho_h = 0$, this is $\ln D$.
+
+# %% [markdown] lang="zh"
+# 所以，要么把偏置留在 float32，要么从查询
+# 往回数距离。[BLOOM 所用代码的一次评审](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101)讨论过这个转换；在
+# [vLLM](https://github.com/vllm-project/vllm/pull/945) 里，有人报告说给这一行加一个常数，纸上毫无区别，模型写出来的却变了。
+#
+# ## 它为什么撑得住，又付出了什么
+#
+# 一个头能看多远？设一行里所有的点积除以 $\sqrt d$ 之后都在 $-U$ 与 $U$ 之间，文本有 $L$ 个 token。距离不小于 $D$ 的键，
+# 得到的权重最多是
+#
+# $$
+# \frac{\sum_{j=D}^{L-1} e^{U - \rho_h j}}{\sum_{j=0}^{L-1} e^{-U - \rho_h j}}
+# = e^{2U}\, \frac{e^{-\rho_h D} - e^{-\rho_h L}}{1 - e^{-\rho_h L}} \le e^{2U - \rho_h D} .
+# $$
+#
+# 分子里让远处的键得分都尽可能高，分母里让所有的键得分都尽可能低；两个等比数列求和，分母都是 $1 - e^{-\rho_h}$，正好约去；最后一步用了
+# $e^{-\rho_h L} \ge e^{-\rho_h D} e^{-\rho_h L}$。这个上界里没有 $L$：无论文本有没有继续下去，远处的 token 都会淡出。所以，如果一个头在 $L$ 个
+# token 上训练过，而 $\rho_h L$ 很大，到了 $2L$ 它也看不到什么新东西。ALiBi 撑得住长文本，**是因为它几乎不看远处**。作者自己也这么说：
+# 大部分好处来自“前文太短的 token 变少了”，而不是用上了更长的上下文（[附录 B](https://arxiv.org/abs/2108.12409v2)）。
+#
+# 代价可以用两种方式来量。左图是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
+# 右图是距离 $D$ 处的*单独*一个 token（文本的第一个），得分要比其他所有 token 高出多少，记为 $x$，才能拿到一半的权重。它的权重
+# $e^{x - \rho_h D}$ 必须等于其他所有权重之和，所以
+#
+# $$
+# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} .
+# $$
+#
+# 没有偏置时 $\rho_h = 0$，这就是 $\ln D$。
+
+# %%
+lengths = [2**power for power in range(2, 13)]
+random = torch.Generator().manual_seed(4)
+heads = [("no bias", 0.0, BLACK, "-"), ("slope 1/256", 1 / 256, BLUE, "--")]
+heads += [("slope 1/32", 1 / 32, GREEN, "-."), ("slope 1/2", 1 / 2, VERMILION, ":")]
+
+
+def tokens_seen(slope: float, length: int) -> float:
+    """The effective number of tokens that the last query sees, for random scores; a mean of 50 queries."""
+    bias = -slope * torch.arange(length)
+    log_weights = torch.log_softmax(torch.randn(50, length, generator=random) + bias, dim=-1)
+    return (-(log_weights.exp() * log_weights).sum(-1)).exp().mean().item()
+
+
+def price(slope: float, distance: Tensor) -> Tensor:
+    """How much higher a token at some distances must score to get half of the weight."""
+    others = torch.exp(-slope * torch.arange(int(distance.max()))).cumsum(0)  # the sums up to each distance
+    return slope * distance + others[distance - 1].log()
+
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
+back = torch.arange(1, 4097)
+for name, slope, color, style in heads:
+    left.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
+    right.plot(back, price(slope, back), color=color, linestyle=style, label=name)
+left.set(xlabel="tokens in the text", ylabel="tokens seen")
+left.set_xscale("log", base=2)
+left.set_yscale("log", base=2)
+left.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+left.legend(loc="upper left", fontsize=8.5)
+right.set(
+    xlabel="distance D", ylabel="score needed for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096]
+)
+free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
+widest = tokens_seen(1 / 256, 4096)
+headline(
+    figure,
+    f"The flattest head sees {widest:.0f} of 4096 tokens; looking 4096 back costs it {flat:.0f}, NoPE {free:.0f}",
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# Left: the heads level off, each at its own reach, and the text may be as long as it likes. Right: with a bias the
+# price rises in proportion to the distance, without one only like a logarithm. A fact that is stated once, thousands
+# of tokens ago, is out of reach for steep heads and dear for flat ones. What does not follow: that a model cannot use
+# it. Several layers can hand it on, and perplexity, which mostly asks about near tokens, does not notice either way.
+# Nor that every model with ALiBi holds out: the makers of [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)
+# found that training on 2,048 tokens alone did not carry far, and trained on longer texts too.
+#
+# ## NoPE: let them count
+#
+# The black curves stand for a model with no code at all. Notebook 0 showed the crack through which order gets in:
+# under a causal mask, a head that weighs all tokens alike gives the first one the share $a_n = 1/(n + 1)$ at position
+# $n$, and $n = 1/a_n - 1$ can be read off by the next layers. That is an absolute position. Can such a model also
+# look at *distances*?
+#
+# Suppose a first layer has written $n$ into each token, with a 1 beside it. That is the code $(n, 1)$ from notebook
+# 1, the integers with a bias. Let one head have the query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it.
+# The dot product is
+#
+# $$
+# -\rho m \cdot 1 + \rho \cdot n = -\rho\, (m - n) :
+# $$
+#
+# **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
+# al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
+# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
+# tokens when they were added to them, are at home in the scores.
+#
+# That a network *can* do it does not say that it does. And the counter is fragile: let us build this head, at query
+# 1000, with shares held in float32 and in bfloat16.
+
+# %% [markdown] lang="zh"
+# 左图：每个头都在自己的范围上停住，文本再长也不变。右图：有偏置时，代价与距离成
+# 正比；没有偏置时，只像对数那样增长。几千个 token 之前只说过一次的事，斜率大的头够不着，斜率小的头要付很高的代价。由此并不能推出
+# 模型用不上它：可以由几层接力传过来；而困惑度考的主要是近处的 token，有没有用上它都看不出来。也不能推出用了 ALiBi 的模型都撑得住：
+# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) 的作者发现，只在 2048 个 token 上训练走不了多远，于是也用更长的文本训练。
+#
+# ## NoPE：让模型自己数
+#
+# 黑线代表完全没有编码的模型。第 0 节找到了词序渗进来的那道缝：在因果掩码之下，一个对所有 token 一视同仁的头，在位置 $n$ 上给首
+# token 的份额是 $a_n = 1/(n + 1)$，后面的层可以由此读出 $n = 1/a_n - 1$。这是绝对位置。这样的模型也能看*距离*吗？
+#
+# 假设第一层已经把 $n$ 写进了每个 token，旁边还有一个 1。这就是第 1 节的编码 $(n, 1)$，带偏置的整数。设一个头的查询是
+# $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是
+#
+# $$
+# -\rho m \cdot 1 + \rho \cdot n = -\rho\, (m - n) :
+# $$
+#
+# **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
+# [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
+# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。
+#
+# 网络*能*做到，不等于它真的这样做。而且这个计数器很脆弱：我们来造这个头，取第 1000 个查询，份额分别存成 float32 和 bfloat16。
+
+# %%
+QUERY, SLOPE = 1000, 1 / 4
+position = torch.arange(QUERY + 1)
+share = 1 / (position + 1)
+target = torch.softmax(-SLOPE * (QUERY - position), dim=-1)
+
+built = {}
+for name, kept in {"float32": share, "bfloat16": share.bfloat16().float()}.items():
+    counted = 1 / kept - 1  # what the next layer reads
+    query = torch.stack([-SLOPE * counted[-1], torch.tensor(SLOPE)])  # (-rho m, rho)
+    key = torch.stack([torch.ones_like(counted), counted], dim=-1)  # (1, n)
+    built[name] = torch.softmax(key @ query, dim=-1)
+missed = {name: (weights - target).abs().sum().item() / 2 for name, weights in built.items()}
+
+figure, axes = plt.subplots(figsize=(7.2, 2.9))
+distance = QUERY - position
+near = distance <= 30
+axes.plot(distance[near], target[near], color=GREY, linestyle="-", linewidth=4, alpha=0.5, label="ALiBi")
+axes.plot(distance[near], built["float32"][near], color=BLUE, linestyle="--", label="counted, float32")
+axes.plot(
+    distance[near],
+    built["bfloat16"][near],
+    color=PURPLE,
+    linestyle="-",
+    drawstyle="steps-mid",
+    label="counted, bfloat16",
+)
+axes.set(xlabel="distance", ylabel="weight", ylim=(0, None))
+axes.legend(loc="upper right")
+astray, worse = missed["float32"], missed["bfloat16"]
+headline(
+    figure, f"NoPE can build ALiBi: {astray:.0e} of the weight goes astray in float32, but {worse:.0%} in bfloat16"
+)
+plt.show()
+
+# %% [markdown] lang="en"
+# In bfloat16 a whole stretch of positions has one and the same share: the head cannot tell them apart, and gives them
+# the same weight.
+#
+# What is known about NoPE, and what is not:
+#
+# - On small tasks of reasoning and arithmetic it carried over to longer inputs better than sinusoids, RoPE and ALiBi,
+#   and as trained, its attention resembles T5's learned relative bias
+#   ([2305.19466](https://arxiv.org/abs/2305.19466v2), sections 4 and 5). These were small models and short inputs.
+# - As a language model it also breaks beyond some length: its attention spreads over ever more tokens, as the black
+#   curve on the left above does, and it helps to sharpen each head by a temperature of its own ([Wang et al.,
+#   2024](https://arxiv.org/abs/2404.12224)).
+# - Without a mask it is blind (notebook 0). An encoder needs a code.
+# - Models mix: some layers with RoPE for what is near, some without any code for what is far ([Yang et al.,
+#   2025](https://arxiv.org/abs/2501.18795)).
+#
+# ## The walk in one table
+#
+# | | speaks to | unique | shift | longer texts | rule | more dimensions |
+# |---|---|---|---|---|---|---|
+# | integers | tokens | yes | linear with a 1 beside them | drown the token | yes | one number each |
+# | bits | tokens | up to $2^d$ | not linear: carries | untrained bits | yes | bits for each |
+# | sinusoids | tokens | yes | rotation $M_\delta$ | a rule, not found by training | yes | features for each |
+# | learned | tokens | if trained so | no | no rows | no | a larger table |
+# | RoPE | queries, keys | yes | rotation, and only $m - n$ counts | with scaling (notebook 5) | yes | pairs for each |
+# | ALiBi | scores | by distance | only $m - n$ counts | yes, by fading | yes | [a distance in the plane](https://arxiv.org/abs/2311.00566) |
+# | NoPE | nobody | if the model counts | if the model counts | some way | – | – |
+#
+# No row wins everywhere, and toy rankings do not carry over to large models. But you can now read any of these in a
+# program, say what it computes, and test whether it does: with laws, not with stored answers.
+#
+# That closes the walk. To start again from the beginning: [notebook 0](0_why_position.ipynb).
+
+# %% [markdown] lang="zh"
+# 用 float32，造出来的头与 ALiBi 完全重合；用 bfloat16，则有近两成的权重放错了地方：一整段位置的份额都是同一个数，这个头分不清它们，
+# 只好给同样的权重。
+#
+# 关于 NoPE，已知的和未知的：
+#
+# - 在一些小型的推理和算术任务上，它推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；训练之后，它的注意力与 T5 那种学出来的相对偏置相似
+#   （[2305.19466](https://arxiv.org/abs/2305.19466v2)，第 4、5 节）。那些都是小模型、短输入。
+# - 作为语言模型，超过某个长度它也会失灵：注意力摊到越来越多的 token 上，就像前面左图里的黑线；给每个头一个自己的温度，让注意力变尖，
+#   会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
+# - 没有掩码，它就是盲的（第 0 节）。编码器需要位置编码。
+# - 也有混合的模型：一些层用 RoPE 管近处，一些层不用编码管远处（[Yang 等，2025](https://arxiv.org/abs/2501.18795)）。
+#
+# ## 一张表走完全程
+#
+# | | 告诉谁 | 唯一 | 平移 | 更长的文本 | 规则 | 更多维度 |
+# |---|---|---|---|---|---|---|
+# | 整数 | token | 是 | 旁边有 1 时是线性的 | 淹没 token | 有 | 每维一个数 |
+# | 比特 | token | 到 $2^d$ 为止 | 非线性：有进位 | 没训练过的新位 | 有 | 每维几个比特 |
+# | 正弦 | token | 是 | 旋转 $M_\delta$ | 有规则，训练找不到 | 有 | 每维几个特征 |
+# | 可学习 | token | 看训练结果 | 否 | 没有对应的行 | 无 | 更大的表 |
+# | RoPE | 查询、键 | 是 | 旋转，且只取决于 $m - n$ | 经过缩放（第 5 节） | 有 | 每维几对 |
+# | ALiBi | 得分 | 按距离 | 只取决于 $m - n$ | 能，靠淡出 | 有 | [平面上的距离](https://arxiv.org/abs/2311.00566) |
+# | NoPE | 谁也不告诉 | 看模型数不数 | 看模型数不数 | 能走一段 | – | – |
+#
+# 没有哪一行处处获胜，小模型上的名次也不能照搬到大模型。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
+# 并检验它是否如此：用规律来检验，而不是用存好的答案。
+#
+# 旅程到此结束。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。

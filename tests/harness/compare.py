@@ -1,0 +1,128 @@
+"""Comparisons whose failures teach: they name shape and place, then show what was received; the law says the rest.
+
+Values are compared in float64, whatever dtype they came in: the tests about dtypes ask for the dtype themselves, so a
+forgotten conversion fails those alone. ``__tracebackhide__`` makes pytest and its debugger stop in the test instead.
+"""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from .messages import Language, Words, say
+
+SHOWN_VALUES = 6
+
+
+class MismatchError(AssertionError):
+    """A wrong answer, kept as message keys and fields so that it can be told in the student's language."""
+
+    def __init__(self, *parts: tuple[str, dict[str, object]]) -> None:
+        """Keep the ``parts``: one message key with its fields for every line."""
+        super().__init__()
+        self.parts = parts
+
+    def tell(self, language: Language) -> str:
+        """Return the whole message, one line for each part."""
+        return "\n".join(say(language, key, **fields) for key, fields in self.parts)
+
+    def __str__(self) -> str:
+        """Return the message in English, which is what plain pytest shows."""
+        return self.tell("en")
+
+
+def assert_equal(received: object, expected: Tensor) -> None:
+    """Check that ``received`` has the shape and exactly the values of ``expected``."""
+    __tracebackhide__ = True
+    assert_close(received, expected, torch.zeros(()))
+
+
+def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
+    """Check shape and values of ``received``.
+
+    Args:
+        received: What the student's code returned; anything.
+        expected: The right values, on any device and in any dtype.
+        limit: How far each value may be off, broadcastable to ``expected``; see ``limits.py``.
+
+    Raises:
+        MismatchError: If something is wrong. Not finite counts as wrong.
+    """
+    __tracebackhide__ = True
+    tensor = _same_shape(received, expected.shape)
+    actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
+    right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
+    if not right.all():
+        raise MismatchError(*_first_difference(tensor, actual, ~right))
+
+
+def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
+    """Check ``received`` as ``assert_close`` does, where several answers are right; a failure shows the first one."""
+    __tracebackhide__ = True
+    failures = []
+    for expected in candidates:
+        try:
+            return assert_close(received, expected, limit)
+        except MismatchError as failure:
+            failures.append(failure)
+    raise failures[0]
+
+
+def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+    """Check shape, dtype and device of ``received``, not its values."""
+    __tracebackhide__ = True
+    tensor = _same_shape(received, shape)
+    for key, actual, wanted in (("dtype", tensor.dtype, dtype), ("device", tensor.device.type, device.type)):
+        if actual != wanted:
+            raise MismatchError((key, {"received": str(actual), "expected": str(wanted)}))
+
+
+def assert_unchanged(tensor: Tensor, before: Tensor, name: str | Words) -> None:
+    """Check that a call left ``tensor``, which the student knows by ``name``, with the values of ``before``."""
+    __tracebackhide__ = True
+    wrong = tensor.detach() != before
+    if wrong.any():
+        parts = _first_difference(tensor, tensor.detach().double().cpu(), wrong.cpu())
+        raise MismatchError(("changed", {"name": name}), *parts)
+
+
+def assert_rejects(build: Callable[..., object], *, names: tuple[str, str], **sizes: int) -> None:
+    """Check that ``build(**sizes)`` raises a ValueError or AssertionError that holds the sizes in ``names``."""
+    __tracebackhide__ = True
+    shown = ", ".join(f"{name}={sizes[name]}" for name in names)
+    try:
+        build(**sizes)
+    except (ValueError, AssertionError) as error:
+        for name in names:
+            if str(sizes[name]) not in str(error):
+                fields = {"number": f"{name}={sizes[name]}", "error": f"{type(error).__name__}: {error}"}
+                raise MismatchError(("unnamed_number", fields)) from None
+    else:
+        raise MismatchError(("no_error", {"sizes": shown}))
+
+
+def _same_shape(received: object, shape: Iterable[int]) -> Tensor:
+    """Return ``received`` if it is a tensor of that shape."""
+    __tracebackhide__ = True
+    if received is None:
+        raise MismatchError(("nothing_returned", {}))
+    if not isinstance(received, Tensor):
+        raise MismatchError(("not_a_tensor", {"received": type(received).__name__}))
+    if list(received.shape) != list(shape):
+        raise MismatchError(("shape", {"received": list(received.shape), "expected": list(shape)}))
+    return received
+
+
+def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tuple[str, dict]]:
+    """Describe where ``actual`` is ``wrong`` for the first time, and a few values from there on."""
+    index = [int(i) for i in wrong.nonzero()[0]]
+    row, first = tuple(index[:-1]), index[-1] if index else 0
+    tensor_is = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}
+    count = {"wrong": int(wrong.sum()), "all": wrong.numel()}
+    values = actual[row].reshape(-1)[first : first + SHOWN_VALUES]
+    return [("values", {"index": index, **tensor_is, **count}), ("received", {"values": _numbers(values)})]
+
+
+def _numbers(values: Tensor) -> str:
+    """Write a few values in columns."""
+    return " ".join(f"{value:>12.7g}" for value in values.tolist())

@@ -1,0 +1,242 @@
+"""The pytest plugin behind ``python -m tests``: it keeps what the page at the end has to tell."""
+
+import inspect
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+from . import student
+from .compare import MismatchError
+from .messages import Language, say
+from .rubric import TESTS, Property, Rubric, Task
+from .timer import time_limit
+
+PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
+TIME_LIMIT_S = 10.0  # for one test; all of them together take a second, but a GPU may take a few to wake up
+LIMIT_AFTER_TIMEOUT_S = 1.0  # the loop that never ended is likely to meet the next tests, too
+MOST_TIMEOUTS = 3  # in one task; then its other tests are left out, so that nobody waits for a minute
+LONGEST_MESSAGE = 600  # characters
+
+
+class State(Enum):
+    """What the tests of one property say together."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TODO = "todo"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One test that did not pass."""
+
+    nodeid: str
+    property_id: str | None
+    sentence: str
+    law: str
+    message: str
+    place: student.Place | None
+    todo: bool
+    explains_itself: bool
+    printed: str
+    frames: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A file that could not be imported, and the properties whose tests went with it."""
+
+    place: str
+    message: str
+    property_ids: frozenset[str]
+
+
+class Feedback:
+    """Collects outcomes by property; silences pytest's own report."""
+
+    def __init__(self, rubric: Rubric, language: Language, task: Task | None) -> None:
+        """Keep to the tests of ``task``, if one is given."""
+        self.rubric = rubric
+        self.language = language
+        self.task = task
+        self.passed: dict[str | None, list[str]] = defaultdict(list)
+        self.troubles: list[Trouble] = []
+        self.broken: list[Broken] = []
+        self.interrupted_at: str | None = None
+        self._property_of: dict[str, str | None] = {}
+        self._limit_s = TIME_LIMIT_S
+        self.untried: set[str | None] = set()  # properties of which a test was left out
+        self._timeouts: Counter[str | None] = Counter()  # by task
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Take the place of pytest's reporter, except for its debugger, which needs it."""
+        if not config.option.usepdb:
+            config.pluginmanager.unregister(name="terminalreporter")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the tests of the task that was asked for."""
+        kept = [item for item in items if self.task is None or self._belongs(property_of(item))]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
+        self._property_of = {item.nodeid: property_of(item) for item in items}
+        for error in config.stash[PACKAGE_ERRORS]:
+            self._note_broken(error, frozenset())  # joins what a test file said about the same line
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """End a test that never would, so that the others have their turn."""
+        if item.config.option.usepdb:
+            return (yield)
+        task = self._task_id(item)
+        if self._timeouts[task] >= MOST_TIMEOUTS:
+            self.untried.add(property_of(item))
+            pytest.skip()
+        try:
+            with time_limit(self._limit_s, say(self.language, "too_long", seconds=self._limit_s)):
+                return (yield)
+        except TimeoutError:
+            self._limit_s = LIMIT_AFTER_TIMEOUT_S
+            self._timeouts[task] += 1
+            raise
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that passed."""
+        if report.when == "call" and report.passed:
+            self.passed[self._property_of[report.nodeid]].append(_sentence(report.nodeid))
+
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo, report: pytest.TestReport
+    ) -> None:
+        """Note a test that failed, or a test file that could not be imported."""
+        error = call.excinfo.value
+        if isinstance(node, pytest.Item):
+            self.troubles.append(self._trouble(node, error, report))
+        else:
+            self._note_broken(error.__cause__ or error, _properties_in(node))
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo) -> bool | None:
+        """Note a student's file that ends the interpreter when it is imported; other errors stay pytest's."""
+        if not isinstance(excinfo.value, SystemExit):
+            return None
+        self._note_broken(excinfo.value, frozenset())
+        return True
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
+        """Note where Ctrl-C found the student's code."""
+        self.interrupted_at = str(student.place_of(excinfo.value) or "tests")
+
+    def state(self, prop: Property) -> State:
+        """Sum up the tests of one property: a wrong answer weighs more than a missing one."""
+        todos = [trouble.todo for trouble in self.troubles if trouble.property_id == prop.id]
+        if todos:
+            return State.TODO if all(todos) else State.FAILED
+        lost = prop.id in self.untried or any(prop.id in broken.property_ids for broken in self.broken)
+        return State.PASSED if self.passed.get(prop.id) and not lost else State.NOT_RUN
+
+    def _task_id(self, item: pytest.Item) -> str | None:
+        task = self.rubric.task_of.get(property_of(item) or "")
+        return task and task.id
+
+    def _belongs(self, property_id: str | None) -> bool:
+        return property_id is not None and self.rubric.task_of.get(property_id) == self.task
+
+    def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
+        return Trouble(
+            nodeid=item.nodeid,
+            property_id=self._property_of[item.nodeid],
+            sentence=_sentence(item.nodeid),
+            law=self._law(item.function),
+            message=_describe(error, self.language),
+            place=student.place_of(error),
+            todo=student.is_todo(error),
+            explains_itself=_explains_itself(error),
+            printed=report.capstdout,
+            frames=student.own_frames(error),
+        )
+
+    def _law(self, test: Callable[..., object]) -> str:
+        """The first paragraph of a test's docstring is the law in English, the second one in Chinese.
+
+        Chinese needs no space where its lines are joined: they break after punctuation.
+        """
+        english, *others = (inspect.getdoc(test) or "").split("\n\n")
+        return others[0].replace("\n", "") if self.language == "zh" and others else english
+
+    def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
+        place, message = why_not_imported(error, self.language)
+        if self.task is not None:
+            property_ids = frozenset(filter(self._belongs, property_ids))
+        for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
+            self.broken.remove(known)  # one file can be in the way of two test files
+            property_ids |= known.property_ids
+        self.broken.append(Broken(place, message, property_ids))
+
+
+def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
+    """Name the file to look at, with the line if there is one, and what is wrong there."""
+    place, message = str(student.place_of(error) or ""), _describe(error, language)
+    if isinstance(error, SystemExit):
+        message = say(language, "exits")
+    elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
+        place, message = error.name.replace(".", "/") + ".py", say(language, "missing_file")
+    elif isinstance(error, ModuleNotFoundError) and any(student.SOURCE.rglob(f"{error.name}.py")):
+        message = say(language, "own_module", error=message, name=error.name)
+    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
+        place = Path(error.path).relative_to(student.ROOT).as_posix()
+        message = message.removesuffix(f" ({error.path})")
+    return place, message
+
+
+def property_of(item: pytest.Item) -> str | None:
+    """Return the property id that a test is marked with; None for tests that students add."""
+    marker = item.get_closest_marker("rubric")
+    return marker and (marker.args[0] if marker.args else "")
+
+
+def files_of(task: Task | None) -> list[str]:
+    """List the test files that hold tests of ``task``."""
+    ids = {prop.id for prop in task.properties} if task else None
+    return [
+        str(file)
+        for file in sorted(TESTS.glob("test_*.py"))
+        if ids is None or ids & _ids_written_in(file.read_text("utf-8"))
+    ]
+
+
+def _properties_in(collector: pytest.Collector) -> frozenset[str]:
+    """Find the properties that a test file is about, also when it cannot be imported."""
+    return _ids_written_in(collector.path.read_text("utf-8")) if collector.path.is_file() else frozenset()
+
+
+def _ids_written_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r'mark\.rubric\("(\w+)"\)', text))
+
+
+def _sentence(nodeid: str) -> str:
+    """Turn ``tests/test_norm.py::test_zeros_stay_zeros[cpu-float32]`` into ``zeros stay zeros (cpu-float32)``."""
+    name, _, case = nodeid.rpartition("::")[2].partition("[")
+    words = name.removeprefix("test_").replace("_", " ")
+    return f"{words} ({case.removesuffix(']')})" if case else words
+
+
+def _explains_itself(error: BaseException) -> bool:
+    """Whether there was no result to think about, and the message asks the one question that helps."""
+    if isinstance(error, MismatchError):
+        return error.parts[0][0] in ("nothing_returned", "not_a_tensor")
+    return isinstance(error, TimeoutError)
+
+
+def _describe(error: BaseException, language: Language) -> str:
+    """Say what went wrong: a comparison in full, any other exception by name and message."""
+    if isinstance(error, MismatchError):
+        return error.tell(language)
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE]

@@ -1,0 +1,170 @@
+"""Every sentence that the tests say to a student, in English and Chinese, in one table."""
+
+import locale
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["en", "zh"]
+Words = Mapping[Language, str]  # a field of a sentence that has a word for each language
+
+_SENTENCES: dict[str, tuple[str, str]] = {
+    # The table
+    "task": ("Task {number}  {title}", "任务 {number}  {title}"),
+    "bonus_task": ("Task {number}  {title} (bonus)", "任务 {number}  {title}（附加）"),
+    "todo_state": ("TODO", "待做"),
+    "total": ("Total", "总分"),
+    "bonus": ("Bonus", "附加分"),
+    "public_only": (
+        "These are the public tests; hidden tests decide the score.",
+        "以上只是公开测试；最终得分由隐藏测试决定。",
+    ),
+    # What stands below it
+    "to_write": ("Still to write", "尚待完成"),
+    "broken": ("Files that could not be imported", "无法导入的文件"),
+    "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
+    "wrong": ("To correct", "需要修正"),
+    "missing_file": ("this file is missing", "缺少这个文件"),
+    "own_module": (
+        "{error}. A file of src/ is imported relatively, as in: from .{name} import …",
+        "{error}。src/ 中的文件要用相对导入，例如：from .{name} import …",
+    ),
+    "exits": ("this file ends the program when it is imported", "这个文件一导入就结束了程序"),
+    "costs": (" (no test of {tasks} could run)", "（{tasks}的测试都无法运行）"),
+    "task_name": ("task {number}", "任务 {number} "),
+    "tested": ("tested", "测试"),
+    "law": ("law", "依据"),
+    "got": ("result", "结果"),
+    "hint": ("hint", "提示"),
+    "read": ("read", "阅读"),
+    "place": ("raised at", "出错处"),
+    "printed": ("you print", "你的输出"),
+    "rerun": ("debug", "调试"),
+    "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
+    "heading": ("{title}: {rest}", "{title}：{rest}"),
+    "show_all": ("To explain them all: make test ALL=1", "逐条解释全部问题：make test ALL=1"),
+    "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
+    "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
+    "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
+    "same_error": ("the same error", "同样的错误"),
+    "raised": (
+        "This error comes before any result, so correct it first. {page} says what torch's messages usually mean.",
+        "还没有得到结果就报错了，请先解决这个错误。{page} 说明了 torch 常见报错的原因。",
+    ),
+    "devices": (
+        "Two devices meet in this line. Move what is not there yet with .to(input.device), make new tensors on that "
+        "device, and draw with a generator of the parameter's own device.",
+        "这一行里有两个设备上的张量。用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备上，"
+        "采样时用参数所在设备的 generator。",
+    ),
+    "too_long": (
+        "no answer after {seconds:g} s: is there a loop that never ends?",
+        "{seconds:g} 秒后仍无结果：是否有不会结束的循环？",
+    ),
+    "untried": (
+        "- not tried: when {most} tests of a task gave no answer in time, its other tests are left out",
+        "- 没有测试：一个任务有 {most} 个测试没有按时给出结果之后，其余测试不再运行",
+    ),
+    # Handing in
+    "lines": ("{count} lines", "{count} 行"),
+    "todo_lines": ("still to write, line {lines}", "尚待完成：第 {lines} 行"),
+    "not_defined": ("{names} is not defined in it", "其中没有定义 {names}"),
+    "source_too_large": ("larger than {most} MiB", "超过 {most} MiB"),
+    "source_wide": ("is UTF-16 or UTF-32; save it as UTF-8", "是 UTF-16 或 UTF-32 编码；请另存为 UTF-8"),
+    "source_nul": ("contains NUL bytes, so it is no Python source", "含有 NUL 字节，不是 Python 源文件"),
+    "source_encoding": (
+        "names an encoding that Python does not read ({why}); save it as UTF-8",
+        "声明了 Python 无法读取的编码（{why}）；请另存为 UTF-8",
+    ),
+    "source_undecodable": (
+        "is not {encoding} (byte {place}); save it as UTF-8",
+        "不是 {encoding} 编码（第 {place} 字节）；请另存为 UTF-8",
+    ),
+    "own_import": (
+        "{name} is not found where it is graded ({file}:{line}). Import it relatively, as in: from .{name} import …",
+        "评分时找不到 {name}（{file}:{line}）。请用相对导入，例如：from .{name} import …",
+    ),
+    "newer_syntax": (
+        "{what}: Python {version} does not know this, and the grader may run on it ({file}:{line})",
+        "{what}：Python {version} 不支持这种写法，而评分可能使用该版本（{file}:{line}）",
+    ),
+    "before_submit": ("Before you hand in", "提交之前"),
+    "other_packages": (
+        "Your code imports {names}. Only Python and torch are sure to be there when it is graded.",
+        "你的代码导入了 {names}。评分时只保证有 Python 和 torch。",
+    ),
+    "not_packed": (
+        "Nothing was packed. Correct this and run it again, or hand in as it is: make submit ANYWAY=1",
+        "没有打包。请修正后再运行；若要照现状提交：make submit ANYWAY=1",
+    ),
+    "packed": (
+        "{zip} holds {files} files of src/ ({others} beside those above). Hand it in as it is.",
+        "{zip} 已写好，含 src/ 中的 {files} 个文件（除以上文件外另有 {others} 个）。请直接提交它。",
+    ),
+    # Comparisons
+    "nothing_returned": (
+        "received None, expected one tensor: is a return missing?",
+        "得到的是 None，应为一个张量：是否漏了 return？",
+    ),
+    "not_a_tensor": (
+        "received an object of type {received}, expected one tensor",
+        "得到的是 {received} 类型的对象，应为一个张量",
+    ),
+    "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),
+    "dtype": ("received {received}, expected {expected}", "得到的 dtype 是 {received}，应为 {expected}"),
+    "device": (
+        "received a tensor on {received}, expected {expected}",
+        "得到的张量在 {received} 上，应在 {expected} 上",
+    ),
+    "values": (
+        "{wrong} of {all} values of the {dtype} tensor {shape} are wrong. From the first one, at {index}:",
+        "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
+    ),
+    "received": ("  received {values}", "  得到 {values}"),
+    "changed": ("the call changed {name}", "调用改变了 {name}"),
+    "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
+    "unnamed_number": (
+        "the error does not name {number}: {error}",
+        "报错信息里没有写出 {number}：{error}",
+    ),
+    "parameters": (
+        "registered parameters: {found}; expected {expected}",
+        "注册的参数：{found}；应为 {expected}",
+    ),
+    "no_parameter_of": (
+        "no parameter has {elements} elements; registered: {found}",
+        "没有含 {elements} 个元素的参数；注册的是：{found}",
+    ),
+    "no_buffer_of": (
+        "no buffer of {dtype} has {rows} rows; registered: {found}",
+        "没有 {rows} 行的 {dtype} buffer；注册的是：{found}",
+    ),
+    "buffers": ("registered buffers: {found}; expected {expected}", "注册的 buffer：{found}；应为 {expected}"),
+    "stayed_behind": ("these buffers stayed behind: {names}", "这些 buffer 没有跟着移动：{names}"),
+    "state_dict": ("state_dict() lists {found}, expected nothing", "state_dict() 里有 {found}，应为空"),
+    "only_zeros": ("every value is zero, also {where}", "所有值都是零，{where}也是零"),
+    "frozen": ("the parameter does not require gradients", "参数的 requires_grad 不是 True"),
+    "no_gradient": ("no gradient reached {name}", "{name} 没有收到梯度"),
+}
+
+
+_WORDS = {"input": "输入", "none": "无"}  # that may stand in a field as they are
+
+
+def say(language: Language, key: str, **fields: object) -> str:
+    """Return the sentence ``key`` in ``language``, with its ``fields`` filled in; a field may be ``Words``."""
+    filled = {name: _word(language, field) for name, field in fields.items()}
+    return _SENTENCES[key][("en", "zh").index(language)].format(**filled)
+
+
+def _word(language: Language, field: object) -> object:
+    if isinstance(field, Mapping):
+        return field[language]
+    return _WORDS.get(field, field) if language == "zh" and isinstance(field, str) else field
+
+
+def language_of(environ: Mapping[str, str] = os.environ) -> Language:
+    """Choose the language of the locale; where the environment is silent (Windows), ask the system."""
+    chosen = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), None)
+    chosen = chosen or locale.getlocale()[0] or ""
+    return "zh" if chosen.lower().startswith(("zh", "chinese")) else "en"

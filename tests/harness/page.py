@@ -1,0 +1,230 @@
+"""What a student reads after ``make test``: a table, what is still to write, and why something is wrong."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
+from .messages import say
+from .rubric import Property, Task
+from .sources import problems
+from .student import ROOT
+from .terminal import Painter, block, pad, width
+
+WIDEST = 110  # columns; longer lines are hard to read
+ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # torch's own words
+PRINTED_LINES = 12  # of a student's own output, counted from its end
+COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Lays one run out as lines of text."""
+
+    feedback: Feedback
+    paint: Painter
+    explain_all: bool = False
+    verbose: bool = False
+
+    def lines(self) -> list[str]:
+        """Return the whole page."""
+        sections = [
+            self._table(),
+            self._todos(),
+            self._broken(),
+            self._failures(),
+            self._others(),
+            self._refused(),
+            self._ending(),
+        ]
+        return [line.rstrip() for section in sections if section for line in (*section, "")]
+
+    @property
+    def _columns(self) -> int:
+        return min(shutil.get_terminal_size((WIDEST, 0)).columns, WIDEST)
+
+    @property
+    def _tasks(self) -> list[Task]:
+        return [task for task in self.feedback.rubric.tasks if self.feedback.task in (None, task)]
+
+    def _say(self, key: str, **fields: object) -> str:
+        return say(self.feedback.language, key, **fields)
+
+    def _title(self, prop: Property) -> str:
+        return prop.title[self.feedback.language]
+
+    def _earned(self, task: Task) -> int:
+        return sum(prop.points for prop in task.properties if self.feedback.state(prop) is State.PASSED)
+
+    def _symbol(self, state: State) -> str:
+        symbols = {State.PASSED: "✓", State.FAILED: "✗", State.TODO: self._say("todo_state"), State.NOT_RUN: "-"}
+        return self.paint(pad(symbols[state], 4), COLOUR[state])
+
+    def _refused(self) -> list[str]:
+        """What the grader would not take or could not run, though it may work here."""
+        found = problems(self.feedback.language)
+        lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in found.items()]
+        return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
+
+    # ── The table ──
+
+    def _table(self) -> list[str]:
+        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
+        columns = 10 + title_columns
+        lines = [self.paint(self.feedback.rubric.title[self.feedback.language], "bold"), ""]
+        for task in self._tasks:
+            lines += [*self._rows(task, columns), ""]
+        return lines + self._totals(columns)
+
+    def _rows(self, task: Task, columns: int) -> list[str]:
+        heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
+        most = sum(prop.points for prop in task.properties)
+        lines = [self.paint(pad(heading, columns) + _score(self._earned(task), most), "bold")]
+        for prop in task.properties:
+            state = self.feedback.state(prop)
+            earned = prop.points if state is State.PASSED else 0
+            lines.append(f"  {self._symbol(state)}  {pad(self._title(prop), columns - 8)}{_score(earned, prop.points)}")
+            if self.verbose:
+                lines += self._tests_of(prop)
+        return lines
+
+    def _tests_of(self, prop: Property) -> list[str]:
+        passed = [f"        {self.paint('✓', 'green')} {name}" for name in self.feedback.passed.get(prop.id, ())]
+        return passed + [f"        {self.paint('✗', 'red')} {trouble.sentence}" for trouble in self._troubles(prop)]
+
+    def _totals(self, columns: int) -> list[str]:
+        lines = []
+        for key, bonus in (("total", False), ("bonus", True)):
+            tasks = [task for task in self._tasks if task.bonus is bonus]
+            if tasks:
+                most = sum(prop.points for task in tasks for prop in task.properties)
+                score = _score(sum(map(self._earned, tasks)), most)
+                lines.append(self.paint(pad(self._say(key), columns) + score, "bold"))
+        return [*lines, self.paint(self._say("public_only"), "dim")]
+
+    # ── What is missing ──
+
+    def _todos(self) -> list[str]:
+        todos = {
+            str(trouble.place): trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id
+        }
+        order = list(self.feedback.rubric.task_of)
+        ordered = sorted(todos.values(), key=lambda trouble: order.index(trouble.property_id))
+        rows = [f"  {trouble.place}  {trouble.message.partition(': ')[2]}" for trouble in ordered]
+        return [self.paint(self._say("to_write"), "yellow"), *rows] if rows else []
+
+    def _broken(self) -> list[str]:
+        whole_run = self.feedback.task is None
+        rows = [self._broken_row(broken) for broken in self.feedback.broken if whole_run or broken.property_ids]
+        return [self.paint(self._say("broken"), "red"), *rows] if rows else []
+
+    def _broken_row(self, broken: Broken) -> str:
+        lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
+        names = ", ".join(self._say("task_name", number=task.number) for task in lost)
+        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=names) if lost else "")
+
+    # ── What is wrong ──
+
+    def _failures(self) -> list[str]:
+        lines: list[str] = []
+        shortened = False
+        for task in self._tasks:
+            failed = [prop for prop in task.properties if self.feedback.state(prop) is State.FAILED]
+            for number, prop in enumerate(failed):
+                if number == 0 or self.explain_all:
+                    lines += ["", *self._explain(prop)]
+                else:
+                    lines += [self._one_line(prop, self._troubles(failed[0])[0])]
+                    shortened = True
+        if not lines:
+            return []
+        if self.feedback.untried:
+            lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
+        ending = ["", self.paint(self._say("show_all"), "dim")] if shortened else []
+        return [self.paint(self._say("wrong"), "red"), *lines, *ending]
+
+    def _explain(self, prop: Property) -> list[str]:
+        troubles = self._troubles(prop)
+        lines = [self._heading(prop)]
+        for trouble in troubles if self.explain_all and self.verbose else troubles[:1]:
+            lines += self._details(prop, trouble)
+        if len(troubles) > 1:
+            lines.append("    " + self.paint(self._say("more_tests", count=len(troubles) - 1), "dim"))
+        return lines
+
+    def _details(self, prop: Property, trouble: Trouble) -> list[str]:
+        printed = trouble.printed.splitlines()[-PRINTED_LINES:]
+        parts = {
+            "tested": trouble.sentence,
+            "law": trouble.law,
+            "got": trouble.message,
+            "place": str(trouble.place or ""),
+            "hint": self._hint(prop, trouble),
+            "read": self._handout(prop),
+            "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
+        }
+        lines = []
+        indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
+        for key, text in parts.items():
+            lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
+        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
+        lines.append(pad(f"    {self._say('rerun')}", indent) + command)
+        return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
+
+    def _handout(self, prop: Property) -> str:
+        """Where the handout explains the requirement; empty where there is no handout."""
+        page = self._page(self.feedback.rubric.task_of[prop.id].id)
+        return f"{page}#{prop.id}" if page.endswith(".html") else page
+
+    def _page(self, name: str) -> str:
+        """A page of the handout in the student's language, rendered or not; empty where there is none."""
+        files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
+        return next((file for file in files if (ROOT / file).is_file()), "")
+
+    def _hint(self, prop: Property, trouble: Trouble) -> str:
+        """What to think about. Without a result there is nothing to say about the idea behind it."""
+        if trouble.explains_itself:
+            return ""
+        if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
+            return self._say("devices")
+        if trouble.place:
+            return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
+        return prop.hint[self.feedback.language]
+
+    def _one_line(self, prop: Property, explained: Trouble) -> str:
+        trouble = self._troubles(prop)[0]
+        same = trouble.place and (trouble.place, trouble.message) == (explained.place, explained.message)
+        rest = self._say("same_error") if same else trouble.message if trouble.explains_itself else trouble.sentence
+        return self._say("heading", title=self._heading(prop), rest=rest)
+
+    def _heading(self, prop: Property) -> str:
+        return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"
+
+    def _troubles(self, prop: Property) -> list[Trouble]:
+        """List the failures of a property; what is merely not written yet comes last."""
+        mine = [trouble for trouble in self.feedback.troubles if trouble.property_id == prop.id]
+        return sorted(mine, key=lambda trouble: trouble.todo)
+
+    # ── The rest ──
+
+    def _others(self) -> list[str]:
+        rows = [f"  {t.nodeid}  {t.message}" for t in self.feedback.troubles if t.property_id is None and not t.todo]
+        return [self.paint(self._say("other_tests"), "red"), *rows] if rows else []
+
+    def _ending(self) -> list[str]:
+        if self.feedback.interrupted_at:
+            return [self._say("interrupted", place=self.feedback.interrupted_at)]
+        if self.feedback.troubles or self.feedback.broken:
+            return []
+        return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
+
+
+def interpreter() -> str:
+    """The interpreter as one would type it: that of an environment in this folder, which is rarely switched on."""
+    path = Path(sys.executable)
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
+
+
+def _score(earned: int, most: int) -> str:
+    return f"{earned:>3} / {most}"

@@ -1,0 +1,105 @@
+"""The tasks and their properties, as the tests know them."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from .messages import Language
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+STUDENTS_COPY = TESTS / "rubric.toml"  # without misconceptions; the course's own repository has the whole rubric only
+PLACES = (STUDENTS_COPY, ROOT / "grader" / "assignment" / "rubric.toml")
+FULL_POINTS = 100
+
+
+class RubricError(Exception):
+    """A rubric that cannot be right; the text says where and why, on one line."""
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that a solution does or does not do, and what that is worth."""
+
+    id: str
+    points: int
+    title: Mapping[Language, str]
+    hint: Mapping[Language, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: what to build, in which files, and the properties that are asked of it.
+
+    Attributes:
+        names: The file that each name is to be defined in.
+    """
+
+    id: str
+    number: int
+    title: str
+    names: Mapping[str, str]
+    bonus: bool
+    properties: tuple[Property, ...]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """The whole assignment."""
+
+    title: Mapping[Language, str]
+    tasks: tuple[Task, ...]
+
+    def property(self, name: str) -> Property:
+        """Return the property with that id."""
+        return next(prop for prop in self.task_of[name].properties if prop.id == name)
+
+    @cached_property
+    def task_of(self) -> Mapping[str, Task]:
+        """The task of every property id."""
+        return {prop.id: task for task in self.tasks for prop in task.properties}
+
+
+@cache
+def load(places: tuple[Path, ...] = PLACES) -> Rubric:
+    """Read and check the first rubric that exists.
+
+    Raises:
+        RubricError: If there is none, or something in it is missing or contradicts itself.
+    """
+    path = next((place for place in places if place.exists()), None)
+    if path is None:
+        raise RubricError(f"No rubric: none of {', '.join(map(str, places))} exists.")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        tasks = tuple(_task(number, entry) for number, entry in enumerate(data["tasks"], start=1))
+        if path != STUDENTS_COPY:
+            _ = data["misconceptions"]  # which students do not get
+        rubric = Rubric(title=data["title"], tasks=tasks)
+    except KeyError as name:
+        raise RubricError(f"{path}: {name} is missing; write it there.") from None
+    except ValueError as reason:
+        raise RubricError(f"{path}: {reason}; correct the file.") from None
+    _check(rubric, path)
+    return rubric
+
+
+def _task(number: int, entry: dict) -> Task:
+    """Build one task from its table in the rubric."""
+    properties = (Property(item["id"], item["points"], item["title"], item["hint"]) for item in entry["properties"])
+    names = {name: entry.get("files", {}).get(name, entry["file"]) for name in entry["names"]}
+    return Task(entry["id"], number, entry["title"], names, entry.get("bonus", False), tuple(properties))
+
+
+def _check(rubric: Rubric, path: Path) -> None:
+    """Refuse points that do not add up and, where the solution is at hand, files that nobody wrote."""
+    points = sum(prop.points for task in rubric.tasks if not task.bonus for prop in task.properties)
+    if points != FULL_POINTS:
+        raise RubricError(f"{path}: the tasks without bonus make {points} points; change some to make {FULL_POINTS}.")
+    solution = path.parents[2] / "ref"  # beside grader/assignment/rubric.toml; students have none
+    for task in rubric.tasks:
+        for file in task.names.values():
+            if solution.is_dir() and not (solution / file.removeprefix("src/")).is_file():
+                raise RubricError(f"{path}: {task.id} names {file}; there is no {file.replace('src', 'ref', 1)}.")

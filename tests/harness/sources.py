@@ -1,0 +1,30 @@
+"""What of ``src/`` the grader would not take or could not run, by the rules that the grader itself reads files by."""
+
+from pathlib import Path
+
+from . import source_rules
+from .messages import Language, say
+from .student import ROOT, SOURCE
+
+
+def source_files() -> list[Path]:
+    """Every Python file below ``src/``, helper modules included."""
+    return sorted(path for path in SOURCE.rglob("*.py") if "__pycache__" not in path.parts and path.is_file())
+
+
+def problems(language: Language) -> dict[str, str]:
+    """What stands in the way of each file, in one sentence with the remedy; files without a problem are left out."""
+    files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
+    modules = source_rules.modules_of(files)
+    found = {}
+    for file, path in files.items():
+        try:
+            text = source_rules.decoded(path.read_bytes())
+        except source_rules.Refused as refusal:
+            found[file] = say(language, f"source_{refusal.code}", **refusal.fields)
+            continue
+        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
+        if problem is not None:
+            version = ".".join(map(str, source_rules.OLDEST_PYTHON))
+            found[file] = say(language, problem.code, file=file, line=problem.line, version=version, **problem.fields)
+    return found

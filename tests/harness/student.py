@@ -1,0 +1,142 @@
+"""What the tests need to know about a student's code: where it failed, and which tensors a module registered."""
+
+import importlib
+import linecache
+import sys
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+
+import torch
+from torch import Tensor, nn
+
+from . import rubric
+from .compare import MismatchError
+from .messages import Words
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the student's code; prints as editors and terminals like it, ``src/modeling/norm.py:57``."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+def place_of(error: BaseException) -> Place | None:
+    """Find the student's line that raised ``error``, or where a file cannot be parsed; None if no line is theirs."""
+    spots = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        spots.append((error.filename, error.lineno or 1))
+    for file, line in reversed(spots):
+        path = Path(file)
+        if path.is_relative_to(SOURCE):
+            return Place(path.relative_to(ROOT).as_posix(), line)
+    return None
+
+
+def is_todo(error: BaseException) -> bool:
+    """Whether ``error`` is a stub's own ``raise NotImplementedError``; torch raises that too, for other reasons."""
+    if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
+        return False
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    file = frame.f_code.co_filename
+    return Path(file).is_relative_to(SOURCE) and linecache.getline(file, line).lstrip().startswith("raise")
+
+
+def own_frames(error: BaseException) -> str:
+    """Format the traceback of ``error`` with the frames of the student's code and of the tests only."""
+    frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__))
+    mine = [frame for frame in frames if Path(frame.filename).is_relative_to(SOURCE) or "test_" in frame.filename]
+    return "".join(traceback.StackSummary.from_list(mine).format())
+
+
+def import_packages() -> list[BaseException]:
+    """Import the student's packages, so that one broken file costs the tests of that file only.
+
+    A package's ``__init__.py`` may import all of its modules, so that one which cannot be imported would take its
+    siblings along. Where that happens an empty package stands in: ``from src.modeling.norm import ...`` then imports
+    just that file, and fails only if that very file is broken.
+
+    Returns:
+        What went wrong in the packages.
+    """
+    errors: list[BaseException] = []
+    for name in packages():
+        try:
+            importlib.import_module(name)
+        except (Exception, SystemExit) as error:
+            errors.append(error)
+            for stale in [module for module in sys.modules if module.startswith(f"{name}.")]:
+                del sys.modules[stale]
+            stand_in = ModuleType(name)
+            stand_in.__path__ = [str(ROOT.joinpath(*name.split(".")))]
+            sys.modules[name] = stand_in
+    return errors
+
+
+def packages() -> list[str]:
+    """The packages that hold the files of the assignment, each after the one that it is in."""
+    files = {PurePosixPath(file) for task in rubric.load().tasks for file in task.names.values()}
+    folders = {folder for file in files for folder in file.parents if folder.name}
+    return sorted(".".join(folder.parts) for folder in folders)
+
+
+def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
+    """Find the parameter with that many elements, whatever its name and shape."""
+    for parameter in module.parameters():
+        if parameter.numel() == elements:
+            return parameter
+    raise MismatchError(("no_parameter_of", {"elements": elements, "found": listing(module.named_parameters())}))
+
+
+def only_parameter(module: nn.Module) -> nn.Parameter:
+    """Return the module's one trainable parameter, and complain if there are more, or fewer."""
+    (parameter,) = weights(module, 1)
+    if not parameter.requires_grad:
+        raise MismatchError(("frozen", {}))
+    return parameter
+
+
+def weights(module: nn.Module, number: int) -> list[nn.Parameter]:
+    """List the module's parameters in the order of registration, and complain if there are more, or fewer."""
+    found = list(module.parameters())
+    if len(found) != number:
+        raise MismatchError(("parameters", {"found": listing(module.named_parameters()), "expected": str(number)}))
+    return found
+
+
+def set_weights(module: nn.Module, *values: Tensor) -> nn.Module:
+    """Write ``values`` into the module's parameters, one after the other, and return the module."""
+    for parameter, value in zip(weights(module, len(values)), values, strict=True):
+        if parameter.shape != value.shape:
+            raise MismatchError(("shape", {"received": list(parameter.shape), "expected": list(value.shape)}))
+        set_values(parameter, value)
+    return module
+
+
+def gradient_of(tensor: Tensor, name: str | Words) -> Tensor:
+    """Return the gradient that arrived at ``tensor``, which the student knows by ``name``; dense if it was sparse."""
+    if tensor.grad is None:
+        raise MismatchError(("no_gradient", {"name": name}))
+    return tensor.grad.to_dense() if tensor.grad.is_sparse else tensor.grad
+
+
+def set_values(parameter: nn.Parameter, values: Tensor) -> None:
+    """Write ``values`` into ``parameter`` in place, in the order of its elements."""
+    with torch.no_grad():
+        parameter.copy_(values.to(parameter).view_as(parameter))
+
+
+def listing(named: Iterable[tuple[str, Tensor]]) -> str:
+    """Write names and shapes of parameters or buffers; ``none`` without any."""
+    return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in named) or "none"

@@ -1,0 +1,199 @@
+"""``python -m tests.submit``: look over what is in ``src/`` and pack it for handing in.
+
+The look is at files, syntax, imports and names; ``make test`` says whether the work is right. Nothing is packed while
+something is wrong, unless that is asked for: one broken file costs the points of its own tasks only.
+"""
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from . import rubric, source_rules
+from .feedback import why_not_imported
+from .messages import Language, language_of, say
+from .sources import problems, source_files
+from .student import ROOT, SOURCE, import_packages
+from .terminal import pad, painter, width
+
+MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same work gives the same bytes
+IMPORT_LIMIT_S = 60
+PROBE = "--probe"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One file to hand in, with the names that it should define.
+
+    Attributes:
+        problem: What stands in the way of its points; empty if nothing does.
+        todos: Lines on which a stub's ``raise NotImplementedError`` is still left.
+        lines: How long it is.
+    """
+
+    file: str
+    problem: str = ""
+    todos: tuple[int, ...] = ()
+    lines: int = 0
+
+
+def main() -> int:
+    """Say what is there, write the zip, and return 0 only if it was written."""
+    try:
+        rubric.load()
+    except rubric.RubricError as error:
+        print(error, file=sys.stderr)
+        return 2
+    arguments = _parser().parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # older Windows consoles have other encodings
+    language = arguments.lang or language_of()
+    if arguments.probe:
+        arguments.probe.write_text(json.dumps(_import_problems(language)), encoding="utf-8")
+        return 0
+    pieces = look_over(language)
+    refused = problems(language)
+    pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
+    print("\n".join(_page(pieces, language)), end="\n\n")
+    if any(piece.problem for piece in pieces) and not arguments.anyway:
+        print(say(language, "not_packed"))
+        return 1
+    files = source_files()
+    if names := other_packages(files):
+        print(say(language, "other_packages", names=", ".join(names)))
+    try:
+        pack(files, arguments.out)
+    except OSError as error:
+        print(f"{arguments.out}: {error.strerror}")
+        return 2
+    others = len(files) - sum((ROOT / file) in files for file in _expected())
+    print(say(language, "packed", zip=arguments.out, files=len(files), others=others))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.submit", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
+    parser.add_argument("--anyway", action="store_true", help="pack although something is wrong")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument(PROBE, type=Path, metavar="FILE", help=argparse.SUPPRESS)
+    return parser
+
+
+def other_packages(files: list[Path]) -> list[str]:
+    """What is imported beside Python's own modules, torch and ``src/`` itself; it may be missing elsewhere."""
+    found: set[str] = set()
+    for path in files:
+        try:
+            nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        except (SyntaxError, ValueError):
+            continue  # that file's own line says so
+        found |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
+
+
+def pack(files: list[Path], out: Path) -> None:
+    """Write the zip, whole or not at all."""
+    part = out.with_name(f"{out.name}.part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in files:
+            archive.writestr(zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), MOMENT), path.read_bytes())
+    part.replace(out)
+
+
+# ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def look_over(language: Language) -> list[Piece]:
+    """Look at each file that the assignment asks for."""
+    found = {**_probe(language), **problems(language)}
+    return [_look_at(file, names, found.get(file, ""), language) for file, names in _expected().items()]
+
+
+def _expected() -> dict[str, list[str]]:
+    """The names that each file should define, by file."""
+    expected: dict[str, list[str]] = {}
+    for task in rubric.load().tasks:
+        for name, file in task.names.items():
+            expected.setdefault(file, []).append(name)
+    return expected
+
+
+def _look_at(file: str, names: list[str], problem: str, language: Language) -> Piece:
+    path = ROOT / file
+    if not path.is_file():
+        return Piece(file, say(language, "missing_file"))
+    try:
+        text = source_rules.decoded(path.read_bytes())
+    except source_rules.Refused:
+        return Piece(file, problem)
+    try:
+        tree = ast.parse(text, file)
+    except (SyntaxError, ValueError) as error:
+        where = f" ({file}:{error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+        return Piece(file, f"{type(error).__name__}: {getattr(error, 'msg', error)}{where}")
+    if not problem and (absent := [name for name in names if name not in _names_in(tree)]):
+        problem = say(language, "not_defined", names=", ".join(absent))
+    todos = tuple(node.lineno for node in ast.walk(tree) if isinstance(node, ast.Raise) and _is_stub(node))
+    return Piece(file, problem, tuple(sorted(todos)), len(text.splitlines()))
+
+
+def _names_in(tree: ast.Module) -> set[str]:
+    """Names that are defined, imported or assigned anywhere in a file."""
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    names |= {alias.asname or alias.name for node in ast.walk(tree) for alias in getattr(node, "names", ())
+              if isinstance(alias, ast.alias)}  # fmt: skip
+    return names | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _is_stub(node: ast.Raise) -> bool:
+    return node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
+
+
+def _probe(language: Language) -> dict[str, str]:
+    """What importing says, by file; in a process of its own, which student code may end or hold up."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder, "answer.json")
+        command = [sys.executable, "-m", "tests.submit", PROBE, str(answer), "--lang", language]
+        try:
+            subprocess.run(command, cwd=ROOT, capture_output=True, timeout=IMPORT_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            return dict.fromkeys(_expected(), say(language, "too_long", seconds=IMPORT_LIMIT_S))
+        if not answer.is_file():
+            return dict.fromkeys(_expected(), say(language, "exits"))
+        return json.loads(answer.read_text(encoding="utf-8"))
+
+
+def _import_problems(language: Language) -> dict[str, str]:
+    """Import each file by itself; a package that fails because one of them does is no problem of the others."""
+    import_packages()
+    problems = {}
+    for file in _expected():
+        try:
+            import_module(file.removesuffix(".py").replace("/", "."))
+        except (Exception, SystemExit) as error:
+            place, message = why_not_imported(error, language)
+            problems[file] = f"{message} ({place})" if place else message
+    return problems
+
+
+# ── Telling ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _page(pieces: list[Piece], language: Language) -> list[str]:
+    paint = painter()
+    columns = max(width(piece.file) for piece in pieces)
+    lines = []
+    for piece in pieces:
+        mark = paint("✗", "red") if piece.problem else paint("…", "yellow") if piece.todos else paint("✓", "green")
+        todo = say(language, "todo_lines", lines=", ".join(map(str, piece.todos))) if piece.todos else ""
+        text = piece.problem or todo or say(language, "lines", count=piece.lines)
+        lines.append(f"  {mark} {pad(piece.file, columns)}  {text}")
+    return lines
