@@ -74,8 +74,9 @@ handbook: $(VENV)/.notebooks ## the walk-through as HTML pages that need no netw
 # ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 WORKERS ?= 2
-SUITE   := grader/selftest grader/assignment/selftest
-PARALLEL = -n $(WORKERS) --dist worksteal
+# A file stays on one worker, which then makes once what its tests share. A test that hangs fails after ten minutes.
+SUITE   := grader/assignment/selftest grader/selftest
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 quick: lint ## what a change needs first, in a minute: lint, types, and the tests that are neither slow nor start a process
 	@$(VENV)/bin/mypy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -101,14 +102,14 @@ def test_helper_modules_and_further_arguments_are_welcome(grader: Judge) -> None
     assert lost(report) == {}
 
 
-def test_our_own_failure_is_nobodys_zero(
-    grader: Judge, assignment: Assignment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_failure_is_nobodys_zero(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
-    monkeypatch.setattr(assignment.part("oracle"), "swiglu", fail)
-    report = grader.grade(submission(assignment.solution()))
+    forgetful = Settings(assignment, device="cpu", remember=False)  # else it knows the reference's replies to be right
+    with closing(Judge(forgetful)) as grader:
+        monkeypatch.setattr(assignment.part("oracle"), "swiglu", fail)
+        report = grader.grade(submission(assignment.solution()))
     assert (report.status, report.score, report.bonus) == ("grader_error", None, None)
     assert report.reason is not None
     assert re.match(r"(?s)swiglu_gate, .*ZeroDivisionError: of our own making", report.reason)

@@ -134,14 +134,15 @@ def test_in_a_virtual_environment_packages_are_excluded_one_by_one(
     """There, the place of the standard library for one platform holds the packages."""
     library = tmp_path / "lib" / "python3"
     packages = library / "site-packages"
-    for name in ("torch", "grader", "__editable__.a2.pth", "a2_rmsnorm_embedding.dist-info"):
+    for name in ("torch", "grader", "__editable__.course.pth", "course.dist-info"):
         (packages / name).mkdir(parents=True)
+    (packages / "course.dist-info" / "top_level.txt").write_text("grader\nref\n")
     (library / "os.py").touch()
     places = {"stdlib": library, "platstdlib": library, "purelib": packages, "platlib": packages}
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(places[name]))
     readable = [Path(path) for path in readable_paths()]
     assert {packages / "torch", library / "os.py"} <= {*readable}
-    for hidden in ("grader", "__editable__.a2.pth", "a2_rmsnorm_embedding.dist-info"):
+    for hidden in ("grader", "__editable__.course.pth", "course.dist-info"):
         assert not any((packages / hidden).is_relative_to(path) for path in readable)
 
 

@@ -59,7 +59,7 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
     },
     {
         "# " + "x" * (1 << 20): "larger than 1 MiB",
-        "\0": "contains NUL bytes",
+        "x = 1\n\0": "contains NUL bytes",
     },
     {"import os\nos._exit(0)\n": "this file ends the program when it is imported"},
 )

@@ -129,7 +129,7 @@ def test_the_command_proves_counts_and_writes(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "4 verdicts on 1 wrong variants, 1 valid ones, the reference and untouched stubs" in result.stdout
     assert "1 attacks against " in result.stdout
-    assert f"| {WRONG.name} | {BROKEN} |" in (tmp_path / "page.md").read_text()
+    assert f"| {WRONG.name} | {BROKEN}" in (tmp_path / "page.md").read_text()
 
 
 def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
