@@ -1,4 +1,4 @@
-"""One submission, one judge: the job that every executor carries out, and the judges that it finds where it runs."""
+"""The job that executors run, one for each submission, and the pool of warm judge processes that grades it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..results.report import Report
 from ..settings import CannotGrade, Settings
 from .judge_process import Failure, JudgeProcess
 
-KEEP_S = 30.0  # an idle judge holds some 100 MiB, and whoever wanted it may have gone
+KEEP_S = 30.0  # after that an idle judge ends, since it holds some 100 MiB
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Patience:
 
 @dataclass(frozen=True)
 class Job:
-    """What travels to where it is graded: text and settings, and no path, which would mean nothing there.
+    """Everything that grading one submission needs. It may run on another machine, so it holds no path.
 
     Attributes:
-        failure: Why it is only to be reported that this submission cannot be graded; None to grade it.
-        condemned: Properties over which judges have died; nothing is asked for them.
-        rubric_sha256: Of the rubric where the job was made; the assignment itself travels by name.
+        failure: None to grade the submission; otherwise the reason to report that it cannot be graded.
+        condemned: Ids of properties over which judges have died. They are failed without running any test.
+        rubric_sha256: The digest of the rubric on the machine that made the job; the assignment is sent by name.
     """
 
     submission: Submission
@@ -52,20 +52,20 @@ class Job:
 
 
 class JudgePool:
-    """The warm judges of this process, for whichever of its threads has a job."""
+    """The judge processes that this process has started; threads take them from here and put them back."""
 
     def __init__(self) -> None:
-        """Without a judge; the first is started when a job needs one."""
+        """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings."""
         self._lock = threading.Lock()
         self._idle: dict[JudgeProcess, threading.Timer] = {}
         self._closed = False
 
     def grade(self, job: Job, abandoned: Callable[[], bool]) -> Report | Failure:
-        """Have a judge carry out the job. After a failure of whatever kind it is ended, with its fork server.
+        """Grade the submission of a job in an idle or a new judge process. A judge that fails is ended.
 
         Raises:
-            Abandoned: As soon as ``abandoned()`` says that nobody waits for the answer any more.
-            CannotGrade: If the settings fit no judge on this machine.
+            Abandoned: As soon as ``abandoned()`` is true.
+            CannotGrade: If this machine cannot grade with these settings.
         """
         judge = self._idle_one(job.settings) or JudgeProcess(job.settings)
         keep = False
@@ -101,7 +101,7 @@ class JudgePool:
             self._end(judge)
 
     def _end(self, judge: JudgeProcess) -> None:
-        """End an idle judge, unless it has found work, or its end, meanwhile."""
+        """End a judge if it is still idle."""
         with self._lock:
             timer = self._idle.pop(judge, None)
         if timer:
@@ -109,7 +109,7 @@ class JudgePool:
             judge.end()
 
     def close(self) -> None:
-        """End those that are idle; from now on none is kept."""
+        """End the idle judges; those at work end after their job."""
         self._closed = True
         for judge in list(self._idle):
             self._end(judge)
@@ -117,11 +117,11 @@ class JudgePool:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job runs, as its executor knows it.
+    """What an executor tells a job about the process that runs it.
 
     Attributes:
-        judges: Those of this process.
-        abandoned: Whether nobody waits for the job any more. No executor can end a thread, so the job has to look.
+        judges: The judges of this process.
+        abandoned: Whether the job has been cancelled. A thread cannot be ended from outside, so the job asks.
     """
 
     judges: JudgePool
@@ -132,7 +132,11 @@ PLACE: ContextVar[Place] = ContextVar("PLACE")  # set by an executor, in the thr
 
 
 def grade_submission(job: Job) -> Report | Failure:
-    """The job itself: a module's function, so that another machine finds it by its name."""
+    """Run a job. This is a function of a module, so that it can be sent to another machine by its name.
+
+    Raises:
+        CannotGrade: If the rubric here differs from the one on the machine that made the job.
+    """
     if job.settings.assignment.rubric.sha256 != job.rubric_sha256:
         raise CannotGrade("a worker has another rubric than this machine. Install the same grader on both.")
     place = PLACE.get()

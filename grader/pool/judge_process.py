@@ -1,6 +1,6 @@
-"""A judge in a process of its own, and the end of it that a job holds.
+"""A judge in a process of its own: the handle in the parent, and the loop that the process runs.
 
-Whoever started it may die at any moment, and so may a judge: what either has started does not outlive it.
+Either may be killed at any moment. A judge ends when its parent dies, and its fork server ends when the judge dies.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from ..settings import CannotGrade, Settings
 NAME = "judge"
 CPU_S = 120  # of the judge's own, for one submission: the reference takes a tenth of a second
 MEMORY_MIB = 1024  # of address space that judging one submission may add
-PARTING_S = 5.0  # for the system to say how a judge that has hung up has ended
+PARTING_S = 5.0  # how long to wait for the exit code of a judge that has closed its pipe
 LOOK_S = 0.1  # between two looks at whether the job has been abandoned
 
 
 class Abandoned(Exception):
-    """Nobody waits for the answer any more."""
+    """The job has been cancelled while its judge was at work."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What there is in place of a report, for a fault that is not the student's.
+    """The result of a job whose judge has died, stalled or failed.
 
     Attributes:
-        begun: Whether a judge had looked at the submission, which may then have a part in it.
-        at: The property that was being judged, if it had got that far: only then has anything of the student's run.
-        of_its_limit: Whether the judge had used up its own time to compute, which no machine can make it do.
+        begun: Whether the judge had started on the submission, which may then have caused the failure.
+        at: The id of the property that was being judged; empty if no code of the student's had run yet.
+        of_its_limit: Whether the judge had used up its own CPU time, which only the submission can cause.
     """
 
     reason: str
@@ -55,16 +55,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Begins:
-    """What a judge says before it asks for anything that belongs to a property."""
+    """The message that a judge sends before it starts on a property."""
 
     property_id: str
 
 
 class JudgeProcess:
-    """A judge that is starting, idle or at work. One thread at a time deals with it."""
+    """The parent's handle of a judge process, used by one thread at a time."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; its first :meth:`answer` is None, once it is ready."""
+        """Start the process. The first call of :meth:`answer` waits until it is ready."""
         self.settings = settings
         self.ready = False
         context = _context()
@@ -75,22 +75,22 @@ class JudgeProcess:
             try:
                 self._process.start()
                 self._handle = _handle(self._process)
-            except (EOFError, OSError):  # the fork server is dying, and so is the pipe; the next judge gets a new one
+            except (EOFError, OSError):  # the fork server is dying; `answer` says so, and the next judge gets a new one
                 time.sleep(1)
 
     def ask(self, submission: Submission, failure: str | None, condemned: Collection[str] = ()) -> None:
-        """Have it grade a submission but for ``condemned``, or report that this cannot be done, by ``failure``."""
-        with contextlib.suppress(BrokenPipeError):  # it has just died, as its pipe is about to say
+        """Send a submission to grade without the properties ``condemned``, or with the ``failure`` to report."""
+        with contextlib.suppress(BrokenPipeError):  # the judge has just died; `answer` will say so
             self._pipe.send((submission, failure, frozenset(condemned)))
 
     def answer(self, within_s: float, abandoned: Callable[[], bool]) -> Report | Failure | None:
-        """Its report, or what went wrong; None from a judge that is ready now.
+        """Wait for the report, or for a failure; None means that the judge has started and is ready.
 
-        Each property that it begins with gives it ``within_s`` seconds more.
+        The judge has ``within_s`` seconds, and as many again for each property that it starts on.
 
         Raises:
-            Abandoned: As soon as ``abandoned()`` says so.
-            CannotGrade: If that is what it says.
+            Abandoned: As soon as ``abandoned()`` is true.
+            CannotGrade: If the judge cannot grade with its settings.
         """
         at = ""
         try:
@@ -111,7 +111,7 @@ class JudgeProcess:
         return answer
 
     def _wait(self, within_s: float, abandoned: Callable[[], bool]) -> bool:
-        """Whether it says something in that time."""
+        """Whether a message arrives within that time."""
         end = time.monotonic() + within_s
         while not self._pipe.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
             if abandoned():
@@ -121,7 +121,7 @@ class JudgeProcess:
         return True
 
     def end(self) -> None:
-        """Kill it, and wait until it is gone; what it has started ends by itself, for want of a parent."""
+        """Kill the process and wait until it is gone. Its fork server and workers end with it."""
         self._pipe.close()
         if self._handle is not None and sys.platform == "linux":
             with contextlib.suppress(ProcessLookupError):
@@ -134,22 +134,22 @@ class JudgeProcess:
 
 
 def _handle(process: BaseProcess) -> int | None:
-    """What to end and await a process by; None where the process object itself can be relied on.
+    """A file descriptor by which to kill and await a process; None where there is no such thing.
 
-    Once the fork server has died, multiprocessing takes every process that it forked for finished, and would not end
-    one that runs, or stands still.
+    The process object is not enough: once the fork server of multiprocessing has died, it takes every process that it
+    forked for finished, and no longer kills any.
     """
     return os.pidfd_open(process.ident) if sys.platform == "linux" and process.ident is not None else None
 
 
 def _context() -> ForkServerContext | SpawnContext:
-    """Processes that have imported torch and pytest once between them, where the system can fork."""
+    """How judges are started: forked from a server that has imported torch and pytest, or spawned if not on Linux."""
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["grader.pool.preload"])
     resource_tracker.ensure_running()  # first, as it changes the mask itself
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, until preload has said what it does
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited until `preload` handles it
     try:
         forkserver.ensure_running()
     finally:
@@ -158,11 +158,11 @@ def _context() -> ForkServerContext | SpawnContext:
 
 
 def _serve(pipe: Connection, settings: Settings) -> None:
-    """The judge process: says None when it is ready, then answers for submissions until the other end hangs up."""
+    """The judge process: send None when ready, then a report for each submission until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
-        from ..judge.judge import Judge  # with torch and pytest, which the other end can do without
+        from ..judge.judge import Judge  # imports torch and pytest, which the parent does not need
 
         judge = Judge(settings)
         pipe.send(None)
@@ -175,14 +175,14 @@ def _serve(pipe: Connection, settings: Settings) -> None:
             pipe.send(graded() if failure is None else judge.give_up(submission.id, failure))
     except CannotGrade as error:
         pipe.send(error)
-    except (EOFError, OSError):  # the other end has gone
+    except (EOFError, OSError):  # the parent has gone
         os._exit(0)
     except BaseException as error:
         pipe.send(Failure("".join(traceback.format_exception_only(error)).strip()))
 
 
 def _end_with_the_parent() -> None:
-    """In a thread: end even in the middle of a submission. A pipe that stays open until then says when."""
+    """In a thread of the judge: end the process as soon as its parent has died."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

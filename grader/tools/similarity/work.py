@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -81,7 +82,7 @@ def read_work(
     candidate: Candidate,
     known: Known,
     rubric: Rubric,
-    read: Callable[[Candidate], Submission] = Candidate.read,
+    read: Callable[[Candidate], Submission] = methodcaller("read"),
 ) -> Work:
     """Read and reduce one submission. This never fails: the notices name what cannot be compared."""
     submission = read(candidate)
