@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import torch
 
 from grader.tools.notebooks import execute, rules, sources
 
@@ -102,7 +101,7 @@ def test_the_shown_checks_refuse_a_slip_by_its_law(slip: Slip) -> None:
     right = cell(slip, slip.exercise)
     assert slip.right in right
     check(slip, right)
-    with pytest.raises((AssertionError, torch.linalg.LinAlgError)) as refused:
+    with pytest.raises((AssertionError, RuntimeError)) as refused:
         check(slip, right.replace(slip.right, slip.wrong))
     if refused.type is AssertionError:  # some builds of LAPACK refuse a matrix that lacks rank, in words of their own
         assert slip.law in str(refused.value)
