@@ -1,4 +1,4 @@
-"""Points earned in the notebooks: practice, shown beside the score and never part of it."""
+"""Reads practice points, which students earn in the notebooks; they are shown beside the score, never added to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
         worth: What all checks together are worth.
 
     Raises:
-        PracticeError: If the file cannot be read, or is something else.
+        PracticeError: If the file cannot be read, or is not such a CSV.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
