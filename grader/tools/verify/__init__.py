@@ -1,4 +1,4 @@
-"""Proves the grader: right work keeps its points, wrong work loses those that it should, attacks gain nothing."""
+"""Checks that the grader is fair: right work keeps its points, wrong work loses the right ones, attacks gain none."""
 
 from .ahead import Comparison
 from .attacks import Attempt
