@@ -80,7 +80,7 @@ def names(assignment: Assignment) -> list[str]:
 
 
 def covers(isolation: Isolation, attack: Attack) -> bool:
-    """Whether the layers that hold are meant to stop the attack. seccomp also forbids to open files, so it stops all."""
+    """Whether the layers that hold are meant to stop the attack; seccomp forbids to open files, and so stops all."""
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
 
 
