@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def bound_memory(added_mib: int) -> None:
-    """Limit the address space to ``added_mib`` more than the process has now; only Linux can do this."""
+    """Limit the address space to ``added_mib`` MiB more than the process has now; does nothing except on Linux."""
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         _set(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGESIZE") + (added_mib << 20))
@@ -32,7 +32,7 @@ def bound_time(added_cpu_s: int) -> None:
 
 
 def _set(kind: int, value: int) -> None:
-    """Set the soft limit to ``value``, or to the hard limit if that is lower. The hard limit is not changed."""
+    """Set the soft limit to ``value``, or to the hard limit if that is lower; the hard limit does not change."""
     hard = resource.getrlimit(kind)[1]
     within = value if hard == resource.RLIM_INFINITY else hard if value == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (within, hard))

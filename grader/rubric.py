@@ -106,7 +106,7 @@ class Rubric(Record):
 
     Attributes:
         practice: The points that all notebooks together are worth.
-        imports: Libraries that a solution may import beside Python's own; `grader similar` reports all others.
+        imports: Libraries that a solution may import besides Python's own; `grader similar` reports all others.
         sha256: The digest of the rubric file.
     """
 

@@ -28,7 +28,7 @@ class Settings:
         without: Layers of isolation to leave out.
         plain: Whether to send one request after another, instead of all requests of a property at once.
         remember: Whether a judge remembers which replies have passed; only benchmarks turn this off.
-        command: The command line as it was typed, for the record.
+        command: The command line as it was typed; reports show it, and nothing depends on it.
     """
 
     assignment: Assignment

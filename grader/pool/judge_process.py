@@ -136,8 +136,8 @@ class JudgeProcess:
 def _handle(process: BaseProcess) -> int | None:
     """A file descriptor by which to kill a process and wait for it; None except on Linux.
 
-    The ``process`` object is not enough: once multiprocessing's fork server has died, it takes every process that the
-    server forked for finished, and ``kill()`` does nothing.
+    The ``process`` object is not enough: once multiprocessing's fork server has died, the object reports that the
+    process has finished, and its ``kill()`` does nothing.
     """
     return os.pidfd_open(process.ident) if sys.platform == "linux" and process.ident is not None else None
 

@@ -1,4 +1,4 @@
-"""How the result of a submission differs between two gradings: which properties changed, and why, if reports tell."""
+"""How a submission's result differs between two gradings: which properties changed, and why, as far as reports show."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def difference(old: Report | None, new: Report | None) -> Difference | None:
     if points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes:
         return None
     each = dict.fromkeys(reason for change in changes for reason in change.reasons)
-    reasons = tuple(each) or _told(old, new, _differing(old, new).values())
+    reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
     return Difference(
         new.submission.id, _students(new), _kind(*points, bool(changes)), *points, *status, reasons, changes
     )
@@ -158,10 +158,10 @@ def _why(
     """Why a property changed: by the rubric if its outcome is the same; otherwise by another condition, if one did."""
     by_rubric = before is None or after is None or before.outcome is after.outcome
     found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
-    return _told(old, new, found or differing.values())
+    return _reasons(old, new, found or differing.values())
 
 
-def _told(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
+def _reasons(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
     """The reasons ``found``; without any, the command line if it differs, or else an unknown cause."""
     if reasons := tuple(found):
         return reasons

@@ -81,7 +81,7 @@ def wrong(
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
 
     Returns:
-        A decorator that leaves its function or class as it was.
+        A decorator that returns its function or class unchanged.
     """
     broken = frozenset(breaks.split())
     claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
@@ -99,7 +99,7 @@ def valid(
         helpers: Functions that are put into files of their own, by the path of the file.
 
     Returns:
-        A decorator that leaves its function or class as it was.
+        A decorator that returns its function or class unchanged.
     """
     claim = _Claim(target, True, over=over, helpers=helpers or {})
     return lambda code: _marked(code, claim)

@@ -19,7 +19,7 @@ def forward(exact: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def nearest(exact: Tensor, dtype: torch.dtype) -> Tensor:
-    """For one rounding to 16 bits: it costs half an ulp, and the float32 arithmetic before it a hundredth more."""
+    """For a result in float32 that is rounded to 16 bits once: half an ulp, and a hundredth for float32's own error."""
     return 0.51 * ulp(exact, dtype)
 
 

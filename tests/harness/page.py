@@ -168,7 +168,7 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
+        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # not wrapped, so that it can be copied
         lines.append(pad(f"    {self._say('rerun')}", indent) + command)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 

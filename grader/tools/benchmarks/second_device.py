@@ -26,7 +26,7 @@ def subjects() -> Mapping[str, Mapping[str, str]]:
 
 
 def ratios(rounds: int) -> list[float]:
-    """For each submission, its CPU time with the device divided by that without, each the smallest of ``rounds``."""
+    """For each submission, CPU time with the device divided by CPU time without; each the smallest of ``rounds``."""
     judges = {device: Judge(Settings(ASSIGNMENT, device=device)) for device in ("auto", "cpu")}
     found = []
     for name, files in subjects().items():

@@ -44,7 +44,7 @@ def all_mutants() -> list[Mutant]:
     found: dict[str, Mutant] = {}
     for path, source in ASSIGNMENT.solution().items():
         if path.endswith("__init__.py"):
-            continue  # it holds only imports
+            continue  # these files hold only imports
         for text in _mutated(path, source):
             mutant = _mutant(path, source, text)
             found.setdefault(mutant.name, mutant)

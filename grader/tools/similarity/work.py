@@ -48,7 +48,7 @@ class Near:
     """A file of which nearly all is in a known answer.
 
     Attributes:
-        share: The part of its characters, beyond those of the stubs, that is in the answer.
+        share: The part of its characters that is in the answer; characters of the stubs do not count.
     """
 
     id: str

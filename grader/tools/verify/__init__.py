@@ -1,4 +1,4 @@
-"""Checks that the grader is fair: right work keeps its points, wrong work loses the right ones, attacks gain none."""
+"""Checks the grader: right work keeps its points, wrong work loses exactly those that it should, attacks gain none."""
 
 from .ahead import Comparison
 from .attacks import Attempt

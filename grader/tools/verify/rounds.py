@@ -32,7 +32,7 @@ class Round:
     """Items to judge, one by one.
 
     Attributes:
-        title: Stands beside the progress bar.
+        title: The text beside the progress bar.
         judge: Judges one item; a function of a module, since it is sent to other processes by its name.
         items: The arguments of ``judge`` for each item.
         waits: Whether some items hang until a time limit, so that a core can serve more than one process.
@@ -67,7 +67,7 @@ def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
 def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
     """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
 
-    Nothing is tried a second time, as it is for a class: a fault of the grader should be seen.
+    Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.
 
     Raises:
         JudgeDied: If a process that judges dies.

@@ -37,7 +37,7 @@ class Verdict:
     Attributes:
         name: The name of the variant, ``reference`` or ``stubs``.
         seed: The seed of the generated cases.
-        valid: Whether it should keep all points.
+        valid: Whether the submission should keep all points.
         lost: Ids of the properties that lost their points.
         margin: Error divided by limit. For a wrong variant, the largest in the failing cases of the properties that it
             breaks; for right work, the largest in all cases. None if no error was measured.
