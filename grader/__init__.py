@@ -4,5 +4,5 @@ import warnings
 
 __version__ = "1.0.0"
 
-# torch says this at its import where NumPy is not installed, as it need not be: nothing here uses NumPy.
+# Grading does not need NumPy. If it is not installed, torch warns when it is imported.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy", category=UserWarning)

@@ -1,4 +1,4 @@
-"""What the self-tests share: warm judges, a fork server, and one grader for whole submissions."""
+"""Fixtures that all self-tests share, so that a process which takes seconds to start is started once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.settings import Settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have Ctrl-C end what tests start, also where a script runs them in the background and so ignores it."""
+    """Register the plugin :class:`Starts`, and let Ctrl-C work where a script runs pytest in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
@@ -31,13 +31,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Tensors are tiny here, and threads would disturb the timing of tests with limits."""
+    """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def coverage_here_only() -> None:
-    """``make check`` measures the processes that run tests, and none that a test starts."""
+    """Let ``make check`` measure coverage in the processes that run tests, not in those that tests start."""
     os.environ.pop("COVERAGE_PROCESS_START", None)
 
 
@@ -49,13 +49,13 @@ def rubric() -> Rubric:
 
 @pytest.fixture(scope="session")
 def judge() -> RunHiddenTests:
-    """``judge(files, task=None)``: the hidden tests on code that is ours, in this process."""
+    """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
     return hidden_tests_of(ASSIGNMENT)
 
 
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
-    """One warm fork server."""
+    """A fork server with torch imported, for all tests of the session."""
     server = Zygote(Limits())
     yield server
     server.close()
@@ -63,7 +63,7 @@ def zygote() -> Iterator[Zygote]:
 
 @pytest.fixture(scope="session")
 def grader() -> Iterator[Judge]:
-    """The whole grader with its defaults, on the CPU."""
+    """A judge with default settings, on the CPU."""
     warm = Judge(Settings(ASSIGNMENT, device="cpu"))
     yield warm
     warm.close()
@@ -71,7 +71,7 @@ def grader() -> Iterator[Judge]:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """``run(folder, "tests", "--all")``: ``python -m tests --all`` in a folder, without the start of an interpreter."""
+    """``run(folder, "tests", "--all")``: ``python -m tests --all`` in a fork of a process that has imported torch."""
     warm = WarmPython(tmp_path_factory.mktemp("warm"))
     yield warm
     warm.close()
@@ -79,9 +79,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
 
 @pytest.fixture(scope="session")
 def transformers() -> Callable[[str], ModuleType]:
-    """``transformers("models.llama.modeling_llama")``: a module of the installed release, unmodified and offline.
+    """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.
 
-    Imported by name and only here: it takes seconds, and collecting tests must not.
+    The import takes seconds, so it happens when a test asks for it, not when tests are collected.
     """
 
     def module(name: str) -> ModuleType:

@@ -24,9 +24,9 @@ class Assignment:
 
     ============  ==================================================================================
     ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind these failing cases
-    ``phrases``   ``PHRASES``: what the hidden tests say in English, and the same in Chinese
+    ``phrases``   ``PHRASES``: the messages of the hidden tests, from English to Chinese
     ``students``  ``STUDENTS``: a sample class
-    ``variants``  ``all_variants()``: wrong and valid submissions whose truth is known
+    ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
     ``attacks``   ``all_attacks()``: hostile submissions
     ============  ==================================================================================
 
@@ -34,9 +34,9 @@ class Assignment:
 
     Attributes:
         package: The package's name; it defines this object as ``ASSIGNMENT``.
-        folder: Where the package lies.
+        folder: The folder of the package.
         root: The folder that holds ``src``, ``ref``, ``tests``, ``handout`` and ``notebooks``.
-        not_asked_for: Folders of ``ref`` that are no part of a solution.
+        not_asked_for: Folders of ``ref`` that are not part of a solution.
     """
 
     package: str
@@ -67,7 +67,7 @@ class Assignment:
 
     @property
     def phrases(self) -> Mapping[str, str]:
-        """What the hidden tests say in English, and the same in Chinese."""
+        """The messages of the hidden tests, from English to Chinese."""
         phrases: Mapping[str, str] = self.part("phrases").PHRASES
         return phrases
 
@@ -82,12 +82,12 @@ class Assignment:
         return dict(_as_submitted(self.solution_paths(), self.root / "ref"))
 
     def stubs(self) -> dict[str, str]:
-        """What students are given to fill, as a submission: path to source text."""
+        """The stubs that students are given, as a submission: path to source text."""
         given = self.root / SUBMITTED
         return dict(_as_submitted(sorted(given.rglob("*.py")), given))
 
     def deciding_paths(self) -> list[Path]:
-        """The files of the package and of the reference that decide a report."""
+        """The files of the package and of the reference that a report depends on."""
         files = [path for path in self.folder.rglob("*") if path.suffix in (".py", ".toml")]
         own = [path for path in files if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
         return sorted([*own, *self.solution_paths()])
@@ -100,7 +100,7 @@ def named(package: str) -> Assignment:
 
 
 def rubric_or_exit(assignment: Assignment) -> Rubric:
-    """The rubric, for a program: one that contradicts itself ends the program with one line and status 2."""
+    """The rubric; if it contradicts itself, print where in one line and exit with status 2."""
     try:
         return assignment.rubric
     except RubricError as error:

@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 LANGUAGES = ("en", "zh")
-SUBMITTED = "src"  # what a submission calls the folder that the reference calls ``ref``
-FULL_POINTS = 100  # of all tasks that are no bonus
+SUBMITTED = "src"  # the folder of a submission's code; the reference has the same files in the folder ``ref``
+FULL_POINTS = 100  # of all tasks together, without the bonus tasks
 
 
 class Record(BaseModel):
@@ -72,7 +72,7 @@ class Task(Record):
 
 
 class Misconception(Record):
-    """A mistake that is recognised by what it computes, and what to tell a student who made it."""
+    """A known mistake, recognised by the wrong values that it gives, and the hint for a student who made it."""
 
     id: str
     properties: tuple[str, ...]
@@ -106,7 +106,7 @@ class Rubric(Record):
 
     Attributes:
         practice: The points that all notebooks together are worth.
-        imports: Libraries that a solution may import beside Python's own; `grader similar` reports all others.
+        imports: Libraries that a solution may import besides Python's own; `grader similar` reports all others.
         sha256: The digest of the rubric file.
     """
 
@@ -186,10 +186,10 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
 
     Args:
         path: The file.
-        reference: The folder in which the files that tasks name stand solved; None leaves files unchecked.
+        reference: The folder of the solution, which should hold every file that a task names; None skips this check.
 
     Raises:
-        RubricError: If a field is missing or unknown, an id stands twice, a text lacks a language, a misconception
+        RubricError: If a field is missing or unknown, an id is used twice, a text lacks a language, a misconception
             names an unknown property, a task a name or file that does not exist, or the points do not add up.
     """
     data = path.read_bytes()
@@ -198,7 +198,7 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
     except ValidationError as error:
         first = error.errors()[0]
         raise RubricError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-    except ValueError as error:  # of TOML or of UTF-8
+    except ValueError as error:  # the file is not TOML, or not UTF-8
         raise RubricError(f"{path}: {error}.") from None
     for contradiction in _contradictions(rubric, reference):
         raise RubricError(f"{path}: {contradiction}")
@@ -206,7 +206,7 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
 
 
 def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
-    """What cannot be right, each with what to do about it."""
+    """One line for each contradiction: what is wrong, and what is right or how to correct it."""
     ids = [*_ids(rubric)]
     for identifier in ids:
         if ids.count(identifier) > 1:

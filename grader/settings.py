@@ -15,20 +15,20 @@ class CannotGrade(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings that decide a report beside the submission.
+    """All settings on which a report depends.
 
     Attributes:
         assignment: The assignment to grade.
-        device: ``cpu``, ``cuda``, or ``auto`` for the CPU and a second device, which is simulated where no GPU is.
-        only: The one task to grade, or None for all.
-        seed: Varies the generated inputs.
+        device: ``cpu``, ``cuda``, or ``auto`` for the CPU and a second device, which is simulated if there is no GPU.
+        only: The id of the one task to grade, or None for all tasks.
+        seed: The seed of the generated inputs.
         language: The language of titles and hints, ``en`` or ``zh``.
-        limits: What a submission may use.
+        limits: The time and memory that a submission may use.
         required_level: The lowest level of isolation under which anything is graded.
         without: Layers of isolation to leave out.
-        plain: Whether to ask for one thing after another, and look at nothing ahead.
-        remember: Whether a judge remembers which replies have passed; only benchmarks do without.
-        command: The command line as it was typed, for the record.
+        plain: Whether to send one request after another, instead of all requests of a property at once.
+        remember: Whether a judge remembers which replies have passed; only benchmarks turn this off.
+        command: The command line as it was typed; reports show it, and nothing depends on it.
     """
 
     assignment: Assignment

@@ -1,1 +1,1 @@
-"""The reference solution: the same tree as ``src/``, solved. Never shipped to students."""
+"""The reference solution: the same files as in ``src/``, solved. Students never get it."""

@@ -26,5 +26,5 @@ def apply_rotary_pos_emb(input: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """
     cos, sin = (table.to(input.device).unsqueeze(1) for table in (cos, sin))  # [s, 1, hd], to broadcast over heads
     first, second = input.chunk(2, dim=-1)
-    rotated_half = torch.cat((-second, first), dim=-1)  # [b, s, nh, hd], each pair turned by a quarter
+    rotated_half = torch.cat((-second, first), dim=-1)  # [b, s, nh, hd], each pair turned by 90 degrees
     return (input * cos + rotated_half * sin).to(input.dtype)

@@ -1,8 +1,8 @@
 """The conditions under which the same submission gets the same report, found without starting a judge.
 
-A result in the ledger may stand for a new one only if nothing that could show in its report has changed. Only a judge
-knows which devices and layers of isolation it gets, and starting one takes seconds; so the things that these follow
-from, such as versions and the processor, are compared instead.
+An earlier result is used again only if nothing has changed that its report depends on. A judge finds out which devices
+and layers of isolation it has only when it starts, which takes seconds. So this module compares what decides them
+instead, such as versions and the processor.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..definition import Assignment
 from ..settings import Settings
 
 HERE = Path(__file__).parents[1]
-DECIDING = ("intake", "judge", "results", "sandbox")  # packages that leave a trace in reports
-APART = ("assignment", "command")  # settings left out: a digest of its files stands for an assignment
+DECIDING = ("intake", "judge", "results", "sandbox")  # packages that reports depend on
+APART = ("assignment", "command")  # settings left out; the assignment's files are part of the code's digest
 DECIDING_FILES = ("definition.py", "rubric.py", "settings.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
@@ -34,9 +34,9 @@ Conditions = Mapping[str, str]
 
 
 def conditions(settings: Settings) -> Conditions:
-    """Whatever decides a report beside the submission: settings, code and rubric, versions, machine.
+    """Everything but the submission that a report depends on: settings, code and rubric, versions, machine.
 
-    The command line decides nothing. Like the times, it stands in a report only as a record.
+    The command line is left out: a report records it, as it records times, but no result depends on it.
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
     return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
@@ -48,7 +48,7 @@ def differing(one: Conditions, other: Conditions) -> list[str]:
 
 
 def _code_sha256(assignment: Assignment) -> str:
-    """One digest of all files that take part in grading, as the grader's version stays while somebody edits tests."""
+    """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
     engine = [path for folder in DECIDING for path in (HERE / folder).rglob("*.py")]
     engine += [HERE / name for name in DECIDING_FILES]
     digest = hashlib.sha256()
@@ -59,7 +59,7 @@ def _code_sha256(assignment: Assignment) -> str:
 
 
 def _machine() -> Iterator[tuple[str, str]]:
-    """Versions, processor (its vector units decide the last bits of errors), devices, and what isolation rests on."""
+    """Versions, processor (its vector units affect the last bits of results), GPUs, and what isolation depends on."""
     yield "python", platform.python_version()
     for name in DISTRIBUTIONS:
         with contextlib.suppress(PackageNotFoundError):
@@ -71,7 +71,7 @@ def _machine() -> Iterator[tuple[str, str]]:
     yield "user", str(os.geteuid())
     yield "bubblewrap", shutil.which("bwrap") or ""
     yield "security modules", _text(SECURITY_MODULES)
-    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # their number depends on the memory
+    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # other numbers vary with the memory
 
 
 def _text(path: Path) -> str:
@@ -82,7 +82,7 @@ def _text(path: Path) -> str:
 
 
 def _line(path: str, start: str) -> str:
-    """What stands behind the colon in the first line that begins with ``start``."""
+    """The text after the colon in the file's first line that begins with ``start``; empty if there is none."""
     return next(
         (line.partition(":")[2].strip() for line in _text(Path(path)).splitlines() if line.startswith(start)), ""
     )

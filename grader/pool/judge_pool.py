@@ -20,9 +20,9 @@ class Patience:
     """Wall-clock seconds after which a judge counts as stalled.
 
     Attributes:
-        start_s: For imports, the fork server and the rehearsal.
-        margin_s: For each property, on top of what the submission may compute: the judge's own work.
-        load: How many times as long a submission may take as on an idle machine.
+        start_s: For a judge to start: to import torch, start its fork server, and grade the reference.
+        margin_s: For the judge's own work on one property, added to the submission's time limit.
+        load: Factor on the submission's time limit, for a machine that is busy.
     """
 
     start_s: float = 600.0

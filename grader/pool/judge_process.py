@@ -27,7 +27,7 @@ from ..results.report import Report
 from ..settings import CannotGrade, Settings
 
 NAME = "judge"
-CPU_S = 120  # of the judge's own, for one submission: the reference takes a tenth of a second
+CPU_S = 120  # CPU time of the judge itself for one submission; the reference takes a tenth of a second
 MEMORY_MIB = 1024  # of address space that judging one submission may add
 PARTING_S = 5.0  # how long to wait for the exit code of a judge that has closed its pipe
 LOOK_S = 0.1  # between two looks at whether the job has been abandoned
@@ -134,10 +134,10 @@ class JudgeProcess:
 
 
 def _handle(process: BaseProcess) -> int | None:
-    """A file descriptor by which to kill and await a process; None where there is no such thing.
+    """A file descriptor by which to kill a process and wait for it; None except on Linux.
 
-    The process object is not enough: once the fork server of multiprocessing has died, it takes every process that it
-    forked for finished, and no longer kills any.
+    The ``process`` object is not enough: once multiprocessing's fork server has died, the object reports that the
+    process has finished, and its ``kill()`` does nothing.
     """
     return os.pidfd_open(process.ident) if sys.platform == "linux" and process.ident is not None else None
 
@@ -148,8 +148,8 @@ def _context() -> ForkServerContext | SpawnContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["grader.pool.preload"])
-    resource_tracker.ensure_running()  # first, as it changes the mask itself
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited until `preload` handles it
+    resource_tracker.ensure_running()  # before the next line, since it changes the signal mask, too
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the fork server inherits this until `preload` undoes it
     try:
         forkserver.ensure_running()
     finally:
@@ -169,7 +169,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
         while True:
             submission, failure, condemned = pipe.recv()
             bound_time(CPU_S)
-            if settings.device == "cpu":  # a GPU's driver reserves address space by the gigabyte
+            if settings.device == "cpu":  # with a GPU, its driver reserves gigabytes of address space
                 bound_memory(MEMORY_MIB)
             graded = partial(judge.grade, submission, condemned, lambda name: pipe.send(Begins(name)))
             pipe.send(graded() if failure is None else judge.give_up(submission.id, failure))

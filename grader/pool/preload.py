@@ -4,8 +4,8 @@ import atexit
 import os
 import signal
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # a Ctrl-C in the seconds of the import ends it without a traceback
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the import, which takes seconds, prints no traceback
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-atexit.register(os._exit, 0)  # ends at once; an ordinary exit spends seconds on taking torch apart
+atexit.register(os._exit, 0)  # exit at once; an ordinary exit takes seconds to unload torch
 
-from ..judge import judge as judge  # noqa: E402 - after the above
+from ..judge import judge as judge  # noqa: E402 - imported once the signals are set

@@ -1,4 +1,4 @@
-"""Progress of a run in the terminal: a live bar, or now and then a line where there is no terminal."""
+"""Progress of a run: a live bar in a terminal, and plain lines where there is no terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def track(reports: Iterable[Report], total: int, jobs: int, console: Console) ->
 
 
 def follow(results: Iterable[T], title: str, total: int, console: Console) -> Iterator[T]:
-    """Pass results on while a bar shows the progress; without a terminal, a line now and then."""
+    """Pass results on while a bar shows the progress; without a terminal, a line for every ``LINE_EVERY`` results."""
     if not console.is_terminal:
         for number, result in enumerate(results, 1):
             if number % LINE_EVERY == 0 or number == total:

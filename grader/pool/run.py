@@ -41,13 +41,13 @@ class Run:
 
     Attributes:
         waiting: Candidates that are left to grade.
-        kept: How many need not be graded again.
-        written: How many reports are there by now, those included.
-        restored: Those of them whose report had been changed or deleted since; it has been put back.
-        reasons: Conditions that are not those of earlier results, which therefore do not count.
+        kept: How many candidates keep an earlier result.
+        written: How many candidates have a report by now, those that keep one included.
+        restored: Ids of candidates whose kept report had been changed or deleted, and was written again.
+        reasons: Names of conditions that differ from those of earlier results, which are therefore not kept.
         duration_s: Wall-clock seconds, once finished.
-        attention: Who needs a person, once finished.
-        environments: Where the results come from, once finished.
+        attention: Reasons for a person to look at a submission, once finished.
+        environments: The environments in which the results were obtained, once finished.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Run:
         fresh: bool,
         reader: Reader,
     ) -> None:
-        """Find out which results are kept. For that, submissions with an earlier result are read, and no others."""
+        """Find out which earlier results are kept. This reads the submissions that have one, and no others."""
         self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._origins = {candidate.id: candidate.origin for candidate in candidates}
@@ -77,7 +77,7 @@ class Run:
         self.kept = self.written = len(candidates) - len(self.waiting)
 
     def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
-        """Whether an earlier result is kept, as the submission has not changed; its report is restored if need be."""
+        """Whether an earlier result is kept: the submission has not changed. Writes its report again if necessary."""
         if entry is None or not _same(entry, self._read(candidate)):
             return False
         path = self._out / candidate.id / REPORT
@@ -103,7 +103,7 @@ class Run:
     def save(self, report: Report) -> Report:
         """Add the origin to a report from a judge, write it, and enter it in the ledger.
 
-        The first new report makes an earlier summary untrue, so that is deleted; nothing is exported without one.
+        An earlier summary no longer holds, so it is deleted; exports refuse a folder without a summary.
         """
         (self._out / SUMMARY).unlink(missing_ok=True)
         report = with_origin(report, self._origins[report.submission.id])

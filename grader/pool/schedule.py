@@ -1,8 +1,9 @@
 """Hands submissions to an executor, as many at a time as it has slots, and gives their reports as they finish.
 
-A judge that dies, stalls or makes a mistake, and a machine that goes away, cost nobody a point: the submission is tried
-again with another judge; if that fails too, its report says that it was the grader. Only who brings judges down by what
-their code sends, shown by a second judge that falls at the same place, loses the points of that task.
+If a judge dies, stalls or fails, or a machine goes away, the submission is tried again with another judge. After
+``ATTEMPTS`` attempts its report says that the grader failed, which costs no points. But if two judges in a row die or
+stall at the same property, or one uses up its CPU time there, then the code of the submission is the cause, and the
+submission loses the points of that task.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LOOK_S = 1.0  # between two looks at how many slots there are
 
 
 class GradingFailed(Exception):
-    """Judges fail on this machine, whatever the submission; the text says how the last one failed."""
+    """Judges fail whatever the submission, or the executor can run nothing any more; the text says how."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class _Turn:
     """One attempt at a submission, waiting or under way.
 
     Attributes:
-        number: Of the attempt. After the last there is one more, which only reports the failure.
-        failure: How the attempt before ended.
-        suspect: The property over which a judge has died once, perhaps of the machine.
-        condemned: Properties that are invalid replies, since judges die over them.
+        number: Counts attempts from 1. Attempt ``ATTEMPTS + 1`` only reports the failure.
+        failure: How the attempt before failed; empty for the first.
+        suspect: The id of the property at which the judge failed in the attempt before, perhaps by chance.
+        condemned: Ids of properties that count as invalid replies, since judges fail at them.
     """
 
     submission: Submission
@@ -45,17 +46,17 @@ class _Turn:
     condemned: frozenset[str] = frozenset()
 
     def job(self, settings: Settings, patience: Patience) -> Job:
-        """The job of this attempt. One that only reports a failure goes without the files, which may be the cause."""
+        """The job of this attempt. If it only reports a failure, it has no files, since they may be the cause."""
         if self.number > ATTEMPTS:
             return Job(Submission(self.submission.id), settings, patience, self.failure)
         return Job(self.submission, settings, patience, condemned=self.condemned)
 
     def after(self, failure: Failure, settings: Settings) -> _Turn:
-        """The next turn of a submission over which a judge has failed.
+        """The next attempt at a submission over which a judge has failed.
 
-        Every judge rehearses the reference before it begins. One that has used up its own time, or that dies or stalls
-        where another has, on a machine on which the reference still passes, has done so because of what this submission
-        sent: the property is condemned, and with it its task, so that no more than one judge is lost to each.
+        Every judge first grades the reference, so the machine can grade. If it then uses up its own CPU time, or dies
+        or stalls at the property where the judge before did, the cause is what this submission sent. All properties of
+        the task are condemned, so that the others do not cost more judges.
         """
         if failure.at and (failure.of_its_limit or failure.at == self.suspect):
             task = settings.assignment.rubric.task_of(failure.at)
@@ -68,18 +69,18 @@ def grade_all(
 ) -> Generator[Report, None, None]:
     """Grade every submission; reports come in the order in which they finish.
 
-    Submissions are taken one by one as slots become free, so a generator that reads them holds few at a time. When
-    this generator ends, closed or by an exception, jobs that are still under way are abandoned.
+    Submissions are taken one by one as slots become free, so that few of them are in memory at a time. When this
+    generator is closed or raises, it cancels the jobs that are still under way.
 
     Raises:
-        GradingFailed: If judges keep failing without having looked at any submission, or the executor has gone.
-        CannotGrade: If the settings fit no judge.
+        GradingFailed: If judges keep failing before they start on a submission, or the executor has gone.
+        CannotGrade: If this machine, or a worker, cannot grade with these settings.
     """
     patience = patience or Patience()
     waiting = map(_Turn, submissions)
     again: deque[_Turn] = deque()
     under_way: dict[Future[Report | Failure], _Turn] = {}
-    failures_in_a_row = 0  # of judges that had not looked at a submission, which could be the cause
+    failures_in_a_row = 0  # of judges without a submission's files, so that no submission can be the cause
     try:
         while True:
             slots = executor.slots
@@ -109,7 +110,7 @@ def _answer(future: Future[Report | Failure], executor: Executor) -> Report | Fa
 
     Raises:
         GradingFailed: If the executor has gone.
-        CannotGrade: If a judge refuses the settings.
+        CannotGrade: If the judge cannot grade with its settings.
     """
     try:
         return future.result()

@@ -1,1 +1,1 @@
-"""From the outcome of each case to points and reports. Pure functions; files are written at the very edge."""
+"""Turns the outcomes of cases into points and reports. Most functions are pure; few read or write a file."""

@@ -1,4 +1,4 @@
-"""Who needs a person: submissions in which something may be wrong that no score shows, with a reason code each."""
+"""Finds submissions that a person should look at, since the score may be unfair; each reason has a code."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .outcome import Outcome
 from .report import Attention
 from .standing import Standing
 
-NEAR_ZERO = 0.05  # of all points: less than any piece that works earns
+NEAR_ZERO = 0.05  # share of all points; a submission in which one piece works earns more
 NOT_BEGUN = (Outcome.NOT_IMPLEMENTED, Outcome.MISSING, Outcome.NOT_ASSESSED)
 NEVER_ANSWERED = (Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED, Outcome.INVALID_REPLY)
 
 
-Outcomes = Mapping[str, Sequence[tuple[str, Outcome]]]  # by task: each property with what became of it
+Outcomes = Mapping[str, Sequence[tuple[str, Outcome]]]  # from a task's id to ids of properties with their outcomes
 
 
 def outcomes(connection: sqlite3.Connection) -> dict[str, dict[str, list[tuple[str, Outcome]]]]:
-    """What became of each property, by submission and task, in the last run."""
+    """The properties that did not pass in the last run: from a submission's id to its :data:`Outcomes`."""
     found: dict[str, dict[str, list[tuple[str, Outcome]]]] = defaultdict(lambda: defaultdict(list))
     for submission, task, prop, outcome in connection.execute(
         "SELECT submission, task, property, outcome FROM latest JOIN properties ON result = latest.id "
@@ -33,12 +33,12 @@ def outcomes(connection: sqlite3.Connection) -> dict[str, dict[str, list[tuple[s
 def attention(
     standings: Iterable[Standing], concerns: Mapping[str, Sequence[Concern]], lost: Mapping[str, Outcomes]
 ) -> list[Attention]:
-    """Everyone who needs a person, by id.
+    """Every reason for a person to look at a submission, in the order of the standings.
 
     Args:
-        standings: Of the class.
-        concerns: What intake has found out about the files of each.
-        lost: As :func:`outcomes` gives them.
+        standings: The standings of the class.
+        concerns: From a submission's id to what intake has noticed about its files.
+        lost: From a submission's id to the properties that did not pass, as :func:`outcomes` gives them.
     """
     return [
         Attention.model_validate({"id": own.line.id, "code": code, "text": text})
@@ -50,7 +50,7 @@ def attention(
 def _reasons(own: Standing, concerns: Sequence[Concern], lost: Outcomes) -> Iterator[tuple[str, str]]:
     line = own.line
     if line.origin and line.origin.source == "roster":
-        return  # who handed in nothing
+        return  # a student of the roster who handed in nothing
     if line.status != "graded":
         yield line.status, line.reason or ""
     yield from ((concern.code, concern.text) for concern in concerns if line.status == "graded")
@@ -63,7 +63,7 @@ def _reasons(own: Standing, concerns: Sequence[Concern], lost: Outcomes) -> Iter
 
 
 def _zeros(own: Standing, lost: Outcomes) -> Iterator[tuple[str, str]]:
-    """Points that are so few that something else than the work may be the reason."""
+    """Scores so low that something else than the quality of the work may be the cause."""
     for task in own.tasks:
         ended = {outcome for _, outcome in lost.get(task.id, ())}
         if task.score == 0 and ended and ended <= {*NEVER_ANSWERED}:

@@ -1,4 +1,4 @@
-"""Messages about failing cases and about files in Chinese; the grader itself writes English."""
+"""Translates messages about failing cases and about files to Chinese; the grader itself writes English."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PHRASES: Final = {
     "the shape is {actual}, not {wanted}": "形状是 {actual}，应为 {wanted}",
     "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
     "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",
-    # What is wrong.
+    # Which tensor is wrong.
     "{dtype} output for an input of zeros": "全零输入的 {dtype} 输出",
     "{dtype} output": "{dtype} 输出",
     "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
@@ -40,7 +40,7 @@ PHRASES: Final = {
     "{what} after reset_parameters()": "reset_parameters() 之后：{what}",
     "{what} after the call": "调用之后的{what}",
     "the input": "输入",
-    # What a module holds, refuses and passes on.
+    # Parameters and buffers of a module.
     "{n} parameters are registered, not {wanted}": "注册了 {n} 个参数，应为 {wanted} 个",
     "the parameter has {n} elements; {wanted} are asked for": "参数有 {n} 个元素，应为 {wanted} 个",
     "the parameter has {n} elements": "参数有 {n} 个元素",
@@ -56,7 +56,7 @@ PHRASES: Final = {
     "a parameter is registered; this module has none": "注册了参数；这个模块不应有参数",
     "a buffer is on {device}": "有 buffer 在 {device} 上",
     "{what} is on {here}, not on {there}": "{what}在 {here} 上，应在 {there} 上",
-    # What a second device shows.
+    # Mistakes that a second device shows.
     "a second device (simulated)": "第二个设备（模拟）",
     "needs a second device": "需要第二个设备",
     "On {here}: {advice}": "在 {here} 上：{advice}",
@@ -130,7 +130,7 @@ WORD: Final = r"\[[^]]*\]|[^ ,;]+"
 
 
 def in_chinese(message: str, assignment: Assignment) -> str:
-    """A message about a case or a file; one that fits no phrase, such as the text of an exception, stays English."""
+    """Translate a message. One that matches no phrase, such as the text of an exception, stays English."""
     if "\n" in message:
         return "\n".join(in_chinese(line, assignment) for line in message.split("\n"))
     if (whole := _phrase(message, assignment)) is not None:
@@ -151,7 +151,7 @@ def _phrase(text: str, assignment: Assignment) -> str | None:
 
 @cache
 def _patterns(assignment: Assignment) -> list[tuple[re.Pattern[str], str]]:
-    """Each phrase as a pattern; a part matches one word or one list of numbers, unless its name is listed here."""
+    """Each phrase as a pattern; a part in braces matches one word or list of numbers, unless listed here by name."""
     several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem", "advice"), ".+")
     several |= {"here": _DEVICE, "there": _DEVICE, "when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
 

@@ -1,9 +1,9 @@
-"""Opens the ledger's file: for one process at a time, never over another program's file, with errors in one line.
+"""Opens the ledger's file for one process at a time; refuses other programs' files, and reports errors in one line.
 
-While the ledger is open, SQLite keeps a write-ahead log: no submission waits for the disk, and nothing is lost in a
-power cut. Such a log usually needs memory shared between processes, which folders on a network do not offer; a process
-that locks the file for as long as it is open needs no shared memory. A closed ledger is one plain file, which programs
-can read even where they may not write.
+While the ledger is open, SQLite keeps a write-ahead log, so that no submission waits for the disk, and a power cut does
+not damage the file. Such a log usually needs memory shared between processes, which network folders do not offer. This
+process locks the file as long as it is open, and then needs no shared memory. When the ledger is closed, the log is
+merged into it, so that programs can read the file even in a folder that they cannot write to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 LEDGER = "ledger.sqlite3"
 SCHEMA = Path(__file__).with_name("ledger.sql")
-APPLICATION_ID = 0x41324C47  # four bytes of our choice in the file's header, by which `file` tells whose database it is
+APPLICATION_ID = 0x41324C47  # four bytes in the header of the file that mark a database as a ledger
 VERSION = 1  # to be raised with every change of ledger.sql that an older grader cannot work with
 WAIT_S = 3  # for another program, such as datasette, to finish its query
 
@@ -41,28 +41,28 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the ledger of a folder for this process alone; make one if there is none.
 
     Raises:
-        LedgerError: If another process has it open, or the file is something else.
+        LedgerError: If another process has it open, or the file is not a ledger of this version.
         OSError: If the disk is full or fails.
     """
     path = folder / LEDGER
     with _in_one_line(path), contextlib.closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
-        connection.isolation_level = None  # transactions begin and end where this code says so
+        connection.isolation_level = None  # sqlite3 begins no transactions by itself; see `transaction`
         _check(connection, path)
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        with transaction(connection):  # the first transaction takes the lock, which is then kept
+        with transaction(connection):  # the first transaction locks the file, until the connection is closed
             pass
         try:
             yield connection
         finally:
-            # On a full disk the log stays, and is merged when the ledger is opened again.
+            # If the disk is full, the log stays, and is merged when the ledger is opened again.
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("PRAGMA journal_mode = DELETE")
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Carry out the whole block or nothing of it, even if the process is killed."""
+    """Write everything that the block writes, or nothing of it, even if the process is killed."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -102,6 +102,6 @@ def _in_one_line(path: Path) -> Iterator[None]:
         if number := next((number for start, number in DISK.items() if name.startswith(start)), 0):
             raise OSError(number, os.strerror(number), str(path)) from None
         text = next((text for start, text in REMEDIES.items() if name.startswith(start)), None)
-        if text is None:  # a mistake in this code: its traceback is wanted
+        if text is None:  # a mistake in the grader, whose traceback is needed
             raise
         raise LedgerError(f"{path}: {text} ({error}).") from None

@@ -1,4 +1,4 @@
-"""How the result of a submission differs between two gradings: which properties changed, and why, if reports tell."""
+"""How a submission's result differs between two gradings: which properties changed, and why, as far as reports show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Kind(StrEnum):
 
     DROP = "drop"  # fewer points, or none where there were some
     GONE = "gone"  # only in the old grading
-    STATUS = "status"  # graded neither before nor now, but for another reason
+    STATUS = "status"  # not graded in either, but for another reason
     RISE = "rise"  # more points, or some where there were none
     MOVED = "moved"  # the same points, but from other properties
     ADDED = "added"  # only in the new grading
@@ -32,7 +32,7 @@ class Cause(StrEnum):
     ENVIRONMENT = "environment"
     GRADER = "grader"
     COMMAND = "command"
-    UNKNOWN = "unknown"  # the reports record no other condition, and yet the results differ
+    UNKNOWN = "unknown"  # the results differ, although all conditions that the reports record are the same
 
 
 RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
@@ -97,14 +97,14 @@ def difference(old: Report | None, new: Report | None) -> Difference | None:
     if points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes:
         return None
     each = dict.fromkeys(reason for change in changes for reason in change.reasons)
-    reasons = tuple(each) or _told(old, new, _differing(old, new).values())
+    reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
     return Difference(
         new.submission.id, _students(new), _kind(*points, bool(changes)), *points, *status, reasons, changes
     )
 
 
 def in_order(differences: Iterable[Difference]) -> list[Difference]:
-    """Sorted by kind, drops first; within a kind by the size of the change, then by id."""
+    """Sort differences by kind, drops first; within a kind by the size of the change, largest first, then by id."""
     kinds = [*Kind]
     return sorted(differences, key=lambda own: (kinds.index(own.kind), -abs(own.change), own.id))
 
@@ -130,7 +130,7 @@ def _students(report: Report | None) -> str:
 
 def _changes(old: Report, new: Report) -> Iterator[PropertyChange]:
     """The properties that changed, in the order of the new report; then those that only the old one has."""
-    if (old.status, new.status) != ("graded", "graded"):  # the statuses are the whole difference
+    if (old.status, new.status) != ("graded", "graded"):  # a submission that is not graded has no properties to compare
         return
     before, after = _properties(old), _properties(new)
     differing = _differing(old, new)
@@ -155,14 +155,14 @@ def _why(
     old: Report,
     new: Report,
 ) -> tuple[Reason, ...]:
-    """Why a property changed: by the rubric where its outcome is the same; else by other causes, if there are any."""
+    """Why a property changed: by the rubric if its outcome is the same; otherwise by another condition, if one did."""
     by_rubric = before is None or after is None or before.outcome is after.outcome
     found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
-    return _told(old, new, found or differing.values())
+    return _reasons(old, new, found or differing.values())
 
 
-def _told(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The reasons found; if there are none, the command line where it differs, or else an unknown cause."""
+def _reasons(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons ``found``; without any, the command line if it differs, or else an unknown cause."""
     if reasons := tuple(found):
         return reasons
     if old.provenance.command != new.provenance.command:

@@ -1,4 +1,4 @@
-"""How values are spread: mean, median, ends, and a histogram with bins of a round width."""
+"""How values are spread: mean, median, lowest and highest value, and a histogram with bins of a round width."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_BINS = 10
 
 @dataclass(frozen=True)
 class Bin:
-    """How many values lie in ``low <= value < high``; where ``low == high``, how many are exactly that."""
+    """How many values lie in ``low <= value < high``; if ``low == high``, how many are equal to ``low``."""
 
     low: float
     high: float
@@ -24,7 +24,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How values are spread over ``bins`` of one width."""
+    """Statistics of some values, and a histogram of them in ``bins``, all of one width."""
 
     mean: float
     median: float
@@ -34,11 +34,11 @@ class Distribution:
 
 
 def distribution(values: Sequence[float], most: float | None = None) -> Distribution:
-    """Values from 0 up, in bins of a round width.
+    """The distribution of values; bins start at 0 and have a round width.
 
     Args:
-        values: At least one.
-        most: The largest possible value, if there is one; values that reach it are counted in a bin of their own.
+        values: At least one value, none negative.
+        most: The largest possible value, if there is one; values equal to it are counted in a bin of their own.
     """
     top = max(values) if most is None else most
     width = _round_width(top or 1.0)

@@ -1,4 +1,4 @@
-"""A report as its reader is told it: in a language, with a hint for each property; what repeats itself, once."""
+"""Puts a report into the reader's language, with a hint for each property, and finds properties that failed alike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .chinese import in_chinese
 from .outcome import Outcome
 from .report import PropertyReport, Report, TaskReport
 
-# What to tell a student about an outcome that is no wrong value.
+# Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
 ADVICE: Mapping[Outcome, Mapping[str, str]] = {
     Outcome.CRASHED: {
         "en": "Your code stopped with an error. The first case below names it and its line: correct that first.",
@@ -46,7 +46,7 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
     },
 }
 
-# Wraps the hint of a property that failed without a known mistake, when an earlier one of its task has failed, too.
+# Wraps the hint of a property that failed without a known mistake, if an earlier basic property of its task failed.
 CONSEQUENCE: Mapping[str, str] = {
     "en": "This may follow from “{first}”: correct that first. If it is still wrong then: {hint}",
     "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
@@ -56,7 +56,7 @@ CONSEQUENCE: Mapping[str, str] = {
 def in_language(report: Report, assignment: Assignment, language: str) -> Report:
     """The same report in another language.
 
-    Properties and misconceptions that the rubric no longer has keep their words; so do messages in Chinese already.
+    Properties and misconceptions that the rubric no longer has keep their words. Messages in Chinese stay Chinese.
     """
     notices = [_message(notice, assignment, language) for notice in report.submission.notices]
     words = {
@@ -84,7 +84,7 @@ def task_in_language(task: TaskReport, assignment: Assignment, language: str) ->
 
 
 def _hint(prop: PropertyReport, before: Sequence[PropertyReport], rubric: Rubric, language: str) -> str:
-    """What to tell a student about a property: nothing if it holds, else what fits the outcome best."""
+    """The hint for a property: empty if it passed, else the most specific one for its outcome."""
     if prop.outcome is Outcome.PASSED:
         return ""
     if prop.outcome is not Outcome.FAILED:
@@ -98,7 +98,7 @@ def _hint(prop: PropertyReport, before: Sequence[PropertyReport], rubric: Rubric
 
 
 def _first_failure(before: Sequence[PropertyReport], rubric: Rubric) -> PropertyReport | None:
-    """The earlier basic property that a failure may follow from; one with a known mistake is preferred."""
+    """The earlier basic property whose failure may be the cause; one with a known mistake is preferred."""
     failed = [
         other
         for other in before
@@ -114,9 +114,9 @@ def _message(text: str, assignment: Assignment, language: str) -> str:
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:
-    """By the id of a property: the later ones of its task that ended exactly like it, such as by the same exception.
+    """From the id of a property to later ones of its task that ended in the same way, such as with the same exception.
 
-    Wrong values never count as alike, since each property has a hint of its own.
+    Wrong values never count as the same way, since each property has a hint of its own for them.
     """
     found: dict[str, list[PropertyReport]] = {}
     for task in report.tasks:

@@ -1,7 +1,7 @@
-"""What has been graded, and under which conditions: a SQLite file beside the reports, with one writer.
+"""The ledger records what has been graded, and under which conditions: a SQLite file beside the reports.
 
-A report is first written to its file, then entered here in one transaction. A run that is killed between the two has to
-grade that submission again; killed at any other moment, it loses nothing.
+A report is first written to its file, then entered in the ledger in one transaction. If a run is killed between the
+two, the next run grades that submission again. A run that is killed at any other moment loses nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Entry:
-    """What decides whether an earlier result, obtained under the present conditions, can be used again.
+    """An earlier result under the present conditions, with all that decides whether it can be used again.
 
     Attributes:
-        result: The result's row in the ledger.
+        result: The id of the result's row in the ledger.
         sha256: The digest of the submission's files.
         reason: Why the submission was not graded; None if it was.
-        size: Bytes of ``report.json`` when it was written.
-        mtime_ns: When that file was last changed, at that time.
+        size: The size of ``report.json``, in bytes, just after it was written.
+        mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
     """
 
     result: int
@@ -46,7 +46,7 @@ class Ledger:
 
     Args:
         connection: An opened ledger file.
-        details: The conditions of grading: whatever decides a report beside the submission.
+        details: The conditions of grading: everything but the submission that a report depends on.
     """
 
     def __init__(self, connection: sqlite3.Connection, details: Mapping[str, str]) -> None:
@@ -55,7 +55,7 @@ class Ledger:
         self._key = hashlib.sha256(self._details.encode()).hexdigest()
 
     def expect(self, submissions: Iterable[str], fresh: bool) -> None:
-        """Begin a run over these submissions; ``fresh`` marks their earlier results as never to be used again."""
+        """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again."""
         with transaction(self._connection):
             self._connection.execute("DELETE FROM class")
             self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in submissions))
@@ -63,7 +63,7 @@ class Ledger:
                 self._connection.execute("UPDATE results SET reusable = 0 WHERE submission IN (SELECT * FROM class)")
 
     def entries(self) -> dict[str, Entry]:
-        """By submission: results under the present conditions, which can be used again if the files are the same."""
+        """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
             "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns FROM latest "
             "JOIN conditions ON conditions.id = latest.conditions JOIN copies ON result = latest.id "
@@ -76,7 +76,7 @@ class Ledger:
         }
 
     def other_conditions(self) -> list[dict[str, str]]:
-        """The conditions of results that cannot be used again, since the present conditions are others."""
+        """The conditions of results that cannot be used now, since they differ from the present conditions."""
         found = self._connection.execute(
             "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions "
             "WHERE reusable AND key <> ?",
@@ -111,7 +111,7 @@ class Ledger:
         return zlib.decompress(packed).decode()
 
     def rewritten(self, result: int, text: str, file: os.stat_result, origin: Origin | None) -> None:
-        """Note that ``report.json`` was written again with nothing changed but its ``origin``."""
+        """Record that ``report.json`` was written again with no change but in its ``origin``."""
         with transaction(self._connection):
             self._update("copies", _copy(text, file), "result", result)
             self._update("results", origin_row(origin), "id", result)

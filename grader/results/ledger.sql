@@ -1,6 +1,7 @@
 -- The ledger of a folder of reports: grader/docs/ledger.md explains it, with examples.
 
--- How results came about. key is a digest of details: what is not the same in it may not stand for a new result.
+-- The conditions under which results were obtained. key is a digest of details: a result is used again only if the key
+-- is that of the present conditions.
 CREATE TABLE conditions (
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL,
@@ -18,12 +19,12 @@ CREATE TABLE conditions (
 );
 CREATE INDEX conditions_by_key ON conditions (key);
 
--- Every result of every submission: the newest is current, earlier ones stay.
+-- Every result of every submission: the newest is current, earlier ones are kept as history.
 CREATE TABLE results (
   id INTEGER PRIMARY KEY,
   submission TEXT NOT NULL,
   current INTEGER NOT NULL DEFAULT 1 CHECK (current IN (0, 1)),
-  reusable INTEGER NOT NULL CHECK (reusable IN (0, 1)),  -- 0 for a fault of the grader's, and once --fresh was asked for
+  reusable INTEGER NOT NULL CHECK (reusable IN (0, 1)),  -- 0 if the grader failed, or after a run with --fresh
   conditions INTEGER NOT NULL REFERENCES conditions (id),
   sha256 TEXT NOT NULL,  -- of the submission's files
   status TEXT NOT NULL CHECK (status IN ('graded', 'unreadable', 'grader_error')),
@@ -60,11 +61,11 @@ CREATE TABLE properties (
   max_points REAL NOT NULL,
   outcome TEXT NOT NULL,
   misconception TEXT,
-  message TEXT,  -- of the simplest case, where points were lost
+  message TEXT,  -- of the simplest case, if points were lost
   PRIMARY KEY (result, position)
 ) WITHOUT ROWID;
 
--- Each current report.json, compressed, and what the file looked like when it was written.
+-- Each current report.json, compressed, with the size and modification time of the file when it was written.
 CREATE TABLE copies (
   result INTEGER PRIMARY KEY REFERENCES results (id),
   size INTEGER NOT NULL,
@@ -72,10 +73,10 @@ CREATE TABLE copies (
   json_zlib BLOB NOT NULL
 );
 
--- The submissions of the last run; whoever was in an earlier one only is in no view.
+-- The submissions of the last run. Views leave out submissions that were only in earlier runs.
 CREATE TABLE class (submission TEXT PRIMARY KEY) WITHOUT ROWID;
 
--- What platforms have been told: newest_result is the last one known then.
+-- The grades that were exported for a platform; newest_result is the newest results.id at that time.
 CREATE TABLE exports (
   id INTEGER PRIMARY KEY,
   exported_at TEXT NOT NULL,
@@ -85,9 +86,9 @@ CREATE TABLE exports (
 CREATE TABLE exported (
   export INTEGER NOT NULL REFERENCES exports (id),
   submission TEXT NOT NULL,
-  student TEXT NOT NULL,  -- the platform's id, or an address where there is none
-  name TEXT NOT NULL,  -- beside an address; empty beside an id
-  grade REAL,  -- null where the cell was left blank
+  student TEXT NOT NULL,  -- the platform's id; the address if there is no id
+  name TEXT NOT NULL,  -- empty if student is an id
+  grade REAL,  -- null if the cell was left blank
   PRIMARY KEY (export, submission, student, name)
 ) WITHOUT ROWID;
 
@@ -136,7 +137,7 @@ CREATE VIEW same_files AS
   SELECT sha256, count(*) AS count, group_concat(submission) AS submissions
   FROM latest WHERE status = 'graded' GROUP BY sha256 HAVING count > 1 ORDER BY count DESC, sha256;
 
--- What is not as it was: a submission's result beside the one before it, drops first.
+-- Submissions whose result differs from the one before it: the largest loss of points first.
 CREATE VIEW changes AS
   SELECT latest.submission, latest.students, latest.score + latest.bonus - before.score - before.bonus AS difference,
     before.score AS old_score, latest.score, before.bonus AS old_bonus, latest.bonus,

@@ -9,7 +9,7 @@ from ..intake.origin import Origin
 from .outcome import Outcome
 from .report import PropertyReport, Report
 
-MAX_MESSAGE = 500  # characters of a case's message; the report has all of it
+MAX_MESSAGE = 500  # characters of a case's message that the ledger keeps; the report has the whole message
 Row = Mapping[str, object]
 
 
@@ -31,7 +31,7 @@ def conditions_row(report: Report) -> Row:
 
 
 def result_row(report: Report) -> Row:
-    """The result of the submission; a fault of the grader is never used again."""
+    """The result of the submission; it can be used again unless the grader failed."""
     own = report.submission
     return {
         "submission": own.id,
@@ -51,7 +51,7 @@ def result_row(report: Report) -> Row:
 
 
 def origin_row(origin: Origin | None) -> Row:
-    """Whose submission it is: names to read, the platform's flag for lateness, and the whole origin as JSON."""
+    """Whose submission it is: the students' names as one text, the late flag, and the whole origin as JSON."""
     return {
         "students": ", ".join(map(str, origin.students)) if origin else "",
         "late": origin.late if origin else None,
@@ -71,7 +71,7 @@ def task_rows(report: Report) -> Iterator[Row]:
 
 
 def property_rows(report: Report) -> Iterator[Row]:
-    """A row for each property; where points were lost, it has the message of the simplest case."""
+    """A row for each property; unless it passed, the row has the message of the property's simplest case."""
     lines = ((task, prop) for task in report.tasks for prop in task.properties)
     for position, (task, prop) in enumerate(lines):
         yield {

@@ -28,10 +28,10 @@ class CaseResult:
 
     Attributes:
         property_id: The rubric line.
-        id: Such as ``several_groups-float32-cpu``.
+        id: The id of the case, such as ``several_groups-float32-cpu``.
         message: For the student; holds no expected value.
-        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; where a case
-            compares several outputs and all pass, that of the one that came closest to its limit.
+        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; if a case compares
+            several outputs and all pass, the error of the output that came closest to its limit.
         limit_ulp: The largest error allowed, in the same units.
         elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.
@@ -48,9 +48,10 @@ class CaseResult:
 
 
 def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
-    """The outcome of a property: a grader error if a case has one or there is no case, else the first that is no pass.
+    """The outcome of a property: that of its first case that did not pass, or ``PASSED``.
 
-    Cases that this machine could not assess are left out; a property that has only such cases is not assessed.
+    It is ``GRADER_ERROR`` if any case has that outcome, or if there is no case. Cases that this machine could not
+    assess are left out; a property that has only such cases is ``NOT_ASSESSED``.
     """
     outcomes = [case.outcome for case in cases]
     if not outcomes or Outcome.GRADER_ERROR in outcomes:

@@ -1,4 +1,4 @@
-"""From a score to a grade by the rubric's policy, late penalties and bonus caps; reports keep the score itself."""
+"""Turns a score into a grade by the rubric's policy: late penalty and bonus cap. Reports ignore the policy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Grade:
 
 
 def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> Grade:
-    """Apply a policy to what was earned."""
+    """Apply a policy to the score and bonus that were earned."""
     counted = bonus if policy.bonus_cap is None else min(bonus, policy.bonus_cap)
     days = days_late(policy, origin)
     share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
@@ -44,7 +44,7 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> 
 
 
 def days_late(policy: Policy, origin: Origin | None) -> int:
-    """Days begun after the deadline; one where the platform says that a submission is late, but not by how much."""
+    """Days after the deadline, rounded up; 1 if the platform says that a submission is late, but not by how much."""
     if origin is None:
         return 0
     if policy.due is None or origin.submitted_at is None:

@@ -1,4 +1,4 @@
-"""Points earned in the notebooks: practice, shown beside the score and never part of it."""
+"""Reads practice points, which students earn in the notebooks; they are shown beside the score, never added to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .report import Practice
 
 
 class PracticeError(Exception):
-    """A file that is no list of notebook checks; the message is one line that says why, and what to do."""
+    """The file is not a list of notebook checks; the message is one line that says why, and what to do."""
 
 
 def read_practice(path: Path, worth: float) -> dict[str, Practice]:
@@ -19,10 +19,10 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
 
     Args:
         path: A CSV with a line for each check; points are blank where a check never ran.
-        worth: What all checks together are worth.
+        worth: The points that all checks together are worth.
 
     Raises:
-        PracticeError: If the file cannot be read, or is something else.
+        PracticeError: If the file cannot be read, or is not such a CSV.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -224,7 +224,7 @@ def _scored_if_graded(record: RatedT) -> RatedT:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing wrong with a record, and where, in one printable line, whatever the file holds."""
+    """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     text = f"{place}: {first['msg']}" if place else first["msg"]
@@ -232,7 +232,7 @@ def first_problem(error: ValidationError) -> str:
 
 
 def summary_line(report: Report, practice: Practice | None = None) -> SummaryLine:
-    """What the summary keeps of a report, and the practice points that go with it."""
+    """The line of the summary for a report, with the student's practice points."""
     return SummaryLine(
         id=report.submission.id,
         status=report.status,
@@ -247,7 +247,7 @@ def summary_line(report: Report, practice: Practice | None = None) -> SummaryLin
 
 
 def with_origin(report: Report, origin: Origin | None) -> Report:
-    """The report with its origin added. Judges never see an origin: nothing about a person decides a score."""
+    """The report with its origin added. Judges never see an origin, so that no score depends on who a student is."""
     return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
 
 
@@ -274,7 +274,7 @@ def write_json(path: Path, content: Record | dict[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or none: to a temporary neighbour first, then renamed."""
+    """Write a whole file or none: write a temporary file in the same folder, then rename it."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:

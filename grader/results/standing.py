@@ -1,4 +1,4 @@
-"""What the summary and the table need of each submission, from a ledger or from whole reports."""
+"""The standing of each submission, which the summary and the table of the class need: from a ledger or from reports."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class TaskStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a list of many submissions says of one; ``tasks`` is empty where nothing was run."""
+    """One submission's line of the summary, and its points by task; ``tasks`` is empty if nothing was run."""
 
     line: SummaryLine
     tasks: tuple[TaskStanding, ...]
 
     def points(self, task: str) -> float | None:
-        """What a task earned; None where it was not graded."""
+        """The points that a task earned; None if it was not graded."""
         earned = (own.score for own in self.tasks if own.id == task)
         return None if self.line.score is None else next(earned, None)
 
@@ -70,7 +70,7 @@ def summary(
         command: The command of this run; the first submission may have been graded by an earlier one.
         started_at: When the run began, in ISO 8601.
         duration_s: Wall-clock seconds.
-        attention: Who needs a person.
+        attention: Reasons for a person to look at a submission.
     """
     assignment, python, torch, devices, isolation, version, rubric, tests, seed = connection.execute(
         "SELECT assignment, python, torch, devices, isolation, grader_version, rubric_sha256, hidden_tests_sha256, "

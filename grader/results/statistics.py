@@ -1,4 +1,4 @@
-"""What a class shows as a whole: how points are spread, which properties hold, which mistakes are held. Pure."""
+"""Statistics of a class: how points are spread, and how many submissions pass a property or have a misconception."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Entry(Standing):
     """What the class page needs of one report; thousands of these fit into memory.
 
     Attributes:
-        properties: By id; empty unless graded.
-        environment: The devices, and the layers of isolation.
+        properties: From the id of a property to its result; empty if the submission was not graded.
+        environment: The devices, and the layers of isolation, each as one text.
     """
 
     properties: Mapping[str, Result]
@@ -42,9 +42,10 @@ class PropertyStatistic:
     """One property over the class.
 
     Attributes:
-        assessed: Graded submissions on whose machine it could be judged.
+        passed: How many submissions passed.
+        assessed: How many graded submissions ran on a machine that can judge this property.
         discrimination: Correlation over the assessed submissions between passing this property (1 or 0) and the points
-            of all other properties; None where either is the same for all.
+            of all other properties; None if either is the same for all of them.
     """
 
     id: str
@@ -55,7 +56,7 @@ class PropertyStatistic:
 
     @property
     def rate(self) -> float | None:
-        """The share that passes."""
+        """The share of assessed submissions that passed; None if none was assessed."""
         return self.passed / self.assessed if self.assessed else None
 
 
@@ -79,7 +80,7 @@ class MisconceptionStatistic:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """Everything about a class. Distributions are None where nothing was graded, or nothing could be earned."""
+    """All statistics of a class. A distribution is None if no submission was graded, or no points could be earned."""
 
     statuses: Mapping[str, int]
     score: Distribution | None
@@ -109,7 +110,7 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
 
 
 def class_statistics(entries: Sequence[Entry]) -> ClassStatistics:
-    """The statistics of a class; points and properties are those of its graded submissions."""
+    """The statistics of a class; points and properties are counted over the graded submissions only."""
     graded = [entry for entry in entries if entry.line.status == "graded"]
     properties = {name: None for entry in graded for name in entry.properties}  # in order, each once
     durations = [entry.duration_s for entry in graded]
@@ -149,7 +150,7 @@ def _correlation(passed: Sequence[bool], points: Sequence[float]) -> float | Non
 
 
 def _misconceptions(graded: Iterable[Entry]) -> tuple[MisconceptionStatistic, ...]:
-    """The most frequent first; equally frequent ones by id."""
+    """Sorted by number of submissions, most first, then by id."""
     holders: dict[str, set[str]] = {}
     properties: dict[str, dict[str, None]] = {}
     for entry in graded:

@@ -1,1 +1,1 @@
-"""How an assignment declares submissions whose truth is known: variants, attacks and a sample class."""
+"""Submissions whose right result is known, as an assignment declares them: variants, attacks and a sample class."""

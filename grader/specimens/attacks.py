@@ -1,7 +1,7 @@
-"""How a decorated function becomes a hostile submission.
+"""Decorators that turn a function into a hostile submission.
 
-``replaces`` puts the function in the place of a piece of the reference, ``on_import`` has it called at the end of a
-file, ``text`` takes the files that it returns, and ``packed`` reads what it writes to disk through intake::
+``replaces`` puts the function in place of a piece of the reference, ``on_import`` calls it at the end of a file,
+``text`` hands in the files that it returns, and ``packed`` hands in what it writes to disk::
 
     @replaces("Layer.forward", score=60)
     def exits_with_zero(self, input): ...
@@ -35,8 +35,8 @@ class Attack:
     Attributes:
         name: A unique name, such as ``verdicts.exits_with_zero``.
         description: What the attack tries, in one line.
-        score: The score that its honest part deserves; None if it cannot be read, and so is not graded.
-        bonus: The bonus that its honest part deserves, likewise.
+        score: The score that its honest part deserves; None if intake cannot read the submission.
+        bonus: The bonus that its honest part deserves; None if intake cannot read the submission.
         needs: The layer of isolation that stops the attack; empty if a process of its own is enough.
         build: Makes the submission; it may write into the folder that it is given.
     """
@@ -51,7 +51,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a decorator says about the code below it."""
+    """The arguments of a decorator, kept as an attribute of the code below it."""
 
     build: Build
     score: float | None
@@ -73,7 +73,7 @@ def replaces(
     """
 
     def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # text in memory
+        del folder  # nothing is written: the submission is text in memory
         home = assignment.rubric.file_of(target.partition(".")[0])
         return _appended(assignment, home, f"{prelude}\n\n{source_of(code)}\n\n{target} = {code.__name__}\n")
 
@@ -81,20 +81,20 @@ def replaces(
 
 
 def on_import(path: str, *, score: float = ALL, bonus: float = ALL, needs: str = "") -> Callable[[Code], Code]:
-    """Mark a function that is called when the file ``path`` is imported, after its own honest code."""
+    """Mark a function that is called when the file ``path`` is imported, after the reference's code in that file."""
 
     def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # text in memory
+        del folder  # nothing is written: the submission is text in memory
         return _appended(assignment, path, f"{source_of(code)}\n\n{code.__name__}()\n")
 
     return _marker(_Claim(build, score, bonus, needs))
 
 
 def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "") -> Callable[[Code], Code]:
-    """Mark a function that returns files to lay over the reference; None as a text removes the file."""
+    """Mark a function that returns files, path to text, which replace those of the reference; None removes a file."""
 
     def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # text in memory
+        del folder  # nothing is written: the submission is text in memory
         files = {**assignment.solution(), **code()}
         return Submission("attack", {path: content for path, content in files.items() if content is not None})
 
@@ -102,7 +102,7 @@ def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "
 
 
 def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[[Code], Code]:
-    """Mark a function that writes into a folder and returns the path of what is handed in."""
+    """Mark a function that writes into the folder that it is given, and returns the path that is handed in."""
 
     def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
         with Reader() as reader:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..definition import Assignment
 
 MOMENT = (2026, 9, 1, 12, 0, 0)  # the time of every file in a zip, so that the same class gives the same bytes
-Edits = tuple[tuple[str, str, str], ...]  # file, what stands in the reference, what the student wrote
+Edits = tuple[tuple[str, str, str], ...]  # path, text of the reference, text that the student wrote instead
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class SampleStudent:
     """One student of the class.
 
     Attributes:
-        id: Names the folder or the zip.
-        story: What happened, for the reader of the class table.
+        id: The name of the folder or the zip.
+        story: What the student did, in one line.
         edits: The mistakes, as edits of the reference.
         stubs: Files that the student left as they were handed out.
         without: Files that the student forgot.
-        raw: Files with other bytes in place of their text.
+        raw: Bytes of files that are no text, by path; the path ``""`` stands for the whole zip.
         packed: ``folder``, ``zip``, or ``nested`` for a zip in which a folder holds all files.
     """
 
@@ -54,7 +54,7 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
 
 
 def write_class(assignment: Assignment, folder: Path) -> None:
-    """Write every student's submission, in place of what was there."""
+    """Write every student's submission into ``folder``, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for student in assignment.part("students").STUDENTS:

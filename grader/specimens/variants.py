@@ -1,4 +1,4 @@
-"""How a decorated function or class becomes a whole submission.
+"""Decorators that turn a function or class into a whole submission.
 
 A submission is the text of ``ref/`` under the name ``src/``. A variant appends its source to the file of the piece that
 it replaces, with one assignment that replaces it::
@@ -32,12 +32,12 @@ CodeT = TypeVar("CodeT", bound=Code)
 
 @dataclass(frozen=True)
 class Variant:
-    """A submission, and what a fair grader says about it.
+    """A submission, and the result that it should get.
 
     Attributes:
         name: A unique name, such as ``wrong.layer.forgets_the_scale``.
         piece: The class or function that differs from ``ref/``, one of the rubric's names.
-        valid: Whether it meets the contract, and so may not lose a point.
+        valid: Whether the piece meets its contract, so that the submission must keep all points.
         breaks: Ids of the rubric's properties that must lose their points; empty if valid.
         also: Ids of further properties that may lose their points, because the fault affects them, too.
         hint: Id of the misconception that the feedback should name; None where the rubric has none that fits.
@@ -57,7 +57,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a decorator says about the code below it."""
+    """The arguments of a decorator, kept as an attribute of the code below it."""
 
     target: str  # "Piece" or "Piece.attribute"
     valid: bool
@@ -81,7 +81,7 @@ def wrong(
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
 
     Returns:
-        A decorator that leaves its function or class as it was.
+        A decorator that returns its function or class unchanged.
     """
     broken = frozenset(breaks.split())
     claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
@@ -99,7 +99,7 @@ def valid(
         helpers: Functions that are put into files of their own, by the path of the file.
 
     Returns:
-        A decorator that leaves its function or class as it was.
+        A decorator that returns its function or class unchanged.
     """
     claim = _Claim(target, True, over=over, helpers=helpers or {})
     return lambda code: _marked(code, claim)
@@ -121,11 +121,11 @@ def _marked(code: CodeT, claim: _Claim) -> CodeT:
 
 
 def claimed(package: ModuleType, mark: str) -> Iterator[tuple[str, Code, Any]]:
-    """The code in a package's files that carries a mark, with the name of its file and what the mark says."""
+    """The functions and classes in a package that have the attribute ``mark``, as (file name, code, attribute)."""
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for code in vars(module).values():
-            claim = getattr(code, "__dict__", {}).get(mark)  # not inherited: the bases of a marked class are unmarked
+            claim = getattr(code, "__dict__", {}).get(mark)  # its own attribute, not one that it inherits
             if claim is not None:
                 yield info.name, code, claim
 

@@ -1,1 +1,1 @@
-"""What stands beside the engine: proof, releases, handout, notebooks, similarity, benchmarks."""
+"""Programs beside the engine: proof of the grader, releases, handout, notebooks, similarity, benchmarks and others."""

@@ -1,4 +1,4 @@
-"""Finds out what this machine offers for grading: isolation by trial, devices, versions; with remedies."""
+"""Examines what this machine offers for grading: versions, devices, isolation; with a remedy for what is missing."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Finding:
 
     Attributes:
         subject: What was examined.
-        good: Whether it is as it should be.
+        good: Whether the subject is as it should be.
         text: What was found.
-        remedy: What to do, where it is not good.
+        remedy: What to do if it is not as it should be.
     """
 
     subject: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def _second_device() -> Finding:
-    """What mistakes with devices are found on."""
+    """The device on which mistakes with devices are found: a GPU or its simulation."""
     if torch.cuda.is_available():
         return Finding("device", True, torch.cuda.get_device_name(0))
     problem = why_not_simulated()
@@ -49,7 +49,7 @@ def _second_device() -> Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Examine everything, the most important first; takes a few seconds."""
+    """Examine versions, devices and isolation; takes a few seconds."""
     yield Finding("python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or later")
     yield Finding("torch", torch.__version__.startswith("2.13."), torch.__version__, "pip install torch==2.13.0")
     yield _second_device()

@@ -1,7 +1,7 @@
 """``python -m grader.tools.missing``, a part of ``make lint``: what the rubric asks for and nobody has written yet.
 
-Each line names a file and says what to write into it. Nothing is imported or run; whether what stands there is right,
-the tests say.
+Each line names a file and says what to write into it. Files are only read, not run: whether their code is right is for
+the tests to find out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def missing(assignment: Assignment) -> Iterator[str]:
-    """One line for each piece that is missing: the file, and what to do there."""
+    """One line for each missing solution, stub, export, page, test and variant: the file, and what to write there."""
     for number, task in enumerate(assignment.rubric.tasks, start=1):
         yield from _missing_solution(assignment, task)
         yield from _missing_stub(assignment, task, number)
@@ -31,7 +31,7 @@ def missing(assignment: Assignment) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the lines; 1 if there are any."""
+    """Print the lines; the exit status is 1 if there are any."""
     rubric_or_exit(ASSIGNMENT)
     lines = list(missing(ASSIGNMENT))
     print("\n".join(lines), end="\n" * bool(lines))
@@ -60,7 +60,7 @@ def _missing_stub(assignment: Assignment, task: Task, number: int) -> Iterator[s
 
 
 def _missing_export(root: Path, path: Path, name: str) -> Iterator[str]:
-    """A package that says what it exports says so of all its pieces."""
+    """A package with ``__all__`` must list every name that a task asks for."""
     package = path.with_name("__init__.py")
     text = _text(root / package)
     if "__all__" in text and f'"{name}"' not in text:
@@ -125,13 +125,13 @@ def _calls(folder: Path) -> Iterator[ast.Call]:
 
 
 def _words(part: ast.expr | ast.keyword, keyword: str | None = None) -> list[str]:
-    """The words of an argument that is a plain text; of no other keyword than the one asked for."""
+    """The words of an argument if it is a string literal; of a keyword argument only if its name is ``keyword``."""
     value = part.value if isinstance(part, ast.keyword) and part.arg == keyword else part
     return value.value.split() if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
 
 
 def _text(path: Path) -> str:
-    """What stands in a file; nothing where there is none."""
+    """The text of a file; empty if there is no such file."""
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 

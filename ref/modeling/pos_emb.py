@@ -7,7 +7,7 @@ from ..functional import apply_rotary_pos_emb
 
 
 def _ntk_base(base: float, dim: int, ratio: float) -> float:
-    """``base'`` at the scaling ratio ``k``; private, as the assignment asks for no such name."""
+    """The scaled base ``base'`` at the ratio ``k``; private, since the assignment does not ask for this name."""
     return base * ratio ** (dim / (dim - 2)) if ratio > 1 else base
 
 

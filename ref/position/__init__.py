@@ -1,17 +1,17 @@
-"""A family of position encodings, one small file each, for the notebooks. Task 4 is a member, not a copy.
+"""Position encodings for the notebooks, one small file each. They use the solution of task 4 for the rotation.
 
-Where positions enter, and what for::
+An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, or none::
 
-    embed   before the first layer   integer, binary, sinusoidal, learned      the token says where it is
-    rotate  queries and keys         rope: adjacent, complex, half_split       their products see the distance
-    bias    attention logits         alibi                                     far keys count less
-    nowhere                          nope                                      the causal mask alone tells order
+    embed   changes token embeddings   integer, binary, sinusoidal, learned   once, before the first layer
+    rotate  changes queries and keys   rope: adjacent, complex, half_split    their products depend on the distance
+    bias    is added to logits         alibi                                  distant keys count less
+    none                               nope                                   only the causal mask depends on order
 
-``scaling`` holds the ways to make RoPE reach beyond the lengths of training, ``attention`` the layer into which all of
-them plug, through the three hooks of ``encoding``. ``angles`` is the arithmetic that sinusoids and rotations share.
+``scaling`` lets RoPE work on sequences longer than those of training. ``attention`` is the layer that calls the hooks.
+``angles`` computes what sinusoidal and rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
-per position; angles ``[seq, head_dim/2]``, radians. A whole path reads::
+per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::
 
     theta, attention_factor = yarn_scaling(64, factor=4, original_length=2048, ramp="turns")
     queries = rotate_half_split(queries, rotary_angles(positions, theta), attention_factor)

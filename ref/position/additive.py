@@ -11,8 +11,8 @@ class Additive(PositionEncoding):
     """Adds ``encode(positions, hidden)`` to the token embeddings.
 
     Args:
-        encode: Such as ``integer_encoding``, ``binary_encoding`` or ``sinusoidal_encoding``: from positions, ``[seq]``,
-            and a number of features to ``[seq, features]``.
+        encode: A function from positions, ``[seq]``, and a number of features to ``[seq, features]``, such as
+            ``integer_encoding``, ``binary_encoding`` or ``sinusoidal_encoding``.
     """
 
     def __init__(self, encode: Callable[[Tensor, int], Tensor]) -> None:
@@ -20,5 +20,5 @@ class Additive(PositionEncoding):
         self.encode = encode
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add the encoding of its position to every token; see ``PositionEncoding.embed``."""
+        """Add to every token the encoding of its position; see ``PositionEncoding.embed``."""
         return x + self.encode(positions, x.shape[-1]).to(x)

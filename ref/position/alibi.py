@@ -32,15 +32,15 @@ def _slopes_of_power(num_heads: int) -> Tensor:
 
 
 def alibi_bias(slopes: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-    """``-m_h * (q - k)``: the farther back a key, the less it counts.
+    """``-m_h * (q - k)``: the farther a key is behind the query, the less it counts.
 
-    It is added to the logits after they are divided by ``sqrt(head_dim)``, and before the mask, which hides the keys
-    ahead. Softmax does not see a constant added to a row, so implementations may count distances from any point of it.
+    The bias is added to the logits after they are divided by ``sqrt(head_dim)``, and before the mask, which hides later
+    keys. A constant added to a row does not change its softmax, so other implementations may use ``m_h * k`` instead.
 
     Args:
-        slopes: ``[heads]``.
-        query_positions: ``[queries]``.
-        key_positions: ``[keys]``.
+        slopes: ``m_h``, ``[heads]``.
+        query_positions: ``q``, ``[queries]``.
+        key_positions: ``k``, ``[keys]``.
 
     Returns:
         ``[heads, queries, keys]``, in the dtype of the slopes; 0 where ``q = k``.

@@ -5,19 +5,19 @@ from torch import Tensor
 
 
 def inverse_frequencies(dim: int, base: float = 10000.0, *, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The angle by which each pair of features turns from one position to the next: a geometric progression.
+    """The angle by which each pair of features turns from one position to the next; a geometric sequence over pairs.
 
     ``theta_i = base ** (-2 * i / dim)`` for ``i = 0 .. dim/2 - 1``. Position ``p`` turns pair ``i`` by ``p * theta_i``;
-    a full turn takes ``2 * pi / theta_i`` positions, the wavelength. (The field says "inverse frequencies" for what
-    physics would call angular frequencies.)
+    a full turn takes ``2 * pi / theta_i`` positions, the wavelength. (The literature calls ``theta_i`` an "inverse
+    frequency"; in physics it is an angular frequency.)
 
     Args:
         dim: Number of features, even.
         base: Sets the slowest pair: its full turn takes a little less than ``2 * pi * base`` positions.
-        dtype: Of the result; float64 serves to measure the error of float32.
+        dtype: The dtype of the result; float64 is used to measure the error of float32.
 
     Returns:
-        ``[dim/2]``, radians per position, from 1 downwards.
+        ``[dim/2]``, radians per position, in descending order from 1.
 
     Raises:
         ValueError: If ``dim`` is odd.
@@ -36,18 +36,18 @@ def rotary_angles(positions: Tensor, inverse_frequencies: Tensor) -> Tensor:
 
     Args:
         positions: ``[seq]``, any integer or float dtype; they need not start at 0.
-        inverse_frequencies: ``[dim/2]``, float32, or float64 for more.
+        inverse_frequencies: ``[dim/2]``, float32, or float64 for higher precision.
 
     Returns:
-        ``[seq, dim/2]``, radians, in the dtype of the frequencies. A 16-bit type would not do: bfloat16 has no 257.
+        ``[seq, dim/2]``, radians, in the dtype of the frequencies. 16 bits are too few: bfloat16 rounds 257 to 256.
     """
     return torch.outer(positions.to(inverse_frequencies), inverse_frequencies)
 
 
 def rotation_matrix(angles: Tensor) -> Tensor:
-    """One position's whole rotation: a block ``[[cos, -sin], [sin, cos]]`` for each adjacent pair.
+    """The rotation of one position as a matrix: a block ``[[cos, -sin], [sin, cos]]`` for each adjacent pair.
 
-    For study only. All implementations of RoPE avoid it, since all but ``2 * dim`` of its elements are zero.
+    For study only. No implementation of RoPE builds this matrix, since all but ``2 * dim`` of its elements are zero.
 
     Args:
         angles: ``[dim/2]``, radians.

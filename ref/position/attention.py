@@ -1,4 +1,4 @@
-"""Position encodings in use: causal self-attention with grouped queries, a key cache, and an encoding to plug in."""
+"""Causal self-attention with grouped queries, a cache of keys and values, and any position encoding."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class KeyValueCache:
 
     @property
     def length(self) -> int:
-        """Number of positions held."""
+        """Number of positions in the cache."""
         return 0 if self._keys is None else self._keys.shape[1]
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add positions at the end, and give back all of them."""
+        """Append the keys and values of new positions, and return those of all positions."""
         if self._keys is not None and self._values is not None:
             keys, values = torch.cat((self._keys, keys), dim=1), torch.cat((self._values, values), dim=1)
         self._keys, self._values = keys, values
@@ -31,38 +31,38 @@ class KeyValueCache:
 
 
 def causal_mask(query_positions: Tensor, key_positions: Tensor) -> Tensor:
-    """Which keys a query must not see: those ahead of it.
+    """Which keys are hidden from a query: those of later positions.
 
     Args:
         query_positions: ``[queries]``.
         key_positions: ``[keys]``.
 
     Returns:
-        ``[queries, keys]``, bool, True where hidden.
+        ``[queries, keys]``, bool, True where the key is hidden.
     """
     return key_positions > query_positions.unsqueeze(-1)
 
 
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention over the positions up to each token's own.
+    """Multi-head attention in which each token attends to itself and to earlier tokens.
 
     With ``num_kv_heads < num_heads``, consecutive query heads share a key and value head.
 
-    A cache holds keys as they are before rotation if the encoding depends on the length: when the sequence grows, such
-    an encoding turns every position by a new angle, and a key rotated earlier would meet queries of another frequency.
-    All keys are rotated again at each step then. Otherwise a key's angle is final, and it is rotated once, before it is
-    cached. ``caches_rotated_keys`` tells which; setting it by hand shows what goes wrong.
+    Most encodings rotate a position by the same angle for ever. Then a key is rotated once, before it is cached. If the
+    encoding depends on the length, the angle of every position changes when the sequence grows. Then the cache holds
+    keys before rotation, and all of them are rotated again at each step. ``caches_rotated_keys`` says which is done;
+    set it to the other value to see what goes wrong.
 
-    ``PositionEncoding.embed`` is not called here: it belongs before the first layer, not in every one.
+    ``PositionEncoding.embed`` is not called here, since it is applied once, before the first layer.
 
     Args:
-        hidden_size: Of input and output; a multiple of ``num_heads``.
-        num_heads: Query heads.
+        hidden_size: The size of the last dimension of input and output; a multiple of ``num_heads``.
+        num_heads: Number of query heads.
         position: The encoding.
-        num_kv_heads: Key and value heads, a divisor of ``num_heads``; as many as query heads by default.
+        num_kv_heads: Number of key and value heads, a divisor of ``num_heads``; by default ``num_heads``.
 
     Raises:
-        ValueError: If the sizes do not divide.
+        ValueError: If ``hidden_size`` is not a multiple of ``num_heads``, or that not of ``num_kv_heads``.
 
     Source:
         Vaswani et al., section 3.2, arXiv:1706.03762v7; grouped queries as in Ainslie et al., section 2.2,
@@ -89,11 +89,11 @@ class CausalSelfAttention(nn.Module):
         self.output = nn.Linear(hidden_size, hidden_size, bias=False)
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
-        """Attend from new tokens to themselves and to all that the cache holds.
+        """Attend from new tokens to themselves and to the tokens in the cache.
 
         Args:
-            x: The tokens after those in the cache, ``[batch, seq, hidden]``.
-            cache: Extended by ``x``'s keys and values; None for a sequence that is whole.
+            x: The tokens that follow those in the cache, ``[batch, seq, hidden]``.
+            cache: Keys and values of earlier tokens; those of ``x`` are appended. None if ``x`` is a whole sequence.
 
         Returns:
             ``[batch, seq, hidden]``.

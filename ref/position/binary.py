@@ -1,4 +1,4 @@
-"""The second idea: the bits of the position, one to a feature."""
+"""The second simplest encoding: the bits of the position, one bit for each feature."""
 
 import torch
 from torch import Tensor
@@ -7,9 +7,10 @@ from torch import Tensor
 def binary_encoding(positions: Tensor, dim: int) -> Tensor:
     """``PE(p)_i`` is bit ``i`` of ``p``, the lowest bit first.
 
-    Bounded, and unique up to ``2 ** dim``; feature ``i`` is a square wave of ``2 ** (i + 1)`` positions, so low
-    features change fast and high ones slowly, as in the sinusoidal encoding. But neighbours can be far apart (7 and 8
-    differ in four bits), and a step of ``k`` positions is no linear map: that would keep ``PE(0) = 0`` where it is.
+    The encoding is bounded, and unique for positions below ``2 ** dim``. Feature ``i`` is a square wave with a period
+    of ``2 ** (i + 1)`` positions: low features change fast and high ones slowly, as in the sinusoidal encoding. But
+    neighbours can be far apart (7 and 8 differ in four bits), and no linear map takes ``PE(p)`` to ``PE(p + k)`` for
+    all ``p``: it would map ``PE(0) = 0`` to itself.
 
     Args:
         positions: ``[seq]``, integers from 0.

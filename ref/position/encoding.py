@@ -1,18 +1,18 @@
-"""The three places at which positions can enter a transformer."""
+"""The interface of all position encodings: three hooks, for the three places where a transformer can use positions."""
 
 from torch import Tensor, nn
 
 
 class PositionEncoding(nn.Module):
-    """Hooks that a decoder calls; each encoding overrides the one it needs, and the others do nothing.
+    """Hooks that a decoder calls. Each encoding overrides the hook that it needs; the others do nothing by default.
 
-    Positions are integers, ``[seq]``, on the device of the features, and need not start at 0: with a key cache, or in
-    the middle of a text, they do not.
+    Positions are integers, ``[seq]``, on the device of the features. They need not start at 0: the first new token
+    after those in a key cache has a later position.
     """
 
     @property
     def depends_on_length(self) -> bool:
-        """Whether ``rotate`` gives the same position another angle once the sequence has grown."""
+        """Whether ``rotate`` uses another angle for the same position when the sequence has become longer."""
         return False
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ class PositionEncoding(nn.Module):
         return x
 
     def rotate(self, x: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Change queries or keys, in every layer. Values stay: what a token says does not depend on where it stands.
+        """Change queries or keys, in every layer. Values do not change: they hold content, not positions.
 
         Args:
             x: ``[batch, seq, heads, head_dim]``.
@@ -43,7 +43,7 @@ class PositionEncoding(nn.Module):
         return x
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """What to add to the attention logits, in every layer.
+        """The bias to add to the attention logits, in every layer.
 
         Args:
             query_positions: ``[queries]``.

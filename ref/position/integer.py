@@ -1,4 +1,4 @@
-"""The first idea: the position itself, as a number."""
+"""The simplest encoding: the position itself, as a number."""
 
 import torch
 from torch import Tensor
@@ -7,8 +7,8 @@ from torch import Tensor
 def integer_encoding(positions: Tensor, dim: int) -> Tensor:
     """``PE(p) = (p, p, ..., p)``.
 
-    Unique, and without bound: at position 1000 the token's own signal, of size about 1, is lost in the sum. Nor is a
-    step of ``k`` positions a linear map, since every linear map keeps ``PE(0) = 0`` where it is.
+    The encoding is unique but not bounded: at position 1000 it is far larger than the elements of an embedding, about
+    1 in size. And no linear map takes ``PE(p)`` to ``PE(p + k)`` for all ``p``: it would map ``PE(0) = 0`` to itself.
 
     Args:
         positions: ``[seq]``, integers from 0.

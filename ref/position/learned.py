@@ -9,8 +9,8 @@ from .encoding import PositionEncoding
 class LearnedEncoding(PositionEncoding):
     """A table with a row for each position, trained like any other weight.
 
-    It is the vocabulary embedding with positions as ids. It has no row beyond ``max_len``, and rows that training never
-    reaches stay as they were drawn.
+    This is the vocabulary embedding with positions as ids. There is no row for a position of ``max_len`` or more, and
+    rows of positions that do not occur in training keep their initial values.
 
     Args:
         max_len: Number of positions.
@@ -27,10 +27,10 @@ class LearnedEncoding(PositionEncoding):
         self.rows = VocabEmbedding(max_len, dim, init_std=init_std)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add the row of its position to every token; see ``PositionEncoding.embed``.
+        """Add to every token the row of its position; see ``PositionEncoding.embed``.
 
         Raises:
-            ValueError: If a position has no row.
+            ValueError: If a position is ``max_len`` or more.
         """
         last = int(positions.max())
         if last >= self.max_len:

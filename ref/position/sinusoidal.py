@@ -9,8 +9,8 @@ from .angles import inverse_frequencies, rotary_angles, rotation_matrix
 def sinusoidal_encoding(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
     """``PE(p)_{2i} = sin(p * w_i)`` and ``PE(p)_{2i+1} = cos(p * w_i)``, with ``w_i = base ** (-2 * i / dim)``.
 
-    Bounded, smooth, a fixed rule for every position, and linear in the step; see ``shift_matrix``. Its inner products
-    ``PE(p) . PE(q) = sum_i cos((p - q) * w_i)`` depend on the distance alone.
+    The encoding is bounded, smooth, and defined for every position; a step of ``k`` positions is a linear map, see
+    ``shift_matrix``. Inner products ``PE(p) . PE(q) = sum_i cos((p - q) * w_i)`` depend only on the distance.
 
     Args:
         positions: ``[seq]``, integers from 0.
@@ -28,15 +28,15 @@ def sinusoidal_encoding(positions: Tensor, dim: int, base: float = 10000.0) -> T
 
 
 def shift_matrix(offset: int, dim: int, base: float = 10000.0) -> Tensor:
-    """The linear map that advances every position: ``PE(p + k) = M_k PE(p)``, the same for all ``p``.
+    """The linear map ``M_k`` with ``PE(p + k) = M_k PE(p)`` for every position ``p``.
 
-    A pair ``(sin, cos)`` runs clockwise where ``(cos, sin)`` runs counter-clockwise, so ``M_k`` turns by minus the
-    angle.
+    With growing ``p``, a pair ``(cos, sin)`` turns counter-clockwise. The pairs here are ``(sin, cos)``, which turn
+    clockwise, so ``M_k`` rotates by ``-k * w_i``.
 
     Args:
-        offset: ``k``, of either sign.
+        offset: ``k``, positive or negative.
         dim: Number of features, even.
-        base: That of the encoding.
+        base: The base of the encoding.
 
     Returns:
         ``M_k``, ``[dim, dim]``, float32, orthogonal.

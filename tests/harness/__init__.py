@@ -1,1 +1,1 @@
-"""What runs the tests and explains what they found. To solve the assignment, nobody needs to read it."""
+"""Runs the tests and explains their results. You need not read this package to solve the assignment."""

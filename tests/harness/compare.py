@@ -1,7 +1,7 @@
-"""Comparisons whose failures teach: they name shape and place, then show what was received; the law says the rest.
+"""Comparisons with messages that help: shape and place of the first wrong value, and the values that were received.
 
-Values are compared in float64, whatever dtype they came in: the tests about dtypes ask for the dtype themselves, so a
-forgotten conversion fails those alone. ``__tracebackhide__`` makes pytest and its debugger stop in the test instead.
+Values are compared in float64, whatever their dtype is. Only tests about dtypes check the dtype, so a forgotten
+conversion fails no other test. ``__tracebackhide__`` lets pytest and its debugger stop in the test, not in this file.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,10 +15,10 @@ SHOWN_VALUES = 6
 
 
 class MismatchError(AssertionError):
-    """A wrong answer, kept as message keys and fields so that it can be told in the student's language."""
+    """A wrong answer, kept as message keys and fields so that the message can be in the student's language."""
 
     def __init__(self, *parts: tuple[str, dict[str, object]]) -> None:
-        """Keep the ``parts``: one message key with its fields for every line."""
+        """Keep the ``parts``: for every line of the message, its key and fields."""
         super().__init__()
         self.parts = parts
 
@@ -41,12 +41,12 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     """Check shape and values of ``received``.
 
     Args:
-        received: What the student's code returned; anything.
+        received: What the student's code returned; an object of any type.
         expected: The right values, on any device and in any dtype.
         limit: How far each value may be off, broadcastable to ``expected``; see ``limits.py``.
 
     Raises:
-        MismatchError: If something is wrong. Not finite counts as wrong.
+        MismatchError: If ``received`` is no tensor, has another shape, or a value that is wrong or not finite.
     """
     __tracebackhide__ = True
     tensor = _same_shape(received, expected.shape)
@@ -57,7 +57,7 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
 
 
 def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
-    """Check ``received`` as ``assert_close`` does, where several answers are right; a failure shows the first one."""
+    """Check that ``received`` is close to one of ``candidates``; if not, the error is that for the first candidate."""
     __tracebackhide__ = True
     failures = []
     for expected in candidates:
@@ -78,7 +78,7 @@ def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype,
 
 
 def assert_unchanged(tensor: Tensor, before: Tensor, name: str | Words) -> None:
-    """Check that a call left ``tensor``, which the student knows by ``name``, with the values of ``before``."""
+    """Check that ``tensor`` still has the values of ``before``; messages call it ``name``."""
     __tracebackhide__ = True
     wrong = tensor.detach() != before
     if wrong.any():
@@ -114,7 +114,7 @@ def _same_shape(received: object, shape: Iterable[int]) -> Tensor:
 
 
 def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tuple[str, dict]]:
-    """Describe where ``actual`` is ``wrong`` for the first time, and a few values from there on."""
+    """Describe the first place where ``actual`` is ``wrong``, and a few values from there on."""
     index = [int(i) for i in wrong.nonzero()[0]]
     row, first = tuple(index[:-1]), index[-1] if index else 0
     tensor_is = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}

@@ -1,4 +1,4 @@
-"""The devices that the tests run on, with a second one for machines that have only one."""
+"""The devices that the tests run on, with a simulated one for machines that have no GPU."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-# Students get a copy beside the tests; in the course's own repository the package is there only once.
+# Students get a copy of the package in ``tests``; in the course's own repository it is only in ``grader``.
 PLACES = [
     folder / place
     for folder in Path(__file__).resolve().parents[:3]
@@ -18,17 +18,17 @@ ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 
 
 def real_devices() -> list[str]:
-    """The CPU, and the GPU where there is one."""
+    """``cpu``, and ``cuda`` if there is a GPU that torch can use."""
     gpu = torch.backends.cuda.is_built() and torch.cuda.is_available() and not ONLY_CPU
     return ["cpu", "cuda"] if gpu else ["cpu"]
 
 
 @cache
 def second_device() -> str | None:
-    """The GPU, or what stands for one: tensors in the CPU's memory that torch takes for those of another device.
+    """The GPU, or a simulated device: tensors in the CPU's memory that torch treats as tensors on another device.
 
     Returns:
-        Its name; None where it is not wanted, or torch cannot be given one.
+        The name of the device; None with ``DEVICE=cpu``, or if there is no GPU and this torch has no simulation.
     """
     if ONLY_CPU or "cuda" in real_devices():
         return None if ONLY_CPU else "cuda"
@@ -43,7 +43,7 @@ def second_device() -> str | None:
 
 
 def _simulation():
-    """Import the package from where it lies; it is no part of the tests, and of nothing that a student writes."""
+    """Import the simulation from its folder by path, since it belongs to no package that could be imported."""
     folder = next(place for place in PLACES if place.is_dir())
     init = folder / "__init__.py"
     spec = importlib.util.spec_from_file_location("second_device", init, submodule_search_locations=[str(folder)])

@@ -1,4 +1,4 @@
-"""The pytest plugin behind ``python -m tests``: it keeps what the page at the end has to tell."""
+"""The pytest plugin behind ``python -m tests``: it collects results, which are shown as one page at the end."""
 
 import inspect
 import re
@@ -17,14 +17,14 @@ from .rubric import TESTS, Property, Rubric, Task
 from .timer import time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
-TIME_LIMIT_S = 10.0  # for one test; all of them together take a second, but a GPU may take a few to wake up
-LIMIT_AFTER_TIMEOUT_S = 1.0  # the loop that never ended is likely to meet the next tests, too
-MOST_TIMEOUTS = 3  # in one task; then its other tests are left out, so that nobody waits for a minute
+TIME_LIMIT_S = 10.0  # for one test; all tests together take a second, but a GPU may need some seconds to start
+LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since the next tests are likely to hang in the same loop
+MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
 LONGEST_MESSAGE = 600  # characters
 
 
 class State(Enum):
-    """What the tests of one property say together."""
+    """The result of all tests of one property."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -50,7 +50,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Broken:
-    """A file that could not be imported, and the properties whose tests went with it."""
+    """A file that could not be imported, and the ids of properties whose tests could therefore not run."""
 
     place: str
     message: str
@@ -61,7 +61,7 @@ class Feedback:
     """Collects outcomes by property; silences pytest's own report."""
 
     def __init__(self, rubric: Rubric, language: Language, task: Task | None) -> None:
-        """Keep to the tests of ``task``, if one is given."""
+        """Collect the results of all tests, or only those of ``task`` if one is given."""
         self.rubric = rubric
         self.language = language
         self.task = task
@@ -71,28 +71,28 @@ class Feedback:
         self.interrupted_at: str | None = None
         self._property_of: dict[str, str | None] = {}
         self._limit_s = TIME_LIMIT_S
-        self.untried: set[str | None] = set()  # properties of which a test was left out
+        self.untried: set[str | None] = set()  # properties with a test that was skipped
         self._timeouts: Counter[str | None] = Counter()  # by task
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Take the place of pytest's reporter, except for its debugger, which needs it."""
+        """Remove pytest's own reporter, unless the debugger is used, which needs it."""
         if not config.option.usepdb:
             config.pluginmanager.unregister(name="terminalreporter")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the tests of the task that was asked for."""
+        """Select the tests of the chosen task."""
         kept = [item for item in items if self.task is None or self._belongs(property_of(item))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
         items[:] = kept
         self._property_of = {item.nodeid: property_of(item) for item in items}
         for error in config.stash[PACKAGE_ERRORS]:
-            self._note_broken(error, frozenset())  # joins what a test file said about the same line
+            self._note_broken(error, frozenset())  # merged with an error of a test file at the same line
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """End a test that never would, so that the others have their turn."""
+        """End a test that takes too long, so that the other tests can run."""
         if item.config.option.usepdb:
             return (yield)
         task = self._task_id(item)
@@ -108,14 +108,14 @@ class Feedback:
             raise
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that passed."""
+        """Record a test that passed."""
         if report.when == "call" and report.passed:
             self.passed[self._property_of[report.nodeid]].append(_sentence(report.nodeid))
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo, report: pytest.TestReport
     ) -> None:
-        """Note a test that failed, or a test file that could not be imported."""
+        """Record a test that failed, or a test file that could not be imported."""
         error = call.excinfo.value
         if isinstance(node, pytest.Item):
             self.troubles.append(self._trouble(node, error, report))
@@ -123,18 +123,18 @@ class Feedback:
             self._note_broken(error.__cause__ or error, _properties_in(node))
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo) -> bool | None:
-        """Note a student's file that ends the interpreter when it is imported; other errors stay pytest's."""
+        """Record a student's file that calls ``exit`` when it is imported; pytest itself handles other errors."""
         if not isinstance(excinfo.value, SystemExit):
             return None
         self._note_broken(excinfo.value, frozenset())
         return True
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
-        """Note where Ctrl-C found the student's code."""
+        """Record the line of the student's code that Ctrl-C interrupted."""
         self.interrupted_at = str(student.place_of(excinfo.value) or "tests")
 
     def state(self, prop: Property) -> State:
-        """Sum up the tests of one property: a wrong answer weighs more than a missing one."""
+        """The state of one property. If some tests fail and others only find a TODO, the property has failed."""
         todos = [trouble.todo for trouble in self.troubles if trouble.property_id == prop.id]
         if todos:
             return State.TODO if all(todos) else State.FAILED
@@ -163,9 +163,9 @@ class Feedback:
         )
 
     def _law(self, test: Callable[..., object]) -> str:
-        """The first paragraph of a test's docstring is the law in English, the second one in Chinese.
+        """The law that a test checks: the first paragraph of its docstring in English, the second one in Chinese.
 
-        Chinese needs no space where its lines are joined: they break after punctuation.
+        Lines in Chinese are joined without a space.
         """
         english, *others = (inspect.getdoc(test) or "").split("\n\n")
         return others[0].replace("\n", "") if self.language == "zh" and others else english
@@ -175,7 +175,7 @@ class Feedback:
         if self.task is not None:
             property_ids = frozenset(filter(self._belongs, property_ids))
         for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
-            self.broken.remove(known)  # one file can be in the way of two test files
+            self.broken.remove(known)  # two test files may import the same broken file
             property_ids |= known.property_ids
         self.broken.append(Broken(place, message, property_ids))
 
@@ -228,14 +228,14 @@ def _sentence(nodeid: str) -> str:
 
 
 def _explains_itself(error: BaseException) -> bool:
-    """Whether there was no result to think about, and the message asks the one question that helps."""
+    """Whether a test got no result (a timeout, or no tensor), so that the message is enough and needs no hint."""
     if isinstance(error, MismatchError):
         return error.parts[0][0] in ("nothing_returned", "not_a_tensor")
     return isinstance(error, TimeoutError)
 
 
 def _describe(error: BaseException, language: Language) -> str:
-    """Say what went wrong: a comparison in full, any other exception by name and message."""
+    """Describe an error: for a comparison its whole message, for any other exception its name and message."""
     if isinstance(error, MismatchError):
         return error.tell(language)
     message = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -1,6 +1,6 @@
-"""How far a correct answer may be from the exact one: each tolerance with its reason.
+"""Tolerances: how far a correct answer may be from the exact one, each with its reason.
 
-All are counted in units in the last place (ulp): the distance between two neighbouring numbers of a dtype.
+All are multiples of a unit in the last place (ulp): the distance between two neighbouring numbers of a dtype.
 """
 
 import torch
@@ -14,20 +14,20 @@ def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def forward(exact: Tensor, dtype: torch.dtype) -> Tensor:
-    """Every step of a formula may round once, and formulas differ in their steps."""
+    """For outputs: every step of a formula may round once, and correct formulas differ in their steps."""
     return (16 if dtype == torch.float32 else 4) * ulp(exact, dtype)
 
 
 def nearest(exact: Tensor, dtype: torch.dtype) -> Tensor:
-    """Half an ulp is what the last conversion costs; float32 arithmetic before it costs a hundredth more."""
+    """For a result in float32 that is rounded to 16 bits once: half an ulp, and a hundredth for float32's own error."""
     return 0.51 * ulp(exact, dtype)
 
 
 def gradient(scale: Tensor, dtype: torch.dtype) -> Tensor:
-    """A gradient adds terms that may cancel, so ``scale`` is the sum of their absolute values."""
+    """For gradients: their terms may cancel when they are added, so ``scale`` is the sum of absolute values."""
     return (1024 if dtype == torch.float32 else 6) * ulp(scale, dtype)
 
 
 def draw(scale: Tensor, dtype: torch.dtype) -> Tensor:
-    """Shifting and stretching a standard draw by hand rounds otherwise than drawing directly, by 4 ulp at most."""
+    """For random draws: a standard draw that is scaled and shifted differs from a direct draw by 4 ulp at most."""
     return 4 * ulp(scale, dtype)

@@ -19,7 +19,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "These are the public tests; hidden tests decide the score.",
         "以上只是公开测试；最终得分由隐藏测试决定。",
     ),
-    # What stands below it
+    # Below the table
     "to_write": ("Still to write", "尚待完成"),
     "broken": ("Files that could not be imported", "无法导入的文件"),
     "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
@@ -148,7 +148,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 }
 
 
-_WORDS = {"input": "输入", "none": "无"}  # that may stand in a field as they are
+_WORDS = {"input": "输入", "none": "无"}  # translations of words that tests use as fields
 
 
 def say(language: Language, key: str, **fields: object) -> str:

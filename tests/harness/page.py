@@ -1,4 +1,4 @@
-"""What a student reads after ``make test``: a table, what is still to write, and why something is wrong."""
+"""The page that a student reads after ``make test``: a table, what is still to write, and why tests fail."""
 
 import shutil
 import sys
@@ -13,14 +13,14 @@ from .student import ROOT
 from .terminal import Painter, block, pad, width
 
 WIDEST = 110  # columns; longer lines are hard to read
-ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # torch's own words
-PRINTED_LINES = 12  # of a student's own output, counted from its end
+ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
+PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
 
 
 @dataclass(frozen=True)
 class Page:
-    """Lays one run out as lines of text."""
+    """Formats the results of one run as lines of text."""
 
     feedback: Feedback
     paint: Painter
@@ -62,7 +62,7 @@ class Page:
         return self.paint(pad(symbols[state], 4), COLOUR[state])
 
     def _refused(self) -> list[str]:
-        """What the grader would not take or could not run, though it may work here."""
+        """Files that the grader would refuse or could not run, although they may work here."""
         found = problems(self.feedback.language)
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in found.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
@@ -168,22 +168,22 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # on one line, to be copied
+        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # not wrapped, so that it can be copied
         lines.append(pad(f"    {self._say('rerun')}", indent) + command)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 
     def _handout(self, prop: Property) -> str:
-        """Where the handout explains the requirement; empty where there is no handout."""
+        """The path of the handout's page about the requirement; empty if there is no handout."""
         page = self._page(self.feedback.rubric.task_of[prop.id].id)
         return f"{page}#{prop.id}" if page.endswith(".html") else page
 
     def _page(self, name: str) -> str:
-        """A page of the handout in the student's language, rendered or not; empty where there is none."""
+        """The path of a page of the handout in the student's language, HTML or Markdown; empty if there is none."""
         files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
         return next((file for file in files if (ROOT / file).is_file()), "")
 
     def _hint(self, prop: Property, trouble: Trouble) -> str:
-        """What to think about. Without a result there is nothing to say about the idea behind it."""
+        """The hint for a failure: for an exception a general one, else the property's own; empty if none is needed."""
         if trouble.explains_itself:
             return ""
         if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
@@ -202,7 +202,7 @@ class Page:
         return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"
 
     def _troubles(self, prop: Property) -> list[Trouble]:
-        """List the failures of a property; what is merely not written yet comes last."""
+        """List the failures of a property; those that are only a TODO come last."""
         mine = [trouble for trouble in self.feedback.troubles if trouble.property_id == prop.id]
         return sorted(mine, key=lambda trouble: trouble.todo)
 
@@ -221,7 +221,7 @@ class Page:
 
 
 def interpreter() -> str:
-    """The interpreter as one would type it: that of an environment in this folder, which is rarely switched on."""
+    """The command that runs Python: a relative path if its environment is in this folder, else ``python``."""
     path = Path(sys.executable)
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
 

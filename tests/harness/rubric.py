@@ -10,18 +10,18 @@ from .messages import Language
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-STUDENTS_COPY = TESTS / "rubric.toml"  # without misconceptions; the course's own repository has the whole rubric only
+STUDENTS_COPY = TESTS / "rubric.toml"  # has no misconceptions; not in the course's own repository
 PLACES = (STUDENTS_COPY, ROOT / "grader" / "assignment" / "rubric.toml")
 FULL_POINTS = 100
 
 
 class RubricError(Exception):
-    """A rubric that cannot be right; the text says where and why, on one line."""
+    """The rubric is missing or contradicts itself; the text says where and why, on one line."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """Something that a solution does or does not do, and what that is worth."""
+    """A requirement that a solution meets or not, and the points that it earns."""
 
     id: str
     points: int
@@ -34,7 +34,7 @@ class Task:
     """One task: what to build, in which files, and the properties that are asked of it.
 
     Attributes:
-        names: The file that each name is to be defined in.
+        names: From each name to the file in which it is to be defined.
     """
 
     id: str
@@ -76,7 +76,7 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         tasks = tuple(_task(number, entry) for number, entry in enumerate(data["tasks"], start=1))
         if path != STUDENTS_COPY:
-            _ = data["misconceptions"]  # which students do not get
+            _ = data["misconceptions"]  # required here; a student's copy has none
         rubric = Rubric(title=data["title"], tasks=tasks)
     except KeyError as name:
         raise RubricError(f"{path}: {name} is missing; write it there.") from None
@@ -94,11 +94,11 @@ def _task(number: int, entry: dict) -> Task:
 
 
 def _check(rubric: Rubric, path: Path) -> None:
-    """Refuse points that do not add up and, where the solution is at hand, files that nobody wrote."""
+    """Check the sum of points and, if the solution is here, that it has every file that a task names."""
     points = sum(prop.points for task in rubric.tasks if not task.bonus for prop in task.properties)
     if points != FULL_POINTS:
         raise RubricError(f"{path}: the tasks without bonus make {points} points; change some to make {FULL_POINTS}.")
-    solution = path.parents[2] / "ref"  # beside grader/assignment/rubric.toml; students have none
+    solution = path.parents[2] / "ref"  # only in the course's own repository
     for task in rubric.tasks:
         for file in task.names.values():
             if solution.is_dir() and not (solution / file.removeprefix("src/")).is_file():

@@ -13,7 +13,7 @@ from .page import Page
 from .student import ROOT
 from .terminal import painter
 
-# Nothing that the page does without: their imports and hooks would cost more time than the tests.
+# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
 UNUSED_PLUGINS = (
     "cacheprovider", "doctest", "faulthandler", "junitxml", "legacypath", "logging", "pastebin", "setuponly",
     "setupplan", "stepwise", "subtests", "threadexception", "unittest", "unraisableexception", "warnings",
@@ -37,7 +37,7 @@ def _run(assignment: rubric.Rubric) -> int:
     feedback = Feedback(assignment, arguments.lang or language_of(), task)
     status = pytest.main(_options(pytest_arguments, task), plugins=[feedback])
     if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
-        return int(status)  # pytest has said why
+        return int(status)  # pytest has printed why
     page = Page(feedback, painter(), explain_all=arguments.all, verbose=arguments.verbose)
     print("\n".join(page.lines()))
     return int(status)
@@ -54,7 +54,7 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
 
 
 def _options(chosen: list[str], task: rubric.Task | None) -> list[str]:
-    """Put pytest's arguments together: the test files, unless some were chosen, and as little machinery as possible."""
+    """Build pytest's arguments: the test files, unless some were chosen, and no plugin that is not needed."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [f"--rootdir={ROOT}", "--assert=plain", "--tb=no", "--continue-on-collection-errors"]
     options += [option for name in UNUSED_PLUGINS for option in ("-p", f"no:{name}")]

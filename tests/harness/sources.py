@@ -1,4 +1,4 @@
-"""What of ``src/`` the grader would not take or could not run, by the rules that the grader itself reads files by."""
+"""Finds files in ``src/`` that the grader would refuse or could not run, by the same rules as the grader's."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def source_files() -> list[Path]:
 
 
 def problems(language: Language) -> dict[str, str]:
-    """What stands in the way of each file, in one sentence with the remedy; files without a problem are left out."""
+    """From each file with a problem to one sentence that names the problem and what to do."""
     files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
     modules = source_rules.modules_of(files)
     found = {}

@@ -1,4 +1,4 @@
-"""What the tests need to know about a student's code: where it failed, and which tensors a module registered."""
+"""Helpers for the tests to find where a student's code failed, and which tensors a module has registered."""
 
 import importlib
 import linecache
@@ -22,7 +22,7 @@ SOURCE = ROOT / "src"
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the student's code; prints as editors and terminals like it, ``src/modeling/norm.py:57``."""
+    """A line of the student's code, written as ``src/modeling/norm.py:57``, which editors and terminals can open."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class Place:
 
 
 def place_of(error: BaseException) -> Place | None:
-    """Find the student's line that raised ``error``, or where a file cannot be parsed; None if no line is theirs."""
+    """The line of the student's code that raised ``error`` or cannot be parsed; None if it is other code."""
     spots = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         spots.append((error.filename, error.lineno or 1))
@@ -45,7 +45,7 @@ def place_of(error: BaseException) -> Place | None:
 
 
 def is_todo(error: BaseException) -> bool:
-    """Whether ``error`` is a stub's own ``raise NotImplementedError``; torch raises that too, for other reasons."""
+    """Whether a stub raised ``error``; torch raises ``NotImplementedError``, too, for other reasons."""
     if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
         return False
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
@@ -61,14 +61,14 @@ def own_frames(error: BaseException) -> str:
 
 
 def import_packages() -> list[BaseException]:
-    """Import the student's packages, so that one broken file costs the tests of that file only.
+    """Import the student's packages, so that one broken file fails only the tests of that file.
 
-    A package's ``__init__.py`` may import all of its modules, so that one which cannot be imported would take its
-    siblings along. Where that happens an empty package stands in: ``from src.modeling.norm import ...`` then imports
-    just that file, and fails only if that very file is broken.
+    A package's ``__init__.py`` may import all of its modules. If one of these cannot be imported, none of the others
+    could be. The package is then replaced by an empty one: ``from src.modeling.norm import ...`` imports just that
+    file, and fails only if that file is broken.
 
     Returns:
-        What went wrong in the packages.
+        The exceptions that the packages raised.
     """
     errors: list[BaseException] = []
     for name in packages():
@@ -85,7 +85,7 @@ def import_packages() -> list[BaseException]:
 
 
 def packages() -> list[str]:
-    """The packages that hold the files of the assignment, each after the one that it is in."""
+    """The names of the packages that hold the files of the assignment, each after its parent package."""
     files = {PurePosixPath(file) for task in rubric.load().tasks for file in task.names.values()}
     folders = {folder for file in files for folder in file.parents if folder.name}
     return sorted(".".join(folder.parts) for folder in folders)
@@ -100,7 +100,7 @@ def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
 
 
 def only_parameter(module: nn.Module) -> nn.Parameter:
-    """Return the module's one trainable parameter, and complain if there are more, or fewer."""
+    """Return the module's one trainable parameter, or raise if there is not exactly one."""
     (parameter,) = weights(module, 1)
     if not parameter.requires_grad:
         raise MismatchError(("frozen", {}))
@@ -108,7 +108,7 @@ def only_parameter(module: nn.Module) -> nn.Parameter:
 
 
 def weights(module: nn.Module, number: int) -> list[nn.Parameter]:
-    """List the module's parameters in the order of registration, and complain if there are more, or fewer."""
+    """List the module's parameters in the order of registration, or raise if there are not exactly ``number``."""
     found = list(module.parameters())
     if len(found) != number:
         raise MismatchError(("parameters", {"found": listing(module.named_parameters()), "expected": str(number)}))
@@ -125,7 +125,7 @@ def set_weights(module: nn.Module, *values: Tensor) -> nn.Module:
 
 
 def gradient_of(tensor: Tensor, name: str | Words) -> Tensor:
-    """Return the gradient that arrived at ``tensor``, which the student knows by ``name``; dense if it was sparse."""
+    """Return the gradient of ``tensor``, made dense if it is sparse; messages call the tensor ``name``."""
     if tensor.grad is None:
         raise MismatchError(("no_gradient", {"name": name}))
     return tensor.grad.to_dense() if tensor.grad.is_sparse else tensor.grad
@@ -138,5 +138,5 @@ def set_values(parameter: nn.Parameter, values: Tensor) -> None:
 
 
 def listing(named: Iterable[tuple[str, Tensor]]) -> str:
-    """Write names and shapes of parameters or buffers; ``none`` without any."""
+    """Names and shapes of parameters or buffers as a text; ``none`` if there are none."""
     return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in named) or "none"

@@ -22,7 +22,7 @@ from .sources import problems, source_files
 from .student import ROOT, SOURCE, import_packages
 from .terminal import pad, painter, width
 
-MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same work gives the same bytes
+MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
 PROBE = "--probe"
 
@@ -32,9 +32,9 @@ class Piece:
     """One file to hand in, with the names that it should define.
 
     Attributes:
-        problem: What stands in the way of its points; empty if nothing does.
-        todos: Lines on which a stub's ``raise NotImplementedError`` is still left.
-        lines: How long it is.
+        problem: Why the file would earn no points, in one sentence; empty if there is no problem.
+        todos: Numbers of lines on which a stub's ``raise NotImplementedError`` is still left.
+        lines: The number of lines of the file.
     """
 
     file: str
@@ -44,7 +44,7 @@ class Piece:
 
 
 def main() -> int:
-    """Say what is there, write the zip, and return 0 only if it was written."""
+    """Print the state of each file, write the zip, and return 0 only if it was written."""
     try:
         rubric.load()
     except rubric.RubricError as error:
@@ -87,20 +87,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def other_packages(files: list[Path]) -> list[str]:
-    """What is imported beside Python's own modules, torch and ``src/`` itself; it may be missing elsewhere."""
+    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
     found: set[str] = set()
     for path in files:
         try:
             nodes = list(ast.walk(ast.parse(path.read_bytes())))
         except (SyntaxError, ValueError):
-            continue  # that file's own line says so
+            continue  # reported with the file itself
         found |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
 
 
 def pack(files: list[Path], out: Path) -> None:
-    """Write the zip, whole or not at all."""
+    """Write the zip to a temporary file, then rename it, so that it is never half written."""
     part = out.with_name(f"{out.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in files:
@@ -158,7 +158,7 @@ def _is_stub(node: ast.Raise) -> bool:
 
 
 def _probe(language: Language) -> dict[str, str]:
-    """What importing says, by file; in a process of its own, which student code may end or hold up."""
+    """Import the files in a process of its own, which their code may end or hang; return the problems by file."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder, "answer.json")
         command = [sys.executable, "-m", "tests.submit", PROBE, str(answer), "--lang", language]
@@ -172,7 +172,7 @@ def _probe(language: Language) -> dict[str, str]:
 
 
 def _import_problems(language: Language) -> dict[str, str]:
-    """Import each file by itself; a package that fails because one of them does is no problem of the others."""
+    """Import each file by itself, so that a broken file is no problem of other files; return the problems by file."""
     import_packages()
     problems = {}
     for file in _expected():

@@ -1,4 +1,4 @@
-"""Text that lines up in a terminal, Chinese included, and colours where they are wanted."""
+"""Aligns text in a terminal, also Chinese text, and colours it."""
 
 import os
 import re
@@ -41,27 +41,27 @@ def wrap(text: str, columns: int) -> list[str]:
 
 
 def block(label: str, text: str, *, indent: int, columns: int) -> list[str]:
-    """Lay ``text`` out beside its ``label``, wrapped, with ``indent`` columns for the labels."""
+    """Format ``label`` in the first ``indent`` columns, and ``text`` beside it, wrapped to ``columns`` in all."""
     lines = wrap(text, columns - indent)
     return [pad(label if number == 0 else "", indent) + line for number, line in enumerate(lines)]
 
 
 class Painter:
-    """Colours text, or leaves it alone."""
+    """Colours text, or returns it without colours."""
 
     def __init__(self, enabled: bool) -> None:
-        """Paint only if ``enabled``."""
+        """Use colours only if ``enabled``."""
         self.enabled = enabled
 
     def __call__(self, text: str, colour: str) -> str:
-        """Return ``text`` in ``colour``."""
+        """Return ``text`` with the escape sequences of ``colour``, if colours are enabled."""
         return f"\033[{_COLOURS[colour]}m{text}\033[0m" if self.enabled else text
 
 
 def painter() -> Painter:
-    """Paint on a terminal, unless NO_COLOR is set (see no-color.org)."""
+    """A painter with colours if the output is a terminal and NO_COLOR is not set (see no-color.org)."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     enabled = sys.stdout.isatty() and not plain
     if enabled and sys.platform == "win32":
-        os.system("")  # an empty command switches the escape sequences of older Windows consoles on
+        os.system("")  # an empty command enables escape sequences in older Windows consoles
     return Painter(enabled)

@@ -1,4 +1,4 @@
-"""A time limit for code that may never end, where the system has a timer (not on Windows)."""
+"""A time limit for code that may never end; there is none on Windows, which has no suitable timer."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def time_limit(limit_s: float, message: str) -> Iterator[None]:
-    """Raise TimeoutError in the code inside when it takes too long; where the system has no timer, wait for ever."""
+    """Raise TimeoutError in the ``with`` block after ``limit_s`` seconds; without a timer, there is no limit."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,8 +13,8 @@ T = TypeVar("T")
 class Executor(concurrent.futures.Executor, ABC):
     """Runs jobs in threads that find their :data:`~grader.pool.judge_pool.PLACE` set.
 
-    A future's ``cancel()`` abandons its job, even one that runs already. When an executor can run nothing any more, it
-    has cancelled its pending jobs, and cancels every job that is submitted later.
+    A future's ``cancel()`` also abandons a job that runs already. An executor that can run nothing any more cancels all
+    of its futures, and those of jobs that are submitted later.
 
     Attributes:
         gone: What to tell a person when the executor can run nothing any more.
@@ -29,7 +29,7 @@ class Executor(concurrent.futures.Executor, ABC):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many jobs to hand over at a time: those that can run, and a few in reserve so that no slot waits."""
+        """How many jobs to submit at a time: as many as can run, and a few more to follow at once when one ends."""
 
 
 def cancel(future: Future[T]) -> Future[T]:

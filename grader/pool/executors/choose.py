@@ -16,7 +16,7 @@ def open_executor(choice: str, jobs: int) -> Executor:
 
     Args:
         choice: One of ``CHOICES``.
-        jobs: Jobs at a time for the local one, and Slurm jobs. A scheduler's workers have threads of their own.
+        jobs: For ``local``, how many jobs run at a time; for Slurm, how many Slurm jobs to submit; else not used.
 
     Raises:
         CannotGrade: If the choice is unknown or cannot be used here; the text says what to do.
@@ -25,7 +25,7 @@ def open_executor(choice: str, jobs: int) -> Executor:
         return LocalExecutor(jobs)
     if choice != SLURM and not choice.startswith(("tcp://", "tls://")):
         raise CannotGrade(f"--executor {choice}: not an executor. Choose {CHOICES}.")
-    try:  # only now, since most who grade never need it
+    try:  # imported here, since most runs need neither dask nor Slurm
         if choice == SLURM:
             from .slurm import submit_workers
 

@@ -37,7 +37,7 @@ class DaskExecutor(Executor):
     def __init__(self, client: Client, cluster: SpecCluster | None = None) -> None:
         """Take over a connected client, and the cluster if one was started for it; ``shutdown`` closes both."""
         self._client = client
-        self._executor = client.get_executor(pure=False)  # equal jobs are run each, never answered from a cache
+        self._executor = client.get_executor(pure=False)  # run every job, even if dask has seen an equal one
         self._cluster = cluster
         self._threads = 0
         self._look_at = 0.0
@@ -46,9 +46,9 @@ class DaskExecutor(Executor):
 
     @property
     def slots(self) -> int:
-        """Two for each thread of a worker: one job that runs, and one that is there when the first ends."""
+        """Two for each thread of a worker: one job that runs, and one that starts as soon as the first ends."""
         if time.monotonic() >= self._look_at:
-            with contextlib.suppress(Exception):  # the scheduler has gone, as the futures will say
+            with contextlib.suppress(Exception):  # the scheduler has gone; the futures report that
                 self._threads = sum(self._client.nthreads().values())
             self._look_at = time.monotonic() + LOOK_S
         return 2 * max(self._threads, 1)
@@ -81,7 +81,7 @@ def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.
     """Call ``fn`` in a thread of a worker, with :data:`PLACE` set.
 
     Raises:
-        Reschedule: If the worker is being closed; of a cancelled job, nobody hears it.
+        Reschedule: If the job is abandoned, so that another worker runs it; no effect on a job that was cancelled.
         CannotGrade: If the worker runs another version of the grader.
     """
     worker = get_worker()
@@ -91,7 +91,7 @@ def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.
             f"the worker at {worker.address} has grader {__version__}, and here it is {wanted}. "
             "Install the same on both."
         )
-    # A worker under a nanny is what multiprocessing calls a daemon, which may have no children. Judges end with it.
+    # multiprocessing lets no daemonic process have children, and a worker with a nanny is one. Judges end with it.
     multiprocessing.current_process().daemon = False
 
     def abandoned() -> bool:

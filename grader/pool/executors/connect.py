@@ -1,4 +1,4 @@
-"""Connects to a dask scheduler that runs already; each way to fail is told in one line, rather than in dask's own."""
+"""Connects to a dask scheduler that runs already; each failure is one line in the grader's words instead of dask's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TLS_HELP = "grader/docs/cluster.md says how to use TLS."
 
 
 def connect(address: str) -> DaskExecutor:
-    """The workers of a scheduler that runs already. TLS is configured in the same way as for dask's own programs.
+    """An executor on a scheduler that runs already. TLS is configured in the same way as for dask's own programs.
 
     Raises:
         CannotGrade: If no scheduler answers at that address.
@@ -76,6 +76,6 @@ def has_certificates(security: Security, wanted: str) -> bool:
 
 
 def quieten() -> None:
-    """Silence what dask logs about a lost connection; the command says it in one line."""
+    """Silence dask's log of a lost connection, which the command reports in one line."""
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

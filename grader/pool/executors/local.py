@@ -1,4 +1,4 @@
-"""Jobs in threads of this process; each waits for a judge, so the interpreter's lock does not matter."""
+"""Runs jobs in threads of this process. They only wait for judges, so the global interpreter lock does not matter."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Abandonable(Future[T]):
 class LocalExecutor(Executor):
     """A pool of daemon threads.
 
-    ``ThreadPoolExecutor`` does not do: the interpreter waits for its threads at the end. A thread that starts the first
-    judge cannot be interrupted for seconds, and a Ctrl-C should not take as long.
+    ``ThreadPoolExecutor`` would not do, since the interpreter waits for its threads at exit. A thread that is starting
+    the first judge cannot be interrupted for seconds, and Ctrl-C should end the program sooner.
     """
 
     def __init__(self, jobs: int) -> None:

@@ -18,7 +18,7 @@ from .cluster import DaskExecutor
 from .connect import has_certificates, quieten
 
 WANTED = "--executor slurm"
-SMALLEST = {"cores": 1, "processes": 1, "memory": "4 GiB"}  # the least for a job: one judge with its fork servers
+SMALLEST = {"cores": 1, "processes": 1, "memory": "4 GiB"}  # unless configured: enough for one judge
 
 
 def submit_workers(jobs: int) -> DaskExecutor:

@@ -1,1 +1,1 @@
-"""Benchmarks. Machines are noisy, so every figure is a ratio to a baseline of the same run, and none is a test."""
+"""Benchmarks. Times vary between machines and runs, so each is compared with a baseline of the same run."""

@@ -1,6 +1,6 @@
-"""``make bench``: measures, and writes ``grader/docs/performance.md`` with its plot.
+"""``make bench`` takes all measurements, and writes ``grader/docs/performance.md`` with its plot.
 
-Baselines and what is compared with them take turns, so that a machine that slows down slows all of them. The page gives
+The grader and the baselines are measured in turn, so that a machine that slows down affects both. The page gives
 medians and ratios.
 """
 
@@ -59,7 +59,7 @@ class TimedOperations(Operations):
 
 
 class TimedWorker(InProcessWorker):
-    """Performs with :class:`TimedOperations`."""
+    """A worker that uses :class:`TimedOperations`."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         super().__init__(files)
@@ -67,7 +67,7 @@ class TimedWorker(InProcessWorker):
 
 
 def say(text: str) -> None:
-    """Show progress."""
+    """Print a line about the progress."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -78,7 +78,7 @@ def command_s(*command: str, cwd: Path = REPOSITORY) -> tuple[float, float]:
 
 
 def solved_copy(folder: Path) -> Path:
-    """A student's repository with everything solved, for ``make test``."""
+    """Copy a student's repository into ``folder``, with all tasks solved, for ``make test``."""
     for name in ("src", "tests", "grader/assignment/rubric.toml", "grader/sandbox/second_device", "pyproject.toml"):
         source, target = REPOSITORY / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def solved_copy(folder: Path) -> Path:
 
 
 def empty_workers(zygote: Zygote, number: int) -> tuple[float, float]:
-    """Wall and CPU seconds of workers that are started, asked for nothing, and ended (d)."""
+    """Wall and CPU seconds of workers that are started, get an empty request, and are ended (d)."""
     cpu, wall = cpu_s(descendants(os.getpid())), time.perf_counter()
     for _ in range(number):
         worker = zygote.start({})
@@ -109,7 +109,7 @@ def three_wrong() -> dict[str, str]:
 
 
 def codec_s(tests: HiddenTests) -> tuple[float, float]:
-    """Wall and CPU seconds of unpacking and packing, once, what all properties ask for."""
+    """Wall and CPU seconds of unpacking and packing the requests of all properties once."""
 
     def work() -> None:
         for foreseen in tests.foreseen():

@@ -1,7 +1,7 @@
-"""What the coordinator itself costs: a class of any size, graded by stand-ins for judges that answer at once.
+"""Measures the coordinator, which is the command without its judges: every submission gets the same ready report.
 
-``python -m grader.tools.benchmarks.coordinator 40 400 4000`` prints a line for each size. Each size is measured in a
-process of its own without torch, since the coordinator has none.
+``python -m grader.tools.benchmarks.coordinator 40 400 4000`` prints a line for each size of class. Each size is
+measured in a process of its own without torch, since the coordinator does not import torch.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 
 @dataclass(frozen=True)
 class ClassCost:
-    """What a class of one size costs the coordinator.
+    """The time and memory that a class of one size costs the coordinator.
 
     Attributes:
-        save_ms: Time to save one report, from the pipe to its file and the ledger; the median of the class.
+        save_ms: Time to unpickle one report and save it to its file and the ledger; the median of the class.
         last_ms: The same for the last forty reports.
         resume_s: Wall-clock time of the whole command when everything is graded already.
         resume_cpu_s: CPU time of that command.
         peak_mib: Peak memory of the coordinator while it saves.
         resume_mib: Peak memory of the command when everything is graded already.
-        ledger_kib: Size of the ledger, for each submission.
+        ledger_kib: Size of the ledger, divided by the number of submissions.
     """
 
     submissions: int
@@ -69,7 +69,7 @@ def costs(sizes: Sequence[int]) -> list[ClassCost]:
 
 
 def _reference() -> tuple[bytes, dict[str, str]]:
-    """The reference's report as it comes through a pipe, and its files."""
+    """The pickled report of the reference, as a judge would send it through a pipe, and the reference's files."""
     from grader.intake.submission import Submission
     from grader.judge.judge import Judge
 
@@ -104,13 +104,13 @@ def _class_cost(size: int, report: bytes, files: Mapping[str, str]) -> ClassCost
 
 
 def _peak_mib() -> float:
-    """Peak memory of this process alone; ``ru_maxrss`` would include that of the process which started it."""
+    """Peak memory of this process alone; ``ru_maxrss`` would include memory of the process that forked it."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 def _write_class(folder: Path, size: int, files: Mapping[str, str]) -> None:
-    """Write submissions of which no two are the same."""
+    """Write ``size`` submissions, all different."""
     for number in range(size):
         for name, text in files.items():
             path = folder / f"student-{number:04}" / name

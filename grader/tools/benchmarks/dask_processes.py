@@ -1,4 +1,4 @@
-"""A dask scheduler and its workers on loopback, each a process of its own, started as a person would start it."""
+"""Starts a dask scheduler and workers on loopback, each by its command, in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-HERE = Path(__file__).parents[3]  # where every process finds this grader
+HERE = Path(__file__).parents[3]  # the root of the repository, from which every process imports this grader
 SINGLE = ("--nthreads", "1", "--no-nanny")
 
 
 class DaskProcesses:
-    """A scheduler and its workers, which all end with the ``with`` block."""
+    """A scheduler and its workers, which are ended at the end of the ``with`` block."""
 
     def __init__(self, place: Path, *options: str, environment: dict[str, str] | None = None) -> None:
-        """Start the scheduler. All processes get the options, such as those of TLS, and write to ``place``."""
+        """Start the scheduler. All processes get ``options``, such as those of TLS, and write into ``place``."""
         self._place, self._options = place, options
         self._environment = os.environ | {"PYTHONWARNINGS": "ignore"} | (environment or {})
         self._contact = place / "scheduler.json"
@@ -45,7 +45,7 @@ class DaskProcesses:
             return subprocess.Popen(command, cwd=HERE, env=self._environment, stdout=log, stderr=log)
 
     def __enter__(self) -> Self:
-        """Give the processes to the ``with`` block."""
+        """Return this object."""
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""Measures wall and CPU seconds and memory, of a piece of work and of all processes that it starts."""
+"""Measures wall-clock time, CPU time and memory of a piece of work and of all processes that it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took: wall-clock and CPU seconds, CPU of ended children included."""
+    """The time that one run took, in wall-clock and CPU seconds; CPU time includes children that have ended."""
 
     wall_s: float
     cpu_s: float
@@ -37,7 +37,7 @@ def _cpu_s() -> float:
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and everything below it that still runs."""
+    """The pids of a process and of all its descendants that still run."""
     found = [pid]
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -49,7 +49,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_mib(pids: Iterable[int]) -> float:
-    """Proportional set size of some processes together, in which shared pages count once."""
+    """Proportional set size of some processes together, in MiB: a page that they share counts once."""
     total = 0
     for pid in pids:
         try:

@@ -1,4 +1,4 @@
-"""Writes the page of figures, and its plot."""
+"""Writes the page with the results of all benchmarks, and its plot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.tools.benchmarks.workers import WorkersRun
 
 @dataclass(frozen=True)
 class Figures:
-    """Everything measured in one run; ``baselines`` maps a name to median wall and CPU seconds."""
+    """All results of one run; ``baselines`` maps a name to median wall and CPU seconds."""
 
     machine: str
     versions: str

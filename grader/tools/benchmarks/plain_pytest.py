@@ -1,4 +1,4 @@
-"""Baseline (a): what most graders do, a new process for each submission that imports torch and runs pytest on it."""
+"""Baseline (a), as most graders work: for each submission a new process, which imports torch and runs pytest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.sandbox.limits import Limits
 
 
 def main() -> int:
-    """Grade the reference once, in this process; 0 if it passed."""
+    """Grade the reference once, in this process; the exit status is 0 if it passed."""
     torch.set_num_threads(1)
     rubric = ASSIGNMENT.rubric
     tests = HiddenTests(ASSIGNMENT, ("cpu",), 0, rubric.properties)

@@ -1,6 +1,6 @@
-"""``python -m grader.tools.benchmarks.second_device``: CPU a submission with the simulated device, and without it.
+"""``python -m grader.tools.benchmarks.second_device``: CPU time per submission with the simulated device and without.
 
-The two judges grade the same submissions in turn, so that a machine that slows down slows both.
+Two judges grade the same submissions in turn, so that a machine that slows down affects both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.judge.judge import Judge
 from grader.settings import Settings
 from grader.tools.benchmarks.measure import cpu_s, descendants
 
-EVERY = 90  # of the variants, beside the reference
+EVERY = 90  # every 90th variant is graded, and the reference
 
 
 def subjects() -> Mapping[str, Mapping[str, str]]:
@@ -26,7 +26,7 @@ def subjects() -> Mapping[str, Mapping[str, str]]:
 
 
 def ratios(rounds: int) -> list[float]:
-    """For each submission, CPU with the device over CPU without it, each the smallest of some rounds."""
+    """For each submission, CPU time with the device divided by CPU time without; each the smallest of ``rounds``."""
     judges = {device: Judge(Settings(ASSIGNMENT, device=device)) for device in ("auto", "cpu")}
     found = []
     for name, files in subjects().items():

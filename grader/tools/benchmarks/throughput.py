@@ -1,4 +1,4 @@
-"""How long a class takes by the same path as the command's, with start-up apart from the rest."""
+"""Measures how long a class takes, through the same functions as the command; start-up is measured separately."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ClassRun:
 
     Attributes:
         first_s: Wall-clock time until the first report, start-up included.
-        each_s: Wall-clock time per submission once every judge has given its first report, so without start-up.
-        cpu_each_s: CPU time per submission after that, of all processes.
+        each_s: Wall-clock time per submission after the first ``jobs`` reports, so without start-up.
+        cpu_each_s: CPU time of all processes per submission, without start-up.
         peak_mib: Peak memory of all processes together.
         parent_mib: Memory of the coordinator at the end.
     """
@@ -41,7 +41,7 @@ class ClassRun:
 
 
 def copies(submission: Path, number: int) -> Iterator[Submission]:
-    """One submission, read anew for each of that many students."""
+    """The same submission for ``number`` students, read from disk for each."""
     return (Candidate(f"student-{index:04}", submission).read() for index in range(number))
 
 
@@ -65,7 +65,7 @@ def run_class(submissions: Iterable[Submission], jobs: int, **chosen: Any) -> Cl
 
 
 def a_class(number: int) -> Iterator[Submission]:
-    """Nine in ten with a text of their own, variants of all kinds in turn, and one in ten the reference."""
+    """A class: nine in ten submissions are variants, all with different text, and one in ten is the reference."""
     variants = [variant.files for variant in ASSIGNMENT.part("variants").all_variants()]
     for index in range(number):
         files = dict(variants[index % len(variants)] if index % 10 else ASSIGNMENT.solution())

@@ -1,4 +1,4 @@
-"""How nearly the speed grows with the number of dask's workers; tasks only sleep, so any machine has room for four."""
+"""Measures how speed grows with the number of dask workers. Tasks only sleep, so a small machine can run four."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WorkersRun:
 
 
 def run_workers(numbers: Sequence[int] = (1, 2, 4)) -> list[WorkersRun]:
-    """For each number, start so many workers on loopback; each gets ``EACH`` tasks that sleep for ``TASK_S``."""
+    """For each number, start that many workers on loopback, and run ``EACH`` tasks a worker that sleep ``TASK_S``."""
     return [_run(number) for number in numbers]
 
 
@@ -45,7 +45,7 @@ def _run(workers: int) -> WorkersRun:
         with open_executor(dask.address, 1) as executor:
             while executor.slots < 2 * workers:
                 time.sleep(0.1)
-            wait([executor.submit(time.sleep, 0.0) for _ in range(4 * workers)])  # imports, which the first task pays
+            wait([executor.submit(time.sleep, 0.0) for _ in range(4 * workers)])  # the first tasks import modules
             tasks, started = EACH * workers, time.perf_counter()
             _hand_out(executor, tasks)
             wall_s = time.perf_counter() - started
@@ -53,7 +53,7 @@ def _run(workers: int) -> WorkersRun:
 
 
 def _hand_out(executor: Executor, tasks: int) -> None:
-    """Hand out tasks as the schedule does: no more at a time than there are slots."""
+    """Submit tasks as the schedule does: at most ``executor.slots`` at a time."""
     under_way: set[Future[None]] = set()
     while tasks or under_way:
         while tasks and len(under_way) < executor.slots:

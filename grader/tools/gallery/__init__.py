@@ -1,1 +1,1 @@
-"""What students read about each known mistake, on one page for its authors: is it kind, specific, true, no answer?"""
+"""One page with the feedback on every known mistake, so that authors can check that it helps and tells no answer."""

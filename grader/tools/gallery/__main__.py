@@ -89,7 +89,7 @@ def feedback(report: Report) -> Iterator[Feedback]:
 
 
 def code(variant: Variant) -> str:
-    """What differs from the reference, as a diff without context."""
+    """The difference between a variant and the reference, as a diff without context."""
     lines = []
     for path, text in sorted(variant.files.items()):
         before = ASSIGNMENT.solution().get(path, "").splitlines()

@@ -1,1 +1,1 @@
-"""The autograder for Gradescope: how it is packed, and the program that runs in its container."""
+"""The autograder for Gradescope: one module packs it, the other runs in Gradescope's container."""

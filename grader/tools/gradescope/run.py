@@ -1,7 +1,7 @@
 """``python -m grader.tools.gradescope.run ROOT`` grades what a student handed in to Gradescope, in a container.
 
 In ``ROOT`` Gradescope puts ``submission/`` with the student's files, ``submission_metadata.json``, and ``results/``,
-where ``results.json`` is written whatever happens.
+where ``results.json`` is written even if grading fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...settings import Settings
 
 
 def main(root: Path) -> int:
-    """Grade, and write the results; the exit status is 3 if the grader failed."""
+    """Grade the submission and write the results; the exit status is 3 if the grader failed."""
     folder = root / "results"
     folder.mkdir(exist_ok=True)
     try:

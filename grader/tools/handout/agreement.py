@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from ...rubric import Rubric, Task
 from .pages import BOX, Page
 
-SHOWN = 3  # differences of each kind that are named, since one missing block moves all that follow
+SHOWN = 3  # the most differences of a kind that are reported, since one missing block shifts all later ones
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\* · (\d+) (?:points?|分)[.。]")
 _TASK = re.compile(r"\[\d\]\(task\d\.md\)")
@@ -23,8 +23,8 @@ def problems(handouts: Mapping[str, Sequence[Page]], rubric: Rubric) -> Iterator
     """One line for each disagreement between the languages, with the rubric, or with the files that links name.
 
     Args:
-        handouts: The pages of every language; the first one is what the others are compared with.
-        rubric: Gives titles and points.
+        handouts: From a language to its pages. Every other language is compared with the first one.
+        rubric: The rubric, with the right titles and points.
     """
     first, *others = handouts.values()
     for twins in others:
@@ -51,7 +51,7 @@ def _structure(page: Page) -> list[str]:
 
 
 def _symbols(page: Page) -> list[str]:
-    """Formulas and code, each once, since languages repeat them differently."""
+    """Formulas and code, each once, since one language may repeat a formula more often than another."""
     blocks = [token.content for token in page.tokens if token.type == "math_block"]
     inline = [token.content for token in _inline(page) if token.type in ("math_inline", "code_inline")]
     return sorted({*blocks, *inline})
@@ -63,7 +63,7 @@ def _numbers(page: Page) -> list[str]:
 
 
 def _difference(mine: Sequence[str], other: Sequence[str]) -> str:
-    """What either of the two has more often than the other, in words."""
+    """What one list has more often than the other, as a text; empty if there is nothing."""
     here, there = Counter(mine) - Counter(other), Counter(other) - Counter(mine)
     return "; ".join(
         f"only {name}: {', '.join(list(extra.elements())[:SHOWN])}"
@@ -83,7 +83,7 @@ def _bad_links(page: Page) -> Iterator[str]:
 
 
 def _bad_table(page: Page, rubric: Rubric) -> Iterator[str]:
-    """How the table of tasks, with a row for each name that is asked for, differs from the rubric."""
+    """A line if the table of tasks, with a row for each name that a task asks for, differs from the rubric."""
     cells = [token.content for before, token in pairwise(page.tokens) if before.type == "td_open"]
     rows = [cells[start : start + 4] for start, cell in enumerate(cells) if _TASK.match(cell)]
     found = [(row[0].partition("]")[0], row[1], row[2]) for row in rows]
@@ -101,7 +101,7 @@ def _bad_table(page: Page, rubric: Rubric) -> Iterator[str]:
 
 
 def _bad_requirements(page: Page, task: Task) -> Iterator[str]:
-    """How the list of requirements differs from the rubric."""
+    """A line if the list of requirements on a task's page differs from the rubric."""
     found = [(line[1], float(line[2])) for token in page.tokens if (line := _REQUIREMENT.match(token.content))]
     wanted = [(prop.title[page.language], prop.points) for prop in task.properties]
     if found != wanted:

@@ -1,4 +1,4 @@
-"""All pages of a language as one PDF, typeset by Typst, which is a wheel for every system and needs no network."""
+"""Writes all pages of a language as one PDF with Typst, which pip can install on every system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHINESE_FONTS = (
 
 
 class NoFont(Exception):
-    """This machine has no font for the language; the text says what to install."""
+    """No font has the characters of the language; the text says what to install."""
 
 
 def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] | None = None) -> Path:
@@ -37,11 +37,11 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
     Args:
         pages: The pages, in order.
         out: An existing folder.
-        title: Stands on the first page.
+        title: The title on the first page.
         families: Names of the fonts to choose from; by default those of this machine.
 
     Raises:
-        NoFont: If the pages are Chinese and none of the fonts is.
+        NoFont: If the pages are Chinese and no font has Chinese characters.
     """
     language = pages[0].language
     installed = typst.Fonts().families() if families is None else families
@@ -57,7 +57,7 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
 
 
 def source(page: Page) -> str:
-    """A page as Typst: only calls, with all text in string literals, so that no text needs escaping."""
+    """A page as Typst source: function calls with all text in string literals, so that Typst finds no markup in it."""
     return f"#pagebreak(weak: true)\n#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
 
 
@@ -68,7 +68,7 @@ def _string(text: str) -> str:
 
 
 class _Writer:
-    """Writes the nodes of one page."""
+    """Writes the nodes of one page's syntax tree; each method is named after its kind of node."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -85,7 +85,7 @@ class _Writer:
         return f"#heading(level: {node.tag[1]})[{self.inside(node)}]\n"
 
     def paragraph(self, node: SyntaxTreeNode) -> str:
-        """A paragraph; one that ends in a colon stays on one page with what follows."""
+        """A paragraph; if it ends in a colon, there is no page break after it."""
         inside, follows = self.inside(node), node.next_sibling
         announces = follows and follows.type != "paragraph" and inside.rstrip('"').endswith((":", "\uff1a"))
         return f"\n#announcement[{inside}]\n\n" if announces else f"\n{inside}\n\n"

@@ -1,4 +1,4 @@
-"""Formulas: from LaTeX to MathML for browsers, and from MathML to Typst for the PDF."""
+"""Converts formulas from LaTeX to MathML for browsers, and from MathML to Typst for the PDF."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SLASH = "<mo>&#x0002F;</mo>"
 
 
 class UnknownMathematics(Exception):
-    """A formula uses an element that this file cannot write for Typst; the text says which."""
+    """A formula uses an element that this module cannot write for Typst; the text names it."""
 
 
 def mathml(latex: str, *, block: bool = False) -> str:
-    """A formula as MathML; letters of an upright name become one identifier, which screen readers read as one."""
+    """A formula as MathML; the letters of an upright name become one identifier, so that screen readers say a word."""
     markup = convert(latex, display="block" if block else "inline")
-    markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space beside it, as in TeX
+    markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space around a slash, as in TeX
     return _LETTERS.sub(lambda name: f"<mi>{re.sub('<.*?>', '', name[0])}</mi>", markup)
 
 
@@ -27,8 +27,8 @@ def typst(latex: str) -> str:
     """A formula in Typst's notation, without the dollar signs.
 
     Raises:
-        UnknownMathematics: If latex2mathml does not know a command, or the formula needs an element of MathML that no
-            handout has used so far.
+        UnknownMathematics: If latex2mathml does not know a command of the formula, or this module does not know an
+            element of its MathML.
     """
     try:
         return _element(ElementTree.fromstring(mathml(latex)))
@@ -45,7 +45,7 @@ def _element(node: ElementTree.Element) -> str:
             return " ".join(parts) or '""'
         case "mi":
             upright = len(text) > 1 or node.get("mathvariant") == "normal"
-            return f"upright({' '.join(text)})" if upright else text  # by letters: a string would get spaces
+            return f"upright({' '.join(text)})" if upright else text  # not a string: Typst puts spaces around it
         case "mn" | "mtext":
             return _quoted(text)
         case "mo":
@@ -76,7 +76,7 @@ def _attached(tag: str, parts: list[str]) -> str:
 
 
 def _operator(text: str) -> str:
-    """An operator; brackets are escaped, so that Typst neither pairs them nor wants them closed."""
+    """An operator; brackets are escaped, so that Typst neither pairs them nor reports one that is not closed."""
     if text == "/":
         return 'class("normal", \\/)'
     if text.isalpha() and len(text) > 1:

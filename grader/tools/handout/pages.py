@@ -23,7 +23,7 @@ class Page:
 
     Attributes:
         name: The name of the page, the same in every language, such as ``task1``.
-        folder: The folder of its source; paths of pictures are relative to it.
+        folder: The folder of its Markdown file; paths of pictures are relative to it.
     """
 
     name: str
@@ -38,19 +38,19 @@ class Page:
 
 
 class HandoutError(Exception):
-    """A page that cannot be rendered; the text says which and why."""
+    """A page cannot be rendered; the text says which page, and why."""
 
 
 def parser() -> MarkdownIt:
-    """CommonMark with tables and formulas between dollar signs; no HTML."""
+    """A parser of CommonMark with tables and formulas between dollar signs, and without HTML."""
     return MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=False)
 
 
 def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     """Read all pages of a language, in order.
 
-    Requirements, which are list items that begin with a box, get the id of their property as an anchor, so that
-    feedback can point at them.
+    A requirement is a list item that begins with ``[ ]``. It gets the id of its property as an anchor, so that feedback
+    can link to it.
 
     Raises:
         HandoutError: If a page is missing.
@@ -72,13 +72,13 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
 
 
 def page_names(rubric: Rubric, source: Path) -> list[str]:
-    """The first page, one for each task, and whatever else any language has."""
+    """The names of all pages: ``index``, one page for each task, then all others that exist in any language."""
     needed = [FIRST, *(task.id for task in rubric.tasks)]
     return [*needed, *sorted({path.stem for path in source.glob("*/*.md")} - {*needed})]
 
 
 def _items(tokens: list[Token]) -> list[tuple[Token, Token]]:
-    """Each list item that begins with text, with that text."""
+    """The token of each list item that begins with text, and the token of that text."""
     return [
         (token, tokens[index + 2])
         for index, token in enumerate(tokens)
@@ -99,7 +99,7 @@ def _mark_requirement(item: Token, content: Token, anchors: dict[str, str]) -> N
 
 
 def _join_chinese(children: list[Token]) -> None:
-    """Drop line breaks between Chinese characters, which a reader would see as spaces."""
+    """Drop line breaks between Chinese characters, since HTML shows them as spaces."""
     for before, token, after in zip(children, children[1:], children[2:], strict=False):
         ends = (before.content[-1:], after.content[:1])
         if token.type == "softbreak" and all(map(_CHINESE.match, ends)):

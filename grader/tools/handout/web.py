@@ -1,4 +1,4 @@
-"""Pages as HTML that loads no other file: pictures, formulas and colours are in the page."""
+"""Renders pages as HTML that loads no other file: pictures, formulas and colours are in the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .pages import Page, parser
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
-LONGEST_WHOLE = 28  # characters of code that stay on one line
+LONGEST_WHOLE = 28  # characters; shorter code in a sentence is not broken over two lines
 CLOSING = re.compile(r"[,.;:!?)\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f]*")
 LIGHT, DARK = "friendly", "github-dark"
 
@@ -52,9 +52,9 @@ def body(page: Page) -> str:
 
 
 def _closing(tokens: Sequence[Token], idx: int) -> str:
-    """The punctuation that a text begins with; browsers would break the line between a formula and it."""
+    """The punctuation at the start of a text after a formula; a browser could break the line between the two."""
     text = tokens[idx].content if idx < len(tokens) and tokens[idx].type == "text" else ""
-    return CLOSING.match(text)[0]  # type: ignore[index]  # the pattern also matches an empty string, so never None
+    return CLOSING.match(text)[0]  # type: ignore[index]  # never None: the pattern matches an empty string, too
 
 
 class _Renderer(RendererHTML):

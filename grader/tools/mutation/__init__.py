@@ -1,4 +1,4 @@
-"""Mutants of the reference, judged by the hidden tests, to find what no hidden test looks at."""
+"""Runs the hidden tests on mutants of the reference; a mutant that passes shows what no hidden test checks."""
 
 from .mutants import Mutant, all_mutants
 

@@ -15,7 +15,7 @@ PAGE = ASSIGNMENT.root / "grader" / "docs" / "mutants.md"
 
 
 def main() -> int:
-    """Judge all mutants; the exit status is 1 if survivors and explanations do not agree."""
+    """Judge all mutants; the exit status is 1 if a survivor has no explanation, or an explanation no survivor."""
     rubric = rubric_or_exit(ASSIGNMENT)
     mutants = all_mutants()
     survivors: list[Mutant] = []

@@ -1,7 +1,7 @@
 """Every small change that mutmut makes to the reference, each as the text of a file.
 
-mutmut's own runner switches between mutants inside one copy of the module, through environment variables and imports.
-Here a submission is text, which a worker imports in a process of its own. So mutmut only makes the mutants.
+mutmut's own runner keeps all mutants in one module and selects one by an environment variable. Here a submission is
+text, which a worker imports in a process of its own, so mutmut is used only to make the mutants.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Mutant:
     """The reference with one change.
 
     Attributes:
-        path: The changed file, as in a submission.
+        path: The path of the changed file in a submission.
         where: The class or function around the change, such as ``Layer.forward``.
         before: The changed lines of the reference, without their indentation.
-        after: What takes their place.
+        after: The lines that replace them.
         text: The whole changed file.
     """
 
@@ -35,7 +35,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """The name in the table of explanations: without line numbers, which change with every edit above."""
+        """The name in the table of explanations. It has no line number, which would change with edits above it."""
         return f"{self.where}: {self.before} -> {self.after}"
 
 
@@ -44,7 +44,7 @@ def all_mutants() -> list[Mutant]:
     found: dict[str, Mutant] = {}
     for path, source in ASSIGNMENT.solution().items():
         if path.endswith("__init__.py"):
-            continue  # nothing but imports
+            continue  # these files hold only imports
         for text in _mutated(path, source):
             mutant = _mutant(path, source, text)
             found.setdefault(mutant.name, mutant)
@@ -52,7 +52,7 @@ def all_mutants() -> list[Mutant]:
 
 
 def _mutated(path: str, source: str) -> Iterator[str]:
-    from mutmut.mutation.file_mutation import (  # takes seconds, which --help can do without
+    from mutmut.mutation.file_mutation import (  # takes seconds, so --help should not import it
         create_mutations,
         deep_replace,
     )

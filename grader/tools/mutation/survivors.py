@@ -54,7 +54,7 @@ class MutantJudge:
     """Judges mutants by the hidden tests. A mutant may hang or fill the memory, so each runs in a worker."""
 
     def __init__(self, rubric: Rubric) -> None:
-        """Start the fork server; tests are collected when a file first needs them."""
+        """Start the fork server; the hidden tests of a file are collected when its first mutant is judged."""
         torch.set_num_threads(1)
         self._rubric = rubric
         self._limits = Limits()
@@ -66,7 +66,7 @@ class MutantJudge:
         """Whether the mutant keeps every point.
 
         Raises:
-            RuntimeError: If a hidden test fails by a fault of its own.
+            RuntimeError: If a hidden test itself is faulty.
         """
         if mutant.path not in self._tests:
             tasks = [t for t in self._rubric.tasks if mutant.path in {t.file_of(name) for name in t.names}]
@@ -100,7 +100,7 @@ def page(counts: Mapping[str, tuple[int, int]], survivors: Sequence[Mutant], tab
     """The page: counts for each file, then every survivor as a diff below its explanation.
 
     Args:
-        counts: From a file to its mutants, and how many of them were killed.
+        counts: From a file's path to how many mutants it has, and how many of them were killed.
         survivors: The mutants that were not killed.
         table: The explanations.
     """

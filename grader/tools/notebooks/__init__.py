@@ -1,1 +1,1 @@
-"""The walk-through: built from percent scripts, run, released and graded with nbgrader, and read as HTML."""
+"""The walk-through, a series of notebooks: built from percent scripts, run, released, graded, and shown as HTML."""

@@ -1,4 +1,4 @@
-"""``python -m grader.tools.notebooks``: what ``make notebooks`` and its kin call, and what authors check with."""
+"""``python -m grader.tools.notebooks``: the commands behind ``make notebooks``, and one with which authors check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .grade import grade as grade_folder
 BUILD = Path("build/notebooks")
 HANDBOOK = Path("build/handbook")
 GRADED = Path("build/notebooks-graded")
-STALE = "executed_from"  # in a notebook's metadata: the digest of what it was executed from
+STALE = "executed_from"  # key in an executed notebook's metadata: the digest of its sources at that time
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End the command with one line."""
+    """Print one line to stderr and exit with status ``code``."""
     typer.echo(f"notebooks: {message}", err=True)
     raise typer.Exit(code)
 
@@ -88,7 +88,7 @@ def build() -> None:
 
 
 def _run_all(language: str, found: list[str]) -> list[Path]:
-    """Execute what changed; gives the paths of all, and adds to what was found wrong."""
+    """Execute the notebooks that changed; return the paths of all, and append problems to ``found``."""
     scripts = sources.scripts()
     paths = []
     for number, script in enumerate(scripts, 1):
@@ -101,7 +101,7 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
         if paths[-1].exists() and nbformat.read(paths[-1], as_version=4).metadata.get(STALE) == digest:
             typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
             continue
-        if first:  # the code of the others is the same
+        if first:  # the code is the same in every language
             blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
             found += [f"{script.stem}: {line}" for line in blank]
         run = execute.execute(notebook, sources.SOURCES)

@@ -1,4 +1,4 @@
-"""Numbers that a notebook states, and that none of its cells makes or checks."""
+"""Finds numbers in the prose of a notebook that no code cell sets or checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain
 
 from nbformat import NotebookNode
 
-# Whose number it is stands beside it, or it is a name: none of these is a claim of ours.
+# Numbers that need no check: in a sentence with a link to their source, in quotes or code, or in a name.
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
 _QUOTED = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"|(?<!\*)\*[^*]+\*(?!\*)|#\d+")
 _PLACE = re.compile(
@@ -26,11 +26,11 @@ _LITERAL = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?")
 
 
 def unchecked(notebook: NotebookNode) -> Iterator[str]:
-    """A line for each number in the text that no cell has.
+    """A line for each number in the prose that the code lacks.
 
-    A whole number of two digits or more has to stand in the code: as a setting, or in a check. One with decimals is a
-    result or a setting, and has to stand in an ``assert``, or alone on the right of an assignment. What a sentence
-    or an item of a list with a link says is the linked source's.
+    A whole number of two digits or more has to be somewhere in the code. A number with decimals is a result or a
+    setting, so it has to be in an ``assert``, or alone on the right of an assignment. A sentence or list item with a
+    link is left out, since its numbers come from the linked source.
     """
     code = [ast.parse(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
     nodes = [node for tree in code for node in ast.walk(tree)]
@@ -46,7 +46,7 @@ def unchecked(notebook: NotebookNode) -> Iterator[str]:
 
 
 def stated(text: str) -> Iterator[tuple[str, str]]:
-    """The numbers of two digits or more, or with decimals, that a text states, each with its sentence."""
+    """The numbers of two digits or more, or with decimals, in a text, each with the sentence that it is in."""
     for block in re.split(r"\n\n|\n(?=[-|*] |\d+\. )", text.replace("{,}", ",")):
         if block.startswith("#"):
             continue
@@ -59,7 +59,7 @@ def stated(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _literals(tree: ast.AST) -> Iterator[float]:
-    """The numbers in code, those in its strings too: a shape or a label in a figure."""
+    """The numbers in code, and in its strings, such as a shape or a label of a figure."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             yield float(node.value)

@@ -1,4 +1,4 @@
-"""nbgrader in a course folder: its commands as processes of their own, with no settings but ours."""
+"""Runs nbgrader's commands in a course folder, as processes with this project's settings and no others."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NBGRADER = (sys.executable, "-m", "nbgrader")
 
 
 class NbgraderFailed(Exception):
-    """A command of nbgrader's that failed as a whole; the text ends with what it said last."""
+    """A command of nbgrader failed; the text ends with the last line that it printed."""
 
 
 class NotContained(Exception):
-    """No container can be made here; the text says what to do."""
+    """No container can be made on this machine; the text says what to do."""
 
 
 def prepare(language: str, course: Path, only: str = "") -> None:
-    """Make a course folder: sources built, blank versions generated, hidden tests in ``gradebook.db``.
+    """Make a course folder with the source notebooks, the students' versions, and hidden tests in ``gradebook.db``.
 
     Raises:
         NbgraderFailed: If nbgrader refuses the sources.
@@ -38,20 +38,20 @@ def prepare(language: str, course: Path, only: str = "") -> None:
 
 
 def run(course: Path, *arguments: str, container: bool = False) -> None:
-    """Run one nbgrader command in the course folder; what it says goes to ``nbgrader.log`` there.
+    """Run one nbgrader command in the course folder; its output is appended to ``nbgrader.log`` there.
 
     Args:
         course: The folder.
         arguments: The command and its own arguments.
-        container: Whether students' code runs in it, which is then kept in a container if this machine has one.
+        container: Whether the command runs students' code; it then runs in a container if this machine has one.
 
     Raises:
-        NbgraderFailed: If it ends with another code than 0.
+        NbgraderFailed: If its exit status is not 0.
     """
-    home = course.resolve() / ".home"  # of Jupyter: no settings of the person who grades, no traces with them
+    home = course.resolve() / ".home"  # Jupyter neither reads nor writes the home folder of the person who grades
     home.mkdir(exist_ok=True)
     places = {name: str(home) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR")}
-    # nbgrader calls alembic by its bare name, and nobody has to activate the environment that both are in.
+    # nbgrader finds alembic through PATH, also if the environment in which both are installed is not activated.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     places |= {"PATH": path, "TMPDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
     with (course / LOG).open("a", encoding="utf-8") as log:
@@ -71,7 +71,7 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
 
 
 def require_container(folder: Path) -> None:
-    """See that students' code can be kept in a container.
+    """Check that students' code can run in a container.
 
     Raises:
         NotContained: If it cannot.
@@ -84,24 +84,24 @@ def require_container(folder: Path) -> None:
 
 
 def _container(course: Path) -> list[str]:
-    """What to put before a command so that it has no network and writes in the course folder only."""
+    """The start of a command line that keeps a command off the network and lets it write in the course folder only."""
     program = shutil.which("bwrap")
     folder = str(course.resolve())
     if program is None:
         return []
     wrapper = [program, "--unshare-all", "--die-with-parent", "--new-session"]
     wrapper += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", folder, folder]
-    for name in ("source", "release"):  # of the course folder: hidden tests, which nothing needs to change any more
+    for name in ("source", "release"):  # folders of the course that students' code must not change
         wrapper += ["--ro-bind-try", f"{folder}/{name}", f"{folder}/{name}"]
     trial = subprocess.run([*wrapper, sys.executable, "-c", ""], capture_output=True, check=False)
     return wrapper if trial.returncode == 0 else []
 
 
 def release_folder(course: Path) -> Path:
-    """Where students' versions lie after ``prepare``."""
+    """The folder of the students' versions after ``prepare``."""
     return course / "release" / HOMEWORK
 
 
 def source_folder(course: Path) -> Path:
-    """Where the notebooks with solutions and hidden tests lie after ``prepare``."""
+    """The folder of the notebooks with solutions and hidden tests after ``prepare``."""
     return course / "source" / HOMEWORK

@@ -1,4 +1,4 @@
-"""Running a notebook from a clean kernel, and what went wrong in it."""
+"""Runs a notebook in a new kernel, and finds what went wrong in it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
 CELL_TIMEOUT_S = 300
-# One thread for every library: their pools would fight over a busy machine.
+# One thread for every library: more would slow each other down on a busy machine.
 KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-# No history file; and no word about the connection, which stays on this machine and whose messages are signed.
+# No history file, and no warnings about the connection: it is local, and its messages are signed.
 KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"]
 
 STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader_config.py
@@ -30,7 +30,7 @@ class Run:
     """A notebook with its outputs.
 
     Attributes:
-        seconds: From the start of the kernel to its end.
+        seconds: Wall-clock time from the start of the kernel to its end.
         problems: A line for each cell that failed or wrote to stderr.
     """
 
@@ -43,9 +43,9 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
     """Run every cell in a new kernel.
 
     Args:
-        notebook: Gets the outputs.
-        folder: Where the kernel runs: the helpers lie there.
-        go_on: Whether cells after a failing one run too.
+        notebook: The notebook; the outputs are written into it.
+        folder: The kernel's working directory, which holds the modules that notebooks import.
+        go_on: Whether the cells after a failing one run, too.
     """
     client = NotebookClient(
         notebook,
@@ -56,13 +56,13 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
         extra_arguments=KERNEL_ARGUMENTS,
     )
     started = time.monotonic()
-    with contextlib.suppress(CellExecutionError):  # it stands in the cell's outputs
+    with contextlib.suppress(CellExecutionError):  # the cell's outputs hold the error
         client.execute(env=os.environ | KERNEL_ENVIRONMENT)
     return Run(notebook, time.monotonic() - started, tuple(complaints(notebook)))
 
 
 def complaints(notebook: NotebookNode) -> Iterator[str]:
-    """What cells raised, and what they wrote to stderr."""
+    """A line for each exception that a cell raised, and for what it wrote to stderr."""
     for cell in code_cells(notebook):
         for output in cell.outputs:
             if output.output_type == "error":
@@ -72,17 +72,17 @@ def complaints(notebook: NotebookNode) -> Iterator[str]:
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    """The cells that run."""
+    """The code cells of a notebook."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def failed(cell: NotebookNode) -> bool:
-    """Whether a cell raised."""
+    """Whether a cell raised an exception."""
     return any(output.output_type == "error" for output in cell.outputs)
 
 
 def save(run: Run, path: Path) -> list[Path]:
-    """Write an executed notebook, and each of its figures beside it as PNG; gives the figures."""
+    """Write an executed notebook, and each of its figures beside it as PNG; return the paths of the figures."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(run.notebook) + "\n", encoding="utf-8")
     for stale in path.parent.glob(f"{path.stem}-*.png"):
@@ -101,13 +101,13 @@ def save(run: Run, path: Path) -> list[Path]:
 
 
 def cleared(notebook: NotebookNode) -> NotebookNode:
-    """The same notebook, its solutions replaced by what students get; hidden tests stay, outputs too."""
+    """The notebook itself, with its solutions replaced by stubs; hidden tests and outputs stay."""
     ClearSolutions(code_stub=STUB).preprocess(notebook, {})  # in place
     return notebook
 
 
 def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
-    """The checks that a notebook passes with every exercise left as students get it."""
+    """A line for each check that passes although every exercise is still a stub."""
     for cell in code_cells(execute(cleared(notebook), folder, go_on=True).notebook):
         if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
             yield f"{cell.id}: passes although the exercise is blank"

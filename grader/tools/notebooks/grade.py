@@ -1,4 +1,4 @@
-"""Grade a folder of students' notebooks with nbgrader: feedback pages, a gradebook, and what became of each check."""
+"""Grades a folder of students' notebooks with nbgrader: feedback pages, a gradebook, and the result of each check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 
 class NothingToGrade(Exception):
-    """A folder without submissions; the text says what was expected."""
+    """The folder holds no submission; the text says what was expected."""
 
 
 def grade(
@@ -38,14 +38,14 @@ def grade(
         folder: A folder or zip for each student, with notebooks anywhere in it.
         out: The course folder, written anew: ``feedback/``, ``grades.csv``, ``checks.csv``, ``nbgrader.log``.
         language: Of the checks' messages; the checks are the same.
-        only: The start of the name of the one notebook to grade.
-        say: Takes a line for each step.
-        uncontained: Whether students' code may run where this machine has no container to keep it in.
+        only: The start of the name of the one notebook to grade; all notebooks if empty.
+        say: Called with a line of text after each notebook.
+        uncontained: Whether students' code may run without a container if this machine cannot make one.
 
     Raises:
         NothingToGrade: If the folder holds no student.
-        NotContained: If there is no container, and none was asked to be done without.
-        NbgraderFailed: If nbgrader refuses our own sources.
+        NotContained: If this machine cannot make a container, and ``uncontained`` is false.
+        NbgraderFailed: If nbgrader refuses the source notebooks.
     """
     students = discover(folder)
     if not students:
@@ -82,7 +82,7 @@ def grade(
 
 
 def _put(student: HandedIn, notebook: str, source: nbformat.NotebookNode, names: set[str], out: Path) -> str | None:
-    """Hand a student's notebook to nbgrader; else why not: empty where none was handed in."""
+    """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
     read = student.files.get(f"{notebook}.ipynb")
     if student.reason:
         return student.reason
@@ -100,7 +100,7 @@ def _put(student: HandedIn, notebook: str, source: nbformat.NotebookNode, names:
 
 
 def _quietly(out: Path, *arguments: str, container: bool = False) -> None:
-    """Run nbgrader; where single students made it fail, their checks say so afterwards."""
+    """Run nbgrader and log a failure. If a student's notebook is the cause, that student's checks show it later."""
     try:
         courses.run(out, *arguments, container=container)
     except courses.NbgraderFailed as failure:
@@ -111,7 +111,7 @@ def _quietly(out: Path, *arguments: str, container: bool = False) -> None:
 def write(out: Path, checks: Sequence[Check]) -> None:
     """Write ``checks.csv``, one line for each check, and ``grades.csv`` in the columns of nbgrader's own export.
 
-    A student with a check that never ran has no score there: blank, so that no gradebook takes it for a zero.
+    In ``grades.csv`` a student with a check that never ran has a blank score, so that no gradebook takes it for a zero.
     """
     lines = (
         (c.student, c.notebook, c.cell, str(c.outcome), _number(c.points), _number(c.max_points), c.message)

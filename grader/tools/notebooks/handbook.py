@@ -1,4 +1,4 @@
-"""The walk-through to read: executed notebooks as HTML that needs no network, exercises without their solutions."""
+"""Renders executed notebooks as HTML pages that need no network, with exercises but without their solutions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .execute import cleared
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 TITLES = {"en": "Position encodings, derived, run and checked", "zh": "位置编码：推导、运行、检验"}
 
-# Code spans come first, so that a dollar in one is no mathematics.
+# Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
 
@@ -30,9 +30,9 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
     """Write a page for each executed notebook, and an index.
 
     Args:
-        executed: Holds a folder of executed notebooks for each language.
-        out: Written anew: ``index.html`` and a folder for each language.
-        languages: Which.
+        executed: A folder that holds a folder of executed notebooks for each language.
+        out: The folder for ``index.html`` and a folder of pages for each language; old content is deleted.
+        languages: The languages to write.
     """
     shutil.rmtree(out, ignore_errors=True)
     notebooks = {language: sorted((executed / language / "executed").glob("*.ipynb")) for language in languages}
@@ -66,7 +66,7 @@ def title(notebook: NotebookNode) -> str:
 
 
 def body(notebook: NotebookNode) -> str:
-    """A notebook's cells as HTML: as students get them, with the outputs of the solved one."""
+    """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution."""
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
     mathematics: list[str] = []
     for cell in shown.cells:
@@ -78,7 +78,7 @@ def body(notebook: NotebookNode) -> str:
 
 
 def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
-    """Turn a formula into MathML, out of Markdown's reach; a word holds its place."""
+    """Turn a formula into MathML, append it to ``mathematics``, and return a placeholder that Markdown leaves alone."""
     if found["code"]:
         return found["code"]
     block = found["block"] is not None

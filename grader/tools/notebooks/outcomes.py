@@ -1,7 +1,7 @@
-"""What became of each checking cell: nbgrader exports many things as 0 that its database and executed cells tell apart.
+"""Finds the result of each checking cell in nbgrader's database and in the executed notebook.
 
-A check that ran and failed is worth nothing. One that never ran is worth nobody knows what: its points stay blank, and
-a person looks at it.
+nbgrader exports a 0 both for a check that failed and for one that never ran. Here only a check that failed has 0
+points. The points of a check that never ran stay blank, and a person looks at it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Check:
     """One checking cell of one student.
 
     Attributes:
-        points: None where the check did not run although something was handed in.
-        message: What the student's code raised, or why the check did not run.
+        points: The points earned; None if the check did not run although something was handed in.
+        message: The exception that the cell raised, or why the check did not run.
     """
 
     student: str
@@ -49,13 +49,13 @@ def graded(source: NotebookNode) -> dict[str, float]:
 
 
 def not_run(student: str, notebook: str, source: NotebookNode, why: str) -> Iterator[Check]:
-    """The checks of a notebook that nbgrader never got."""
+    """The checks of a notebook that could not be given to nbgrader, without points; ``why`` is their message."""
     for cell, points in graded(source).items():
         yield Check(student, notebook, cell, Outcome.MISSING, None, points, why)
 
 
 def not_handed_in(student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
-    """The checks of a notebook that the student left out: a true zero."""
+    """The checks of a notebook that the student did not hand in, each with 0 points."""
     for cell, points in graded(source).items():
         yield Check(student, notebook, cell, Outcome.MISSING, 0.0, points, "not handed in")
 
@@ -63,7 +63,7 @@ def not_handed_in(student: str, notebook: str, source: NotebookNode) -> Iterator
 def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
     """The checks of a notebook after ``nbgrader autograde``."""
     path = course / "autograded" / student / HOMEWORK / f"{notebook}.ipynb"
-    if not path.exists():  # nbgrader removes what it could not finish
+    if not path.exists():  # nbgrader deletes a notebook that it could not run to the end
         why = "the kernel died or could not be stopped; nbgrader.log says when"
         for cell, points in graded(source).items():
             yield Check(student, notebook, cell, Outcome.CRASHED, None, points, why)
@@ -86,7 +86,7 @@ def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Ite
 
 
 def _scores(course: Path, student: str, notebook: str) -> dict[str, float | None]:
-    """The scores in the gradebook; None where the check was not there to run."""
+    """The scores in the gradebook by ``grade_id``; None for a check that was not in the notebook."""
     with Gradebook(f"sqlite:///{course.resolve() / 'gradebook.db'}") as gradebook:
         try:
             entry = gradebook.find_submission_notebook(notebook, HOMEWORK, student)

@@ -1,4 +1,4 @@
-"""The proof that a release gives nothing away: read what students would get, and look for what they must not."""
+"""Searches the notebooks that students get for solutions and hidden tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sources import helpers
 
 
 def leaks(release: Path, built: Path) -> Iterator[str]:
-    """A line for each thing in a release that is no student's business.
+    """A line for each file that is unexpected or missing in a release, and for each secret line or output in it.
 
     Args:
         release: The folder that students get.
@@ -34,7 +34,7 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
 
 
 def secrets(notebooks: Iterable[NotebookNode]) -> set[str]:
-    """The lines of solutions and hidden tests that stand nowhere else in the sources."""
+    """The lines of solutions and hidden tests that are nowhere else in the source notebooks."""
     inside: set[str] = set()
     outside: set[str] = set()
     for notebook in notebooks:

@@ -1,4 +1,4 @@
-"""What every notebook keeps to, read from its cells: the format of exercises."""
+"""Checks that every notebook follows the rules for the format of exercises."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Notebooks from their sources: one percent script in, a notebook in each language out, the same bytes every time.
+"""Builds a notebook in each language from one percent script; the same script always gives the same bytes.
 
-A script holds its code once, in English. A prose cell names its language, and its twin in the other one follows it. The
-words inside the code are in a table beside the script: ``0_name.toml`` for ``0_name.py``.
+A script holds its code once, in English. A prose cell in one language is followed by its twin, the same text in the
+other language. A table beside the script, such as ``0_name.toml``, translates comments and strings of the code.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from . import wording
 
 ROOT = Path(__file__).parents[3] / "notebooks"
 SOURCES = ROOT / "source"
-LANGUAGES = ("en", "zh")  # the first is that of the code
+LANGUAGES = ("en", "zh")  # the code is written in the first one
 NOTEBOOKS = "[0-9]_*.py"
 
-# Every field of nbgrader's cell metadata; a source states only those in which its cell differs.
+# Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
 
 _CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
@@ -35,18 +35,18 @@ def scripts() -> list[Path]:
 
 
 def helpers() -> list[Path]:
-    """The modules that the notebooks import; they travel with them."""
+    """The modules that the notebooks import; they are copied wherever the notebooks are."""
     return sorted({*SOURCES.glob("*.py")} - {*scripts()})
 
 
 def cells(script: Path) -> list[NotebookNode]:
-    """The cells of a script as they stand there: prose in every language, code in the first."""
+    """All cells of a script: prose in every language, code in the first one."""
     found: list[NotebookNode] = jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent").cells
     return found
 
 
 def read(script: Path, language: str) -> NotebookNode:
-    """The notebook of a percent script in one language: no outputs, every cell with a lasting id."""
+    """The notebook of a percent script in one language, without outputs; a cell's id is the same in every build."""
     words = {} if language == LANGUAGES[0] else wording.table(script)
     notebook: NotebookNode = nbformat.v4.new_notebook()
     notebook.metadata = {
@@ -55,27 +55,27 @@ def read(script: Path, language: str) -> NotebookNode:
     }
     notebook.cells = [cell for cell in cells(script) if cell.metadata.pop("lang", language) == language]
     for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number:02d}"  # where no grade_id gives a better one
-        cell.metadata.pop("lines_to_next_cell", None)  # for the way back to a script, which is never taken
+        cell.id = f"cell-{number:02d}"  # replaced below if the cell has a grade_id
+        cell.metadata.pop("lines_to_next_cell", None)  # only needed to turn a notebook into a script
         if cell.cell_type == "code":
             cell.source = wording.translated(cell.source, words)
         if "nbgrader" in cell.metadata:
             _complete(cell)
         elif cell.cell_type == "markdown":
-            # HTML shows a line break as a space, which Chinese does not have.
+            # HTML shows a line break as a space, and Chinese has no spaces between characters.
             cell.source = _BREAK_IN_CHINESE.sub("", cell.source)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 
 
 def digest(script: Path) -> str:
-    """A digest of a script, of its words, and of the modules that it imports."""
+    """A digest of a script, of its table of translations, and of the modules that it imports."""
     words = repr(sorted(wording.table(script).items())).encode()
     return hashlib.sha256(b"".join([words, *(path.read_bytes() for path in [script, *helpers()])])).hexdigest()
 
 
 def _complete(cell: NotebookNode) -> None:
-    """Fill in the metadata that nbgrader wants; a checking cell is locked, so that grading restores its text."""
+    """Fill in the metadata that nbgrader needs; a checking cell is locked, so that grading restores its text."""
     stated = dict(cell.metadata.nbgrader)
     locked = {"locked": True} if stated.get("grade") else {}
     cell.metadata.nbgrader = NBGRADER_DEFAULTS | locked | stated
@@ -87,7 +87,7 @@ def build(language: str, folder: Path, only: str = "") -> list[Path]:
 
     Args:
         language: One of ``LANGUAGES``.
-        folder: Written anew.
+        folder: The folder to write; its old content is deleted.
         only: The start of the name of the one notebook to build, such as ``"3"``; all if empty.
     """
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What students handed in, made safe for nbgrader: known notebooks only, with our metadata and without outputs."""
+"""Reads the notebooks that students handed in, and makes them safe for nbgrader: own metadata, and no outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
 
 class NotANotebook(Exception):
-    """A file that is no notebook; the text says why."""
+    """The file is not a notebook; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class HandedIn:
 
     Attributes:
         student: The name of the folder or zip.
-        files: Contents by file name, without folders.
-        reason: Why nothing could be read; empty if something could.
+        files: From a file's name, without folders, to a function that reads its content.
+        reason: Why the submission could not be read; empty if it could.
     """
 
     student: str
@@ -37,7 +37,7 @@ class HandedIn:
 
 
 def discover(folder: Path) -> list[HandedIn]:
-    """One student for each folder or zip, sorted by the same ids as those of the grader's reports."""
+    """The students, one for each folder or zip, sorted by id; the ids are the same as in the grader's reports."""
     found: dict[str, HandedIn] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__MACOSX")) or path.is_symlink():
@@ -51,12 +51,12 @@ def discover(folder: Path) -> list[HandedIn]:
 def _read(path: Path, student: str) -> HandedIn:
     try:
         return HandedIn(student, dict(_from_folder(path) if path.is_dir() else _from_zip(path)))
-    except Exception as error:  # zipfile raises whatever damaged or hostile bytes lead it to
+    except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
         return HandedIn(student, reason=f"cannot be read: {error}")
 
 
 def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
-    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of two with one name, the one nearer the top stays
+    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of files with the same name, the last one is used
         if ".ipynb_checkpoints" not in path.parts:
             yield path.name, partial(_read_file, path)
 
@@ -75,7 +75,7 @@ def _read_file(path: Path, limit: int) -> bytes:
 
 
 def _read_entry(path: Path, name: str, limit: int) -> bytes:
-    """One notebook at a time, when its turn comes: all of a zip may be gigabytes."""
+    """Read one notebook of a zip. They are read one by one, since together they may be gigabytes."""
     with open_regular(path) as file:
         return zip_files(file)[name](limit)
 
@@ -83,18 +83,19 @@ def _read_entry(path: Path, name: str, limit: int) -> bytes:
 def readied(data: bytes, source: NotebookNode) -> NotebookNode:
     """The student's notebook as nbgrader gets it.
 
-    Their cells keep their text and order. Metadata come from our source, by ``grade_id``, so that none of theirs can
-    stop nbgrader or change what a cell is worth; a second cell of one id is an ordinary cell.
+    The student's cells keep their text and order. Their metadata are replaced by those of the ``source`` cell with the
+    same ``grade_id``, so that a student's metadata cannot stop nbgrader or change what a cell is worth. If two cells
+    have the same ``grade_id``, the second becomes an ordinary cell.
 
     Raises:
-        NotANotebook: If the bytes are none, or too many.
+        NotANotebook: If the bytes are not a notebook, or more than ``MAX_BYTES``.
     """
     if len(data) > MAX_BYTES:
         raise NotANotebook(f"larger than {MAX_BYTES // 2**20} MiB; clear the outputs")
     try:
         theirs = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
         cells = [(str(cell.cell_type), str(cell.source), _grade_id(cell)) for cell in theirs.cells]
-    except Exception as error:  # whatever a hostile file leads the reader to
+    except Exception as error:  # nbformat may raise any exception for a damaged or hostile file
         raise NotANotebook(f"not a notebook: {error!r:.200}") from None
     ours = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells if "nbgrader" in cell.metadata}
     ready = NotebookNode(cells=[], metadata=source.metadata, nbformat=4, nbformat_minor=5)

@@ -1,4 +1,4 @@
-"""Two languages that say the same: every paragraph has its twin, every formula stands in both, every word is known."""
+"""Checks that both languages of a notebook say the same: paragraphs, formulas, links, numbers, and words in code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from . import sources, wording
 
-# What a paragraph is, by how it begins; all else is plain.
+# The kind of a paragraph, recognised by its beginning; any other is a plain paragraph.
 _KINDS = (
     ("heading", re.compile(r"(#+) ")),
     ("formula", re.compile(r"\$\$")),
@@ -21,18 +21,18 @@ _KINDS = (
 _CITED = re.compile(r"\]\(([^)\s]+)\)")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", re.ASCII)
 _DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
-_SAID = re.compile(r"\\text\{[^}]*\}|\\q?quad|\\,|\s|[.,]$")  # words and space in a formula
+_SAID = re.compile(r"\\text\{[^}]*\}|\\q?quad|\\,|\s|[.,]$")  # words and spaces in a formula, which may differ
 
 
 def problems(script: Path) -> Iterator[str]:
-    """A line for each thing that a reader of one language gets and a reader of the other does not."""
+    """A line for each difference between the two languages of a script."""
     cells = sources.cells(script)
     yield from _prose(cells)
     yield from _words(cells, wording.table(script))
 
 
 def _prose(cells: Sequence[NotebookNode]) -> Iterator[str]:
-    """Prose cells without twins, and twins that differ."""
+    """A line for each prose cell without a twin in the other language, and for each difference between twins."""
     waiting: list[NotebookNode] = []
     for cell in [*cells, None]:
         if waiting and (cell is None or cell.cell_type != "markdown" or len(waiting) == len(sources.LANGUAGES)):
@@ -48,7 +48,7 @@ def _prose(cells: Sequence[NotebookNode]) -> Iterator[str]:
 
 
 def _differences(one: str, other: str) -> Iterator[str]:
-    """Where twins differ: paragraphs that only one has, formulas, sources."""
+    """A line for each difference between two texts: in paragraphs, formulas, links and numbers."""
     pairs = list(zip_longest(_blocks(one), _blocks(other), fillvalue=("nothing", "")))
     for (kind, text), (other_kind, other_text) in pairs:
         if kind != other_kind:
@@ -64,7 +64,7 @@ def _differences(one: str, other: str) -> Iterator[str]:
 
 
 def _numbers(source: str) -> set[str]:
-    """The numbers of two digits and more, links apart; smaller ones are often words."""
+    """The numbers of two digits or more, except in links; a language may write smaller ones as words."""
     found = _NUMBER.findall(_CITED.sub("]", source).replace("{,}", ","))
     return {number for number in (one.replace(",", "") for one in found) if len(number) > 1}
 
@@ -88,7 +88,7 @@ def _items(text: str, kind: str) -> list[str]:
 
 
 def _words(cells: Sequence[NotebookNode], words: dict[str, str]) -> Iterator[str]:
-    """Words without a translation, translations without a word, and translations that lose a number."""
+    """A line for each text in the code without a translation, unused translation, and differing placeholder."""
     pieces = [piece for cell in cells if cell.cell_type == "code" for piece in wording.pieces(cell.source)]
     missing = dict.fromkeys(piece.text for piece in pieces if piece.spoken and piece.text not in words)
     yield from (f"no Chinese for the {text!r} of the code" for text in missing)

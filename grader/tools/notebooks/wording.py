@@ -1,4 +1,4 @@
-"""The words of a code cell: comments, docstrings and strings, and the same cell with the words of another language."""
+"""Finds the words in a code cell (comments, docstrings and strings), and puts them into another language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# Two words of letters say something to a reader; shapes, placeholders and names say the same in every language.
+# A text needs a translation if it has two words; shapes, placeholders and names are the same in every language.
 _SPEECH = re.compile(r"[A-Za-z]{3,}\W+(?:\w+\W+)*?[A-Za-z]{2,}")
 _SILENT = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 
@@ -21,11 +21,11 @@ class Piece:
     """One comment, line of a docstring, or string.
 
     Attributes:
-        text: What the table of words has it under; a formatted string with its placeholders in braces.
+        text: Its key in the table of words; a formatted string keeps its placeholders, in braces.
         start: Where it begins in the code, in characters.
-        end: Where it ends.
+        end: Where it ends, in characters.
         kind: ``comment``, ``docstring``, ``string`` or ``formatted``.
-        spoken: Whether a reader of another language misses something if it stays as it is.
+        spoken: Whether it needs a translation.
     """
 
     text: str
@@ -36,13 +36,13 @@ class Piece:
 
 
 def table(script: Path) -> dict[str, str]:
-    """The words of a notebook's code in Chinese, by the English ones; empty if it has no table."""
+    """The words of a script's code, from English to Chinese; empty if the script has no table."""
     path = script.with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def translated(code: str, words: Mapping[str, str]) -> str:
-    """The code of a cell with the words that the table has for it; what the table lacks stays."""
+    """The code of a cell with its words translated; words that are not in the table stay as they are."""
     for piece in sorted(pieces(code), key=lambda piece: -piece.start):
         if piece.text in words:
             code = code[: piece.start] + _written(words[piece.text], piece.kind) + code[piece.end :]
@@ -50,7 +50,7 @@ def translated(code: str, words: Mapping[str, str]) -> str:
 
 
 def placeholders(text: str) -> list[str]:
-    """What stands in braces in a formatted string, in the order of the alphabet."""
+    """The placeholders of a formatted string, sorted."""
     return sorted(re.findall(r"(?<!\{)\{([^{}]+(?:\{[^{}]*\}[^{}]*)*)\}(?!\})", text))
 
 
@@ -90,7 +90,7 @@ def _says(text: str) -> bool:
 
 
 def _strings(tree: ast.AST) -> Iterator[ast.Constant | ast.JoinedStr]:
-    """Strings, each once: what a formatted one is made of is part of it."""
+    """All strings, each once; the parts of a formatted string are not listed again by themselves."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             yield node
@@ -107,7 +107,7 @@ def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _messages(tree: ast.AST) -> Iterator[ast.AST]:
-    """What a check says when it fails, and what is printed; the words of figures may stay as they are."""
+    """Messages of ``assert`` and arguments of ``print``, which need a translation; text in figures does not."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is not None:
             yield node.msg

@@ -1,1 +1,1 @@
-"""Makes the bundle that students receive: the public parts, and refused if it contains anything else."""
+"""Makes the bundle that students receive, and refuses to if it contains anything that they must not see."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .leaks import REPOSITORY, SHARED, leaks
 
-STUDENT = Path(__file__).with_name("student")  # what lies on top of every bundle: Makefile, pyproject.toml, …
+STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
 PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folders, and their names in the bundle
 README = "handout/README.md"
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")
@@ -24,8 +24,8 @@ def bundle(built: Mapping[str, Path], root: Path = REPOSITORY) -> dict[str, byte
     """Every file of the bundle, by its path.
 
     Args:
-        built: Folders that other commands have made, by their names in the bundle: the rendered handout, the released
-            notebooks.
+        built: From a folder's name in the bundle to the folder that another command has made: the rendered handout,
+            the released notebooks.
         root: The repository.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Recognises a piece of code by its text and by its syntax tree, whatever it is wrapped in."""
+"""Fingerprints of code by text and by syntax tree, which are the same in a page, a notebook and a Python file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-LEAST_CHARACTERS = 24  # of a line; a shorter one could be anybody's
-LEAST_NODES = 16  # of a statement; a smaller one could be anybody's
+LEAST_CHARACTERS = 24  # of a line; two authors may write the same shorter line by chance
+LEAST_NODES = 16  # of a statement's tree; two authors may write the same smaller statement by chance
 _COMMENT = re.compile(r"\s+#.*$")
 _DECORATION = re.compile(
     r"^(?:[#>|*+@-]|\.\.\.|\d+[.:])\s*"
@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A line or a statement, reduced to what stays the same when somebody copies it, and where it stands."""
+    """A line or a statement, reduced to what stays the same in a copy, and its line number."""
 
     print: str
     line: int
@@ -41,7 +41,7 @@ def of_text(text: str) -> Iterator[Fingerprint]:
 
 
 def of_code(source: str) -> Iterator[Fingerprint]:
-    """A fingerprint of each statement that is large enough, without its names, so that renaming hides nothing."""
+    """A fingerprint of each statement that is large enough; it has no names, so a copy with other names is found."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -53,7 +53,7 @@ def of_code(source: str) -> Iterator[Fingerprint]:
 
 
 def _shape(statement: ast.stmt) -> str | None:
-    """The tree of a statement, its names numbered in order of appearance; None if the statement is too small."""
+    """The tree of a statement, with its names replaced by numbers in order of appearance; None if it is too small."""
     nodes = [node for node in ast.walk(statement) if not isinstance(node, ast.expr_context | ast.operator)]
     if len(nodes) < LEAST_NODES or _is_text(statement):
         return None
@@ -64,7 +64,7 @@ def _shape(statement: ast.stmt) -> str | None:
         if isinstance(node, ast.Name):
             parts.append(f"name {numbers.setdefault(node.id, len(numbers))}")
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            parts.append(f"own {numbers.setdefault(f'self.{node.attr}', len(numbers))}")  # a name of one's own choice
+            parts.append(f"own {numbers.setdefault(f'self.{node.attr}', len(numbers))}")  # a name that its author chose
         elif isinstance(node, ast.Attribute):
             parts.append(node.attr)
         elif isinstance(node, ast.Constant):
@@ -81,7 +81,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The pieces of Python in a file, each with the name of its place."""
+    """The pieces of Python in a file, each after the name of its place, such as a cell of a notebook."""
     if path.endswith(".py"):
         yield path, text
     elif path.endswith(".ipynb"):
@@ -95,9 +95,9 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The texts in a file, each with the name of its place: cells and outputs of a notebook, or the whole file.
+    """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    Text that a page contains but does not show comes separately: attributes, comments, descriptions of pictures.
+    Text that an HTML page contains but does not show is a piece of its own: attributes and comments.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
@@ -129,7 +129,7 @@ class _Unseen(HTMLParser):
 
 
 def strings(value: object) -> Iterator[str]:
-    """Every text in a JSON value at any depth, keys too; lines that Jupyter keeps in a list are joined."""
+    """Every string in a JSON value, at any depth, keys too; a list of lines, as Jupyter keeps text, is joined."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list) and all(isinstance(item, str) for item in value):

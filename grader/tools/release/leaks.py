@@ -1,9 +1,9 @@
 """Searches a bundle for what no student may have: the reference, the grader, hidden tests, solutions of notebooks.
 
-Every file of a bundle is compared by text and by syntax tree with every file that stays here. Docstrings, signatures
-and imports do not count, since stubs share them with the reference. One line of a solution or of a hidden test is a
-leak. Lines of the rest of the grader could often be anybody's, so only a statement or a passage of it is a leak. What
-notebooks show on purpose is no secret, unless it solves a task.
+Every file of a bundle is compared by text and by syntax tree with every secret file. Docstrings, signatures and
+imports do not count, since stubs share them with the reference. One line of a solution or of a hidden test is a leak.
+A single line of the rest of the grader may be the same by chance, so only a whole statement or several lines are a
+leak. What notebooks show to students is not secret, unless it solves a task.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .fingerprints import code_in, of_code, of_text, text_in
 
 REPOSITORY = Path(__file__).parents[3]
 SECRET_FOLDERS = ("ref", "grader")
-ENGINES_TESTS = "grader/selftest"  # they know nothing of the assignment, and hold an example of one
-PASSAGE = 3  # so many lines of one file of the grader are a leak; of a hidden test, one is
-TELLING_NUMBERS = 4  # so many numbers of a hidden test's cases are a leak; fewer could be anybody's
-SHARED = "grader/sandbox/second_device"  # students get a copy, for their own tests
-SHARED_RULES = "grader/intake/source_rules.py"  # stands among their tests, too, so that both read sources alike
+ENGINES_TESTS = "grader/selftest"  # not secret: these tests hold an example assignment, and nothing of the real one
+PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1
+TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
+SHARED = "grader/sandbox/second_device"  # not secret: the public tests use a copy
+SHARED_RULES = "grader/intake/source_rules.py"  # not secret: the public tests have a copy, to read files as intake does
 SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
 TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
 CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
@@ -73,7 +73,7 @@ def _in_text(path: str, text: str, secret: Mapping[str, str]) -> Iterator[str]:
 
 @cache
 def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """By fingerprint: where each secret line stands, and each secret statement; read once for all bundles."""
+    """From fingerprints of secret lines, and of secret statements, to their places; cached for further bundles."""
     lines: dict[str, str] = {}
     statements: dict[str, str] = {}
     shown = _shown(root)
@@ -86,7 +86,7 @@ def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], di
 
 
 def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
-    """The code that students must not get, in pieces, each with its file and first line."""
+    """The code that students must not get, in pieces: the path of the file, the code, and its first line's number."""
     for folder in SECRET_FOLDERS:
         paths = sorted((root / folder).rglob("*.py"))
         for path in paths:
@@ -116,7 +116,7 @@ def _shown(root: Path) -> set[str]:
 
 
 def _bodies(text: str) -> Iterator[tuple[str, int]]:
-    """The statements of each function, without its docstring, and the first line."""
+    """The body of each function, without its docstring, and the number of its first line."""
     source = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -127,7 +127,7 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _cases(text: str) -> Iterator[tuple[str, int]]:
-    """The numbers that hidden tests use: in parametrisations, and in constants at the top of a file."""
+    """The numbers of hidden tests, in decorators such as ``parametrize`` and in constants, and their first line."""
     tree = ast.parse(text)
     functions = (item for item in tree.body if isinstance(item, ast.FunctionDef))
     decorators: list[ast.expr | ast.stmt] = [node for function in functions for node in function.decorator_list]
@@ -138,7 +138,7 @@ def _cases(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _dedented(code: str) -> str:
-    """Code with the indentation of its first line taken off."""
+    """The code without the indentation of its first line."""
     lines = code.splitlines()
     indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     return "\n".join(line[indent:] for line in lines)

@@ -1,4 +1,4 @@
-"""Writes a bundle as a zip and as a git repository; the same files give the same bytes, and the same commit."""
+"""Writes a bundle as a zip and as a git repository; the same files give the same zip and the same commit id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AUTHOR = {"NAME": "Course staff", "EMAIL": "staff@example.org", "DATE": "2000-01
 
 
 def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
-    """Write a zip in which all files lie in the folder ``top``, if there is one; scripts can be executed."""
+    """Write a zip with all files in the folder ``top``, or at the top if it is empty; scripts are executable."""
     part = path.with_name(f"{path.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
@@ -26,7 +26,7 @@ def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
 
 
 def write_repository(files: Mapping[str, bytes], folder: Path) -> str:
-    """Write a git repository with one commit, in place of the folder; returns the id of the commit.
+    """Replace ``folder`` by a git repository with one commit; return the id of the commit.
 
     Raises:
         OSError: If git is not installed.

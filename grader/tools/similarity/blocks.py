@@ -11,7 +11,7 @@ import numpy as np
 from .code import PASSAGE, Array
 from .work import Piece
 
-NEAR_LINES: Final = 3  # so many lines between two matches are shown; more are left out
+NEAR_LINES: Final = 3  # up to so many lines between two matches are shown; more are left out
 MAX_LINES: Final = 150  # lines of a block that are shown, on each side
 MAX_WIDTH: Final = 200  # characters of a line that are shown
 GAP: Final = "⋯"
@@ -28,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """A place in the first file, and the place in the second file that reads the same."""
+    """Lines of the first file, and the lines of the second file that match them."""
 
     first: tuple[Line, ...]
     second: tuple[Line, ...]
@@ -43,7 +43,7 @@ class _Run:
 
 
 def blocks(first: Piece, second: Piece) -> list[Block]:
-    """The places in both files where they share what was not given to everybody."""
+    """The matching lines of both files, without what was given to all students."""
     runs: list[_Run] = []
     for run in _runs(first, second):
         if runs and _follows(runs[-1].first, run.first) and _follows(runs[-1].second, run.second):
@@ -54,7 +54,7 @@ def blocks(first: Piece, second: Piece) -> list[Block]:
 
 
 def _runs(first: Piece, second: Piece) -> Iterator[_Run]:
-    """Stretches of shared passages that follow each other in both files."""
+    """Runs of shared passages: each passage follows the one before it in both files."""
     common = np.intersect1d(first.telling, second.telling, assume_unique=True)
     here_all, there_all = first.code.passages.tolist(), second.code.passages.tolist()
     earliest = {passage: place for place, passage in reversed([*enumerate(there_all)])}
@@ -84,12 +84,12 @@ def _own_lines(piece: Piece, start: int, stop: int) -> frozenset[int]:
 
 
 def _follows(before: frozenset[int], after: frozenset[int]) -> bool:
-    """Whether one stretch of lines begins where the other ends."""
+    """Whether the lines ``after`` begin within ``before`` or at most ``NEAR_LINES`` below it."""
     return min(before) <= min(after) <= max(before) + NEAR_LINES
 
 
 def _shown(piece: Piece, matching: frozenset[int]) -> tuple[Line, ...]:
-    """The matching lines, and the lines between them where these are few."""
+    """The matching lines, with at most ``NEAR_LINES`` lines between two of them, and at most ``MAX_LINES`` in all."""
     text = piece.code.text.split("\n")
     shown: list[Line] = []
     before = min(matching)

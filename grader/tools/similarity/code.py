@@ -1,4 +1,4 @@
-"""Source text as copydetect reduces it: no comments, no spaces, one letter for each name and each string."""
+"""Reduces source text with copydetect: comments and spaces are removed, each name and each string is one letter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """One text and its passages: of the reduced text, the ``PASSAGE`` characters from each place on.
+    """One text and its passages: every ``PASSAGE`` consecutive characters of the reduced text.
 
     Attributes:
         text: The text as handed in.
@@ -41,7 +41,7 @@ class Code:
         return self.spread(np.isin(self.passages, passages).astype(np.int64)) > 0
 
     def spread(self, weights: Array) -> Array:
-        """From a weight for each passage, ``[n]``, to the largest at each reduced character, shaped as ``lines``."""
+        """The largest weight of a passage around each reduced character: from ``[n]`` to the shape of ``lines``."""
         spread = np.zeros(len(self.lines), dtype=np.int64)
         for offset in range(PASSAGE if len(weights) else 0):
             window = spread[offset : offset + len(weights)]
@@ -57,7 +57,7 @@ def read_code(text: str) -> Code:
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLong(f"{len(text)} characters; at most {MAX_CHARACTERS} are compared")
-    # win_size=1 keeps every passage. Winnowing keeps those with the smallest hashes, which differ from run to run.
+    # win_size=1 keeps every passage. A larger window keeps those with the smallest hashes, which differ between runs.
     found = CodeFingerprint("text.py", PASSAGE, 1, language="python", fp=io.StringIO(text))
     passages = np.zeros(max(len(found.filtered_code) - PASSAGE + 1, 0), dtype=np.int64)
     for value, places in found.hash_idx.items():

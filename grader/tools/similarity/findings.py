@@ -1,4 +1,4 @@
-"""What one comparison of a class has found, and its ranked list of pairs as a table."""
+"""Compares all submissions of a class, and lists the ranked pairs as a table."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Findings:
-    """What a person should look at, the most telling first.
+    """What a person should look at, the strongest evidence first.
 
     Attributes:
-        works: What was compared.
-        groups: Ids of three or more submissions that resemble each other.
-        near: Files that are nearly or wholly in a known answer.
+        works: The submissions that were compared.
+        groups: For each group of three or more similar submissions, their ids.
+        near: Files of which nearly all is in a known answer.
         library: Ids of submissions, each with a place where a library may do what a task asks for.
         notices: Ids of submissions, each with what could not be compared.
     """

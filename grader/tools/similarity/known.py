@@ -1,4 +1,4 @@
-"""What everybody was given or can look up: the stubs, the reference, and answers that were published."""
+"""Known code, which all students were given or can look up: the stubs, the reference, and published answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REFERENCE: Final = "ref"
 
 
 class KnownError(Exception):
-    """A folder that holds nothing to subtract; the message is one line that says what to do."""
+    """A folder without a published answer that can be read; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """Passages that anybody could have, and which therefore say nothing about who worked with whom.
+    """Passages that students may have without copying from each other, so that they are not evidence.
 
     Attributes:
         stubs: The passages of the stubs.

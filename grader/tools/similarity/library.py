@@ -1,7 +1,7 @@
 """Finds in the syntax tree where a library may do what a task asks for; nothing is imported or run.
 
-Names are followed through imports, assignments and ``getattr`` with a literal. Somebody who wants to hide a call
-can do so; this finds the calls of those who did not know better.
+Names are followed through imports, assignments and ``getattr`` with a literal. A student who wants to hide a call can
+do so; this finds the calls of students who did not know that they are not allowed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...intake.submission import PACKAGE
 from ...rubric import Rubric
 from .code import MAX_CHARACTERS
 
-ROUNDS: Final = 3  # of following assignments: a = b, b = c, c = d
+ROUNDS: Final = 3  # the longest chain of assignments that is followed: a = b, b = c, c = d
 MAX_PARTS: Final = 8  # of a dotted name, which bounds the work on hostile text
 MAX_SHOWN: Final = 120
 
@@ -32,7 +32,7 @@ class Finding:
 
     Attributes:
         name: What is used, such as ``torch.nn.Linear``.
-        task: The id of the task that the name may do as a whole; empty for an import of a library not asked for.
+        task: The id of the task that the name alone may solve; empty for an import that the rubric does not allow.
         code: The line of source text.
     """
 
@@ -44,7 +44,7 @@ class Finding:
 
 
 def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
-    """The places to look at in one file, in their order; a name counts once in each line.
+    """The places to look at in one file, in the order of lines; each name is reported once for a line.
 
     Raises:
         Unparsed: If Python cannot parse the file, or it is too long to have been written by hand.
@@ -53,7 +53,7 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
         raise Unparsed(f"{len(text)} characters")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as that of an invalid escape in the student's code
+            warnings.simplefilter("ignore")  # such as the warning of an invalid escape in the student's code
             tree = ast.parse(text)
         names = _Names(tree)
         found = {*_imports(tree, names, rubric), *_uses(tree, names, rubric)}
@@ -71,7 +71,7 @@ Place = tuple[int, str, str]  # line, name, task
 
 
 def _imports(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
-    """Imports of libraries that are not asked for: neither Python's own, nor in the rubric, nor the student's files."""
+    """Imports of modules that are neither Python's own, nor in the rubric's ``imports``, nor the student's files."""
     allowed = {*sys.stdlib_module_names, *rubric.imports, PACKAGE}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -86,7 +86,7 @@ def _imports(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
 
 
 def _uses(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
-    """Uses of names that may do a whole task by the rubric: called, subclassed, imported or passed on."""
+    """Uses of names that the rubric lists under a task's ``library``: called, subclassed, imported or passed on."""
     whole = {name: task.id for task in rubric.tasks for name in task.library}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -102,7 +102,7 @@ def _uses(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
 
 
 class _Names:
-    """What the names in a file stand for, wherever they are bound in it; the first known binding counts."""
+    """What the names in a file stand for. Scopes are ignored: the first known binding of a name counts."""
 
     def __init__(self, tree: ast.AST) -> None:
         self._bound: dict[str, str] = {}
@@ -156,7 +156,7 @@ class _Names:
             return ""
         if node.id in self._bound or parts or not self._stars:
             return self._bound.get(node.id, "")
-        return f"{self._stars[0]}.{node.id}"  # of several star imports the first will do, as the name matters here
+        return f"{self._stars[0]}.{node.id}"  # any star import will do, since only the last part is looked up
 
     def imported(self, call: ast.Call) -> str:
         """The module that a call such as ``import_module("einops")`` imports; empty for any other call."""

@@ -19,12 +19,12 @@ from .work import SHORT
 
 
 def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top: int, language: str) -> str:
-    """Render the page; whatever comes from a submission is escaped.
+    """Render the page; all text from submissions is escaped.
 
     Args:
-        findings: What the comparison has found.
+        findings: The findings of the comparison.
         assignment: Gives the titles of the tasks, and the Chinese of its own messages.
-        answers: Names of the answers that were subtracted beside the stubs.
+        answers: Names of the known answers that were left out of the comparison, as the stubs were.
         top: How many pairs are shown.
         language: The language of the page: ``en`` or ``zh``.
     """

@@ -1,4 +1,4 @@
-"""Ranks pairs of submissions by what they share and hardly anybody else has."""
+"""Ranks pairs of submissions by the code that they share and that few other submissions have."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from .code import NOTHING, Array
 from .work import SHORT, Piece, Work
 
-EVERYTHING: Final = ""  # stands in place of a path for all files of a pair together
+EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
 WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
-LINKED: Final = 0.8  # the share of both that links two submissions into a group
-MAX_PAIRS: Final = 1000  # pairs that are compared closely, for each file
+LINKED: Final = 0.8  # two submissions are in one group if each shares at least this part with the other
+MAX_PAIRS: Final = 1000  # for each file, how many pairs are compared in detail
 CHUNK: Final = 4096  # passages counted at a time, which bounds the memory
 UNIT: Final = 1000  # weights are whole numbers of 1/UNIT, so that sums do not depend on their order
 
@@ -26,9 +26,9 @@ class Match:
     """What two submissions share in one file.
 
     Attributes:
-        lengths: How many characters of each are its own, not given to everybody.
-        shared: How many of these the other submission has, too.
-        distinctive: Shared characters, each weighed by how few other submissions have it; at most ``min(shared)``.
+        lengths: For each submission, how many characters are its own: not in known code.
+        shared: For each submission, how many of its own characters the other one has, too.
+        distinctive: Shared characters, each weighted by how few other submissions have it; at most ``min(shared)``.
     """
 
     file: str
@@ -49,7 +49,7 @@ class Match:
 
     @property
     def strength(self) -> float:
-        """What pairs are ranked by: how much is shared, how rare that is, and how large a part of one submission."""
+        """Pairs are ranked by this: distinctive characters times the larger share; 0 if either file is too short."""
         return 0.0 if self.short else self.distinctive * max(self.shares)
 
 
@@ -105,7 +105,7 @@ def rank(works: Sequence[Work]) -> list[Pair]:
 
 
 def groups(pairs: Iterable[Pair]) -> list[list[str]]:
-    """Ids of three or more submissions linked pair by pair by nearly all of a file or of everything; largest first."""
+    """Groups of three or more submissions, as ids, linked by pairs that share nearly all of a file; largest first."""
     group_of: dict[str, set[str]] = {}
     for pair in pairs:
         if min(pair.strongest.shares) >= LINKED and pair.strongest.distinctive >= SHORT:
@@ -122,7 +122,7 @@ def same_people(works: Sequence[Work]) -> list[tuple[Work, Work]]:
 
 
 def _rarity(pieces: Sequence[Piece]) -> Rarity:
-    """The weights of passages, from how many of the pieces have each."""
+    """The weights of passages, which depend on how many of the pieces have each passage."""
     passages, holders = np.unique(np.concatenate([piece.telling for piece in pieces]), return_counts=True)
     passages, holders = passages[holders > 1], holders[holders > 1]
     weights = np.log((len(pieces) + 1) / holders) / np.log((len(pieces) + 1) / 2)
@@ -130,7 +130,7 @@ def _rarity(pieces: Sequence[Piece]) -> Rarity:
 
 
 def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[int, int]]:
-    """The pairs with the largest weight of shared passages, in one file or in all."""
+    """The pairs of indices with the largest weight of shared passages, in one file or in all files together."""
     upper = np.triu_indices(len(works), 1)
     total = np.zeros(len(upper[0]))
     chosen: set[int] = set()
@@ -144,7 +144,7 @@ def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tup
 
 
 def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
-    """The weight that each two submissions share, float64, ``[n, n]``; sums of whole numbers, and so exact."""
+    """The weight that each two submissions share, float64, ``[n, n]``; exact, since all weights are whole numbers."""
     scores = np.zeros((len(telling), len(telling)))
     for start in range(0, len(rarity.passages), CHUNK):
         passages = rarity.passages[start : start + CHUNK]
@@ -172,7 +172,7 @@ def _match(path: str, first: Piece, second: Piece, rarity: Rarity) -> Match:
 
 
 def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
-    """The weight of each character of a submission's own that the other has, too; 0 for all other characters."""
+    """The weight of each reduced character that is the submission's own and shared; 0 for all other characters."""
     places = np.flatnonzero(np.isin(piece.code.passages, common))
     weights = np.zeros(len(piece.code.passages), dtype=np.int64)
     weights[places] = rarity.of(piece.code.passages[places])

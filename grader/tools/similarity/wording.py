@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# What is compared beside the files of the tasks, by the key that stands in place of a path.
+# Names of what is compared beside the files of the tasks; the key is used in place of a path.
 FILES: Final = {"": "everything", "*": "other files"}
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -1,4 +1,4 @@
-"""One submission ready to be compared: its files reduced, with known passages taken off."""
+"""Prepares a submission for comparison: its files are reduced, and known passages marked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .known import Known
 from .library import Finding, Unparsed, library_use
 from .wording import FILES
 
-# A file with fewer characters of one's own, about four statements, is often the same as another's by chance.
+# A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
-HELPERS: Final = "*"  # stands in place of a path for all files that no task asks for, joined
+HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Piece:
 
     Attributes:
         own: Which reduced characters lie in no known passage: bool, shaped as ``code.lines``.
-        telling: The passages that are not known, each once, sorted; only these tell who worked with whom.
+        telling: The passages that are not known, each once, sorted; only these are evidence of copying.
     """
 
     code: Code
@@ -45,10 +45,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Near:
-    """A file that is nearly or wholly in a known answer.
+    """A file of which nearly all is in a known answer.
 
     Attributes:
-        share: The part of its characters, beyond those of the stubs, that is in the answer.
+        share: The part of its characters that is in the answer; characters of the stubs do not count.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Work:
     Attributes:
         people: Ids, addresses or names of its students, as far as they are known.
         pieces: What to compare, by path.
-        near: Files that are nearly or wholly in a known answer.
+        near: Files of which nearly all is in a known answer.
         library: Places where a library may do what a task asks for.
         notices: What could not be compared, and why.
     """
@@ -84,7 +84,7 @@ def read_work(
     rubric: Rubric,
     read: Callable[[Candidate], Submission] = methodcaller("read"),
 ) -> Work:
-    """Read and reduce one submission. This never fails: the notices name what cannot be compared."""
+    """Read and reduce one submission. Files that cannot be compared raise nothing; they are named in the notices."""
     submission = read(candidate)
     students = candidate.origin.students if candidate.origin else ()
     people = frozenset(student.id or student.email or student.name for student in students)
@@ -109,7 +109,7 @@ def read_work(
 
 
 def task_files(rubric: Rubric) -> list[str]:
-    """The files that tasks ask for, in their order, each once."""
+    """The files that tasks ask for, in the order of the tasks, each once."""
     return list(dict.fromkeys(task.file_of(name) for task in rubric.tasks for name in task.names))
 
 

@@ -1,4 +1,4 @@
-"""Proves the grader: right work keeps its points, wrong work loses those that it should, attacks gain nothing."""
+"""Checks the grader: right work keeps its points, wrong work loses exactly those that it should, attacks gain none."""
 
 from .ahead import Comparison
 from .attacks import Attempt

@@ -1,4 +1,4 @@
-"""The same submission graded with a look ahead and plainly: whatever differs between the two reports is told."""
+"""Grades a submission ahead (all requests of a property at once) and plainly (one by one), and compares the reports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Comparison:
     """Two reports on one submission.
 
     Attributes:
-        name: Of the variant, the sample student or the attack.
-        seed: Of the generated cases.
+        name: The name of the variant, the sample student or the attack.
+        seed: The seed of the generated cases.
         problem: How the reports differ; empty if they do not.
     """
 
@@ -36,12 +36,12 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """What a person looks for."""
+        """A name for messages, in which a person finds the submission."""
         return f"{self.name} ahead and plainly, seed {self.seed}"
 
 
 def names(assignment: Assignment) -> list[str]:
-    """Everything that there is to grade both ways."""
+    """The names of all submissions to grade both ways: variants, sample class and attacks."""
     return [*variants.names(assignment), *_sample_class(assignment), *attacks.names(assignment)]
 
 
@@ -52,12 +52,12 @@ def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
     if _outcomes(ahead) != _outcomes(plain):
         return Comparison(name, seed, "; ".join(_differences(ahead, plain)))
     if _all(ahead) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
-        return Comparison(name, seed)  # whose numbers change by themselves, as the second plain report shows
+        return Comparison(name, seed)  # no problem if two plain reports differ, too: the submission is random
     return Comparison(name, seed, "the same outcomes, but other messages or numbers")
 
 
 def _outcomes(report: Report) -> dict[str, Any]:
-    """Status, points and outcomes, which no clock changes."""
+    """Status, points and outcomes of a report, which must not depend on time."""
     properties = {prop.id: prop for task in report.tasks for prop in task.properties}
     cases = {f"{name}, {case.id}": case.outcome for name, prop in properties.items() for case in prop.cases}
     points = {name: (prop.points, prop.outcome) for name, prop in properties.items()}

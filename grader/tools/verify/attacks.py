@@ -21,11 +21,11 @@ from ...settings import Settings
 from ...specimens.attacks import Attack, attacks_of
 from ..benchmarks.measure import descendants
 
-# Shorter than for a class, since many attacks hang; long enough for one that hangs in every property of a piece.
+# Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=5, retry_s=0.5, submission_s=60)
-MOST_S = 80.0  # the time of the submission itself, and what the judge and a busy machine add
+MOST_S = 80.0  # for one attack: ``submission_s``, and time for the judge's own work on a busy machine
 MOST_BYTES = 300_000  # of one report
-NUMBER = re.compile(r"\d\.\d{3}")  # the grader's own messages round to three digits, so such a number was echoed
+NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
 
@@ -36,7 +36,7 @@ class Attempt:
     Attributes:
         name: The name of the attack.
         isolation: The layers of isolation that held.
-        covered: Whether these layers are said to stop the attack; if not, it was not tried.
+        covered: Whether these layers are meant to stop the attack; if not, the attack was not tried.
         problem: What the attack gained or damaged; empty if nothing.
     """
 
@@ -53,7 +53,7 @@ class Attempt:
 
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers, except those in ``without``."""
-    device = "auto" if name.startswith("devices.") else "cpu"  # all others would have the same to gain there
+    device = "auto" if name.startswith("devices.") else "cpu"  # a second device makes no difference to other attacks
     attack, grader = known(assignment)[name], _grader(assignment, without, device)
     isolation = grader.isolation
     if not covers(isolation, attack):
@@ -80,7 +80,7 @@ def names(assignment: Assignment) -> list[str]:
 
 
 def covers(isolation: Isolation, attack: Attack) -> bool:
-    """Whether the layers that hold are said to stop the attack; seccomp alone also forbids to open files."""
+    """Whether the layers that hold are meant to stop the attack; seccomp forbids to open files, and so stops all."""
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
 
 
@@ -90,10 +90,10 @@ def grader_without(assignment: Assignment, layers: Collection[str], device: str 
 
 
 def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
-    """Grade the attack, and after it an honest submission; yields a line for everything that is wrong.
+    """Grade the attack, then an honest submission; yields a line for everything that is wrong.
 
-    Left-over processes are looked for among this process's descendants. To see those whose parent has died, this
-    process must adopt orphans.
+    Processes that the attack leaves behind are found among the descendants of this process. It must be a subreaper,
+    so that processes whose parent has died become its children.
     """
     running, started = set(descendants(os.getpid())), time.monotonic()
     report = grader.grade(attack.build(folder))
@@ -106,13 +106,13 @@ def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path
         yield f"ended {len(ended)} processes of the grader"
     yield from misjudged(report, attack.score, attack.bonus)
     yield from exposed(report)
-    task = assignment.rubric.tasks[0]  # honest work on one task, since it is graded often
+    task = assignment.rubric.tasks[0]  # only one task, to save time: this is graded after every attack
     neighbour = grader.grade(Submission("neighbour", {task.file: assignment.solution()[task.file]}))
     yield from (f"the next submission {problem}" for problem in misjudged(neighbour, task.points, 0.0))
 
 
 def misjudged(report: Report, score: float | None, bonus: float | None) -> Iterator[str]:
-    """How a report differs from the points that were earned; None where nothing could be read."""
+    """How a report differs from the score and bonus that it should have; None for a submission that is unreadable."""
     status = "unreadable" if score is None else "graded"
     if report.status != status:
         yield f"is {report.status}, not {status}: {report.reason}"
@@ -123,7 +123,7 @@ def misjudged(report: Report, score: float | None, bonus: float | None) -> Itera
 
 
 def exposed(report: Report) -> Iterator[str]:
-    """What makes a report unfit to be shown: control characters, echoed inputs, the grader's sources, its size."""
+    """Why a report must not be shown: control characters, numbers of a test's input, hidden tests, or its size."""
     texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
     texts += [report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
     for what, found in (("control characters", UNSAFE.search), ("a number of the input", NUMBER.search)):

@@ -1,4 +1,4 @@
-"""The rounds of the proof; in each, new processes judge the items, and results come in a fixed order."""
+"""The rounds of ``grader verify``. In each round new processes judge the items; results come in the items' order."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Round:
     """Items to judge, one by one.
 
     Attributes:
-        title: Stands beside the progress bar.
-        judge: Judges one item; a module's function, since other processes look it up by name.
+        title: The text beside the progress bar.
+        judge: Judges one item; a function of a module, since it is sent to other processes by its name.
         items: The arguments of ``judge`` for each item.
-        waits: Whether some items hang until their time is up, so that a core has room for more than one.
+        waits: Whether some items hang until a time limit, so that a core can serve more than one process.
     """
 
     title: str
@@ -45,11 +45,11 @@ class Round:
 
 
 class JudgeDied(Exception):
-    """An item killed the process that judged it; the text names the item, or those judged at that time."""
+    """An item killed the process that judged it; the text says near which item."""
 
 
 def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
-    """The rounds: variants for every seed, attacks with all layers and with none, and everything in both ways."""
+    """The rounds: variants for every seed, attacks with all layers and with none, and everything ahead and plainly."""
     known, hostile = variants.names(assignment), attacks.names(assignment)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
@@ -65,14 +65,14 @@ def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
 
 
 def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
-    """Judge all items of a round, ``jobs`` at a time, or half as many again if some wait; results in order.
+    """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
 
-    Unlike the command for a class, this tries nothing twice, since it looks for faults of the grader.
+    Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.
 
     Raises:
         JudgeDied: If a process that judges dies.
     """
-    spawn = multiprocessing.get_context("spawn")  # no fork, since this process has imported torch
+    spawn = multiprocessing.get_context("spawn")  # not fork, which is unsafe once torch has threads
     done = 0
     judges = jobs + (jobs + 1) // 2 if round_.waits else jobs
     with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
@@ -89,7 +89,7 @@ def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]
 
 
 def _prepare_judge() -> None:
-    """Prepare a judge's process: one thread, no warnings, an end with its parent, and the adoption of orphans."""
+    """Prepare a judge's process: one thread, no output; it ends with its parent, and becomes a subreaper."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # submissions cause warnings on purpose
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives

@@ -1,6 +1,6 @@
-"""Judges submissions whose truth is known: the reference, untouched stubs, wrong and valid variants.
+"""Judges submissions whose right result is known: the reference, untouched stubs, wrong and valid variants.
 
-All of them belong to this project, so they run in the judge's own process; ``attacks`` grades hostile ones.
+This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
 ALL_DTYPES = tuple(map(dtype_name, DTYPES))
 REFERENCE, STUBS = "reference", "stubs"
 
-Cases = Mapping[str, Sequence[CaseResult]]  # by property
+Cases = Mapping[str, Sequence[CaseResult]]  # from the id of a property to its cases
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the hidden tests say about one submission whose truth is known.
+    """What the hidden tests say about one submission whose right result is known.
 
     Attributes:
-        name: The variant, or ``reference`` and ``stubs``.
+        name: The name of the variant, ``reference`` or ``stubs``.
         seed: The seed of the generated cases.
-        valid: Whether it should keep all points.
+        valid: Whether the submission should keep all points.
         lost: Ids of the properties that lost their points.
-        margin: Error divided by limit. For a wrong variant, in the clearest failing case of the properties that it
-            breaks; for right work, in the case that came closest to its limit. None where no error was measured.
+        margin: Error divided by limit. For a wrong variant, the largest in the failing cases of the properties that it
+            breaks; for right work, the largest in all cases. None if no error was measured.
         dtypes: Dtypes of the inputs with which a wrong variant failed.
         problem: Why this verdict is wrong; empty if it is right.
     """
@@ -66,7 +66,7 @@ def known(assignment: Assignment) -> dict[str, Variant]:
 
 
 def names(assignment: Assignment) -> list[str]:
-    """The names of all submissions to judge: reference and stubs first."""
+    """The names of all submissions to judge, the reference and the stubs first."""
     return [REFERENCE, STUBS, *known(assignment)]
 
 
@@ -101,7 +101,7 @@ def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
 
 
 def _fixed_end(cases: Cases, name: str, seed: int, expected: frozenset[str]) -> Verdict:
-    """The verdict on the reference, which keeps everything, or on the stubs, which lose everything."""
+    """The verdict on the reference, which should keep all points, or on the stubs, which should lose all."""
     lost = _lost(cases)
     wrong = ", ".join(sorted(lost ^ expected))
     closest = _largest([case for results in cases.values() for case in results])

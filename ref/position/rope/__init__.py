@@ -1,4 +1,4 @@
-"""Rotary position embedding: one rotation, three implementations, and the permutation between their layouts.
+"""Rotary position embedding: three implementations with two layouts of pairs, and the permutation between the layouts.
 
 ``rotate_adjacent`` and ``rotate_complex`` pair features ``(2i, 2i + 1)``, ``rotate_half_split`` pairs ``(i, i +
 hd/2)``. All three take ``(x, angles, attention_factor)``. ``to_half_split`` and ``to_adjacent`` convert weights from

@@ -10,7 +10,7 @@ def rotate_adjacent(x: Tensor, angles: Tensor, attention_factor: float = 1.0) ->
     Args:
         x: Queries or keys, ``[batch, seq, heads, head_dim]``, any float dtype, ``head_dim`` even. Not modified.
         angles: ``[seq, head_dim/2]``, radians, from ``rotary_angles``.
-        attention_factor: The temperature of YaRN and LongRoPE; 1 leaves lengths as they are.
+        attention_factor: Multiplies the result, as YaRN and LongRoPE need it; 1 keeps the length of vectors.
 
     Returns:
         ``[batch, seq, heads, head_dim]``, with the dtype of ``x``.

@@ -20,12 +20,12 @@ def rotary_phasors(angles: Tensor, attention_factor: float = 1.0) -> Tensor:
 def rotate_complex(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> Tensor:
     """Read each pair ``(x_{2i}, x_{2i+1})`` as ``x_{2i} + i * x_{2i+1}``, and multiply it by its phasor.
 
-    The same pairs as ``rotate_adjacent``, hence the same result up to rounding.
+    The pairs are those of ``rotate_adjacent``, so the result is the same up to rounding.
 
     Args:
         x: Queries or keys, ``[batch, seq, heads, head_dim]``, any float dtype, ``head_dim`` even. Not modified.
         angles: ``[seq, head_dim/2]``, radians, from ``rotary_angles``.
-        attention_factor: The temperature of YaRN and LongRoPE; 1 leaves lengths as they are.
+        attention_factor: Multiplies the result, as YaRN and LongRoPE need it; 1 keeps the length of vectors.
 
     Returns:
         ``[batch, seq, heads, head_dim]``, with the dtype of ``x``.
@@ -34,7 +34,7 @@ def rotate_complex(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> 
         Su et al., RoFormer, section 3.2.1, arXiv:2104.09864v5. Meta's Llama pairs in this way: ``apply_rotary_emb`` in
         llama/model.py of github.com/meta-llama/llama at 57b0eb62de0636e75af471e49e2f1862d908d9d8.
     """
-    # No 16-bit number has a complex twin to compute in, so convert to the angles' dtype first.
+    # bfloat16 has no complex dtype, so convert to the angles' dtype first.
     pairs = torch.view_as_complex(x.to(angles.dtype).unflatten(-1, (-1, 2)).contiguous())  # [..., head_dim/2]
     rotated = pairs * rotary_phasors(angles, attention_factor).unsqueeze(1)
     return torch.view_as_real(rotated).flatten(-2).to(x.dtype)  # [..., head_dim/2, 2] -> [..., head_dim]

@@ -1,4 +1,4 @@
-"""RoPE as most ports have it: features ``i`` and ``i + head_dim/2`` are a pair. This is the assignment's task 4."""
+"""RoPE as in most libraries: features ``i`` and ``i + head_dim/2`` are a pair. Task 4 rotates in the same way."""
 
 import torch
 from torch import Tensor
@@ -23,12 +23,12 @@ def half_split_tables(angles: Tensor, attention_factor: float = 1.0) -> tuple[Te
 def rotate_half_split(x: Tensor, angles: Tensor, attention_factor: float = 1.0) -> Tensor:
     """Rotate each pair ``(x_i, x_{i + head_dim/2})`` by ``+angles[:, i]``, and multiply by ``attention_factor``.
 
-    It takes as many multiplications as the other layouts; what it saves is the shuffling of neighbours.
+    It takes as many multiplications as with adjacent pairs, but needs no reordering of neighbouring features.
 
     Args:
         x: Queries or keys, ``[batch, seq, heads, head_dim]``, any float dtype, ``head_dim`` even. Not modified.
         angles: ``[seq, head_dim/2]``, radians, from ``rotary_angles``.
-        attention_factor: The temperature of YaRN and LongRoPE; 1 leaves lengths as they are.
+        attention_factor: Multiplies the result, as YaRN and LongRoPE need it; 1 keeps the length of vectors.
 
     Returns:
         ``[batch, seq, heads, head_dim]``, with the dtype of ``x``.

@@ -1,8 +1,8 @@
-"""From one pair layout to the other, by reordering the rows of the projections once.
+"""Converts a checkpoint from one pair layout to the other, by reordering the rows of query and key projections.
 
-Rotating half-split is rotating adjacent on reordered features. If queries and keys are reordered alike, their products
-stay as they are, so a checkpoint for one layout serves the other after its query and key rows are permuted in every
-head. Values and the output projection stay: nothing rotates them.
+To rotate half-split pairs is to rotate adjacent pairs of reordered features. If queries and keys are reordered in the
+same way, their products do not change. So a checkpoint for one layout fits the other after the query and key rows of
+every head are permuted. Values and the output projection do not change, since they are not rotated.
 """
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def half_split_order(head_dim: int) -> Tensor:
-    """Which adjacent feature becomes which half-split one: ``half_split = adjacent[..., order]``.
+    """The order of features in which adjacent pairs become half-split pairs: ``half_split = adjacent[..., order]``.
 
     Args:
         head_dim: Even.
@@ -22,19 +22,19 @@ def half_split_order(head_dim: int) -> Tensor:
 
 
 def to_half_split(parameter: Tensor, num_heads: int) -> Tensor:
-    """Convert what makes queries or keys from adjacent to half-split pairs.
+    """Convert a parameter of a query or key projection from adjacent to half-split pairs.
 
     Args:
-        parameter: Its first dimension is that of the features, head by head. So the weight ``[heads * head_dim,
-            hidden]`` or the bias ``[heads * head_dim]`` of a query or key projection, or the weight of a norm on
-            queries or keys, ``[head_dim]``, with ``num_heads=1``.
-        num_heads: Heads in that dimension: with grouped queries, fewer for keys than for queries.
+        parameter: Its first dimension holds the features, head by head: the weight ``[heads * head_dim, hidden]`` or
+            the bias ``[heads * head_dim]`` of a query or key projection, or with ``num_heads=1`` the weight
+            ``[head_dim]`` of a norm on queries or keys.
+        num_heads: Number of heads in that dimension; with grouped queries, keys have fewer heads than queries.
 
     Returns:
         A reordered copy.
 
     Raises:
-        ValueError: If the first dimension does not divide into heads of even size.
+        ValueError: If the first dimension cannot be divided into ``num_heads`` heads of even size.
 
     Source:
         ``permute`` in transformers v4.46.0, models/llama/convert_llama_weights_to_hf.py; ``PermuteForRope`` in v5.23.0,
@@ -44,7 +44,7 @@ def to_half_split(parameter: Tensor, num_heads: int) -> Tensor:
 
 
 def to_adjacent(parameter: Tensor, num_heads: int) -> Tensor:
-    """Convert what makes queries or keys from half-split back to adjacent pairs; arguments as for ``to_half_split``."""
+    """Convert a parameter from half-split back to adjacent pairs; the arguments are those of ``to_half_split``."""
     return _reorder_heads(parameter, num_heads, inverse=True)
 
 

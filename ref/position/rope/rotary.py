@@ -1,4 +1,4 @@
-"""RoPE as an encoding that an attention layer takes."""
+"""RoPE as a ``PositionEncoding``, which an attention layer can use."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ from .half_split import rotate_half_split
 
 
 class Rotary(PositionEncoding):
-    """Rotates queries and keys; their products then depend on the distance alone, since ``R_m^T R_n = R_{n-m}``.
+    """Rotates queries and keys. Their products then depend only on their distance, since ``R_m^T R_n = R_{n-m}``.
 
     Args:
-        frequencies: What a scaling gives, such as ``no_scaling(64)``. For one that changes with the length of the
-            sequence, a function of the length, such as
+        frequencies: The result of a scaling, such as ``no_scaling(64)``. For a scaling that depends on the length of
+            the sequence, a function of the length, such as
             ``lambda length: dynamic_scaling(64, length=length, original_length=512)``.
-        rotate: The implementation; pairs are part of what a checkpoint has learnt.
+        rotate: The implementation; its layout of pairs must be that with which the checkpoint was trained.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Rotary(PositionEncoding):
         rotate: Callable[[Tensor, Tensor, float], Tensor] = rotate_half_split,
     ) -> None:
         super().__init__()
-        # No buffers: module.to(torch.bfloat16) would round the frequencies, and angles far out would be noise.
+        # Not buffers: module.to(torch.bfloat16) would round the frequencies, and so spoil angles of large positions.
         self._frequencies = frequencies
         self._rotate = rotate
 
@@ -36,7 +36,7 @@ class Rotary(PositionEncoding):
         return not isinstance(self._frequencies, Scaled)
 
     def rotate(self, x: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Turn queries or keys by their positions; see ``PositionEncoding.rotate``."""
+        """Rotate queries or keys by the angles of their positions; see ``PositionEncoding.rotate``."""
         scaled = self._frequencies if isinstance(self._frequencies, Scaled) else self._frequencies(length)
         angles = rotary_angles(positions, scaled.inverse_frequencies.to(x.device))
         return self._rotate(x, angles, scaled.attention_factor)

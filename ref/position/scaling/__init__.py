@@ -1,7 +1,7 @@
-"""Ways to read more positions than training saw: each is a pure function from sizes to frequencies.
+"""Scalings of RoPE for sequences longer than those of training: each is a pure function from sizes to frequencies.
 
-All take ``(dim, base=10000.0, *, ...)`` and give a ``Scaled``. Two names recur: ``factor`` is how many times longer the
-context shall be (the papers' ``s``), ``original_length`` what training saw (their ``L``).
+All take ``(dim, base=10000.0, *, ...)`` and return a ``Scaled``. ``factor`` is always how many times longer the context
+should become (``s`` in the papers), ``original_length`` the length of the sequences in training (``L`` in the papers).
 """
 
 from .dynamic import dynamic_scaling

@@ -1,4 +1,4 @@
-"""Dynamic NTK scaling: as much as the sequence needs at its present length, and none before."""
+"""Dynamic NTK scaling: depends on the present length of the sequence; none up to the length of training."""
 
 from .ntk import ntk_scaling
 from .scaled import Scaled
@@ -9,12 +9,11 @@ def dynamic_scaling(
 ) -> Scaled:
     """NTK-aware scaling by ``k = s * l / L - (s - 1)`` where ``l = max(length, L)``.
 
-    With ``s = 1`` this is the paper's ``k = max(1, length / L)``. transformers has the other ``s``: it grows ``s``
-    times as fast beyond ``L``, to stay ahead of the length. Task 4 has a third rule: the smallest even ``k`` such that
-    ``k * L`` covers the length.
+    With ``s = 1`` this is the paper's ``k = max(1, length / L)``. transformers allows other ``s``, with which ``k``
+    grows ``s`` times as fast beyond ``L``. Task 4 has a third rule: the smallest even ``k`` with ``k * L >= length``.
 
-    All three change the angle of a position that has been seen already, so keys are cached before rotation: a key that
-    was rotated at one length does not fit a query that is rotated at another.
+    With all three rules the angle of a position changes as the sequence grows, so keys are cached before rotation: a
+    key that was rotated at one length does not fit a query that is rotated at another.
 
     Args:
         dim: The head dimension, even and above 2.

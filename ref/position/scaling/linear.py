@@ -1,4 +1,4 @@
-"""Position interpolation (PI): squeeze all positions into the range that training saw."""
+"""Position interpolation (PI): compress all positions into the range of training."""
 
 from ..angles import inverse_frequencies
 from .scaled import Scaled
@@ -7,7 +7,8 @@ from .scaled import Scaled
 def linear_scaling(dim: int, base: float = 10000.0, *, factor: float) -> Scaled:
     """``theta_i' = theta_i / s``: every pair turns ``s`` times slower, as if position ``p`` were ``p / s``.
 
-    No angle is new to the model. But neighbours come closer in every pair, the fastest ones too, which tell them apart.
+    No angle is larger than in training. But the angle between neighbours is smaller in every pair, also in the fastest
+    pairs, by which a model distinguishes neighbours.
 
     Args:
         dim: The head dimension, even.

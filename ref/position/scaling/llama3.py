@@ -1,4 +1,4 @@
-"""The scaling of Llama 3.1: YaRN's ramp over turns with other ends, and no temperature."""
+"""The scaling of Llama 3.1: YaRN's ramp over turns, with other limits and without a temperature."""
 
 from .scaled import Scaled
 from .yarn import yarn_scaling
@@ -13,10 +13,10 @@ def llama3_scaling(
     low_freq_factor: float = 1.0,
     high_freq_factor: float = 4.0,
 ) -> Scaled:
-    """Divide by ``s`` the frequency of pairs that turn less than once within ``L``, keep those of four turns and more.
+    """Divide frequencies of pairs that turn less than once within ``L`` by ``s``; keep those of four turns or more.
 
-    Meta's code compares wavelengths with ``L / low_freq_factor`` and ``L / high_freq_factor``, and blends linearly in
-    ``L / lambda``; that is the number of turns, so the two factors are the ``alpha`` and ``beta`` of YaRN.
+    Meta's code compares wavelengths with ``L / low_freq_factor`` and ``L / high_freq_factor``. Between them it blends
+    linearly in ``L / lambda``, the number of turns. So the two factors are the ``alpha`` and ``beta`` of YaRN.
 
     Args:
         dim: The head dimension, even.

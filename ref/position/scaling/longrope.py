@@ -1,4 +1,4 @@
-"""LongRoPE: a factor of its own for every pair, found by search."""
+"""LongRoPE: each pair has its own factor, which was found by a search."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def longrope_scaling(
         short_factors: ``lambda_i`` for sequences of at most ``L`` positions; ``dim/2`` numbers.
         long_factors: ``lambda_i`` for longer ones; ``dim/2`` numbers.
         length: The present length of the sequence, positions in the cache included.
-        attention_factor: In place of ``sqrt(1 + ln(s) / ln(L))``.
+        attention_factor: Replaces the default, ``sqrt(1 + ln(s) / ln(L))``.
 
     Source:
         Ding et al., section 3, arXiv:2402.13753v1; "longrope" in transformers v5.23.0, modeling_rope_utils.py.

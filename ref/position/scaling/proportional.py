@@ -7,13 +7,13 @@ from .scaled import Scaled
 
 
 def proportional_scaling(dim: int, base: float = 10000.0, *, share: float, factor: float = 1.0) -> Scaled:
-    """Keep the fastest ``share`` of the pairs, and give the rest frequency 0: these carry meaning without position.
+    """Keep the fastest ``share`` of the pairs, and give the others frequency 0, so that they do not depend on position.
 
     Args:
         dim: The head dimension, even.
         base: The base used in training.
         share: ``p``, between 0 (NoPE) and 1 (RoPE); ``partial_rotary_factor`` in transformers.
-        factor: Divides the frequencies that are left, as in ``linear_scaling``.
+        factor: Divides the frequencies of the kept pairs, as in ``linear_scaling``.
 
     Source:
         Barbero et al., arXiv:2410.06205v1; "proportional" in transformers v5.23.0, modeling_rope_utils.py.

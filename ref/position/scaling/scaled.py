@@ -1,4 +1,4 @@
-"""What every scaling gives, and the scaling that changes nothing."""
+"""The result of every scaling, and the scaling that changes nothing."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class Scaled(NamedTuple):
 
     Attributes:
         inverse_frequencies: ``[dim/2]``, float32, radians per position.
-        attention_factor: Multiplies cosines and sines, so queries and keys, so logits by its square.
+        attention_factor: Multiplies cosines and sines, and so queries and keys; logits are multiplied by its square.
     """
 
     inverse_frequencies: Tensor

@@ -1,8 +1,8 @@
-"""YaRN: leave the pairs that turn often, interpolate those that turn less than once, blend between; then sharpen.
+"""YaRN: keep pairs that turn often, interpolate those that turn less than once, blend between; then scale logits up.
 
-There are two ramps between the ends, and they differ. The paper's is linear in the number of turns ``r = L / lambda``;
-the authors' code, and transformers, ramp over the index of the pair, with both ends rounded outwards. Say which one is
-meant.
+The blend factor ``gamma`` is a ramp, and there are two of them. The paper's ramp is linear in the number of turns ``r =
+L / lambda``. In the authors' code and in transformers it is linear in the index of the pair, with both ends rounded
+outwards. The argument ``ramp`` chooses one.
 """
 
 import math
@@ -26,17 +26,17 @@ def yarn_scaling(
     beta: float = 32.0,
     attention_factor: float | None = None,
 ) -> Scaled:
-    """``theta' = (1 - gamma) * theta / s + gamma * theta``, with a temperature.
+    """``theta' = (1 - gamma) * theta / s + gamma * theta``, and a factor that acts as a temperature of attention.
 
     Args:
         dim: The head dimension, even.
         base: The base used in training.
         factor: ``s``.
         original_length: ``L``.
-        ramp: Where ``gamma`` comes from: "turns", the paper's ramp, or "pairs", that of the code.
-        alpha: Pairs that turn less often within ``L`` are interpolated; ``beta_slow`` in transformers.
-        beta: Pairs that turn more often are left alone; ``beta_fast`` in transformers.
-        attention_factor: In place of ``yarn_attention_factor(factor)``.
+        ramp: How ``gamma`` is computed: "turns" as in the paper, or "pairs" as in the authors' code.
+        alpha: Pairs that turn less often than this within ``L`` are interpolated; ``beta_slow`` in transformers.
+        beta: Pairs that turn more often than this are not changed; ``beta_fast`` in transformers.
+        attention_factor: Replaces the default, ``yarn_attention_factor(factor)``.
 
     Source:
         Peng et al., section 3.2 and section 3.4, arXiv:2309.00071v2; "yarn" in transformers v5.23.0,
@@ -72,7 +72,7 @@ def yarn_ramp_over_pairs(
     beta: float = 32.0,
     rounded: bool = True,
 ) -> Tensor:
-    """The code's ``gamma``: 1 up to the pair that turns ``beta`` times, 0 from the one that turns ``alpha`` times.
+    """``gamma`` of the authors' code: 1 up to the pair that turns ``beta`` times, 0 from the one with ``alpha`` turns.
 
     Args:
         dim: The head dimension, even.
@@ -93,20 +93,20 @@ def yarn_ramp_over_pairs(
     first, last = pair_that_turns(beta), pair_that_turns(alpha)
     if rounded:
         first, last = math.floor(first), math.ceil(last)
-    first, last = max(first, 0), min(last, dim - 1)  # dim - 1, not dim/2 - 1: so in the code
-    width = last - first or 0.001  # a step, if both ends meet
+    first, last = max(first, 0), min(last, dim - 1)  # dim - 1 instead of dim/2 - 1, as in the authors' code
+    width = last - first or 0.001  # if both ends are the same pair, the ramp is a step
     return 1 - ((torch.arange(dim // 2, dtype=torch.float32) - first) / width).clamp(0, 1)
 
 
 def yarn_attention_factor(factor: float, slope: float = 0.1) -> float:
-    """``sqrt(1/t) = 0.1 * ln(s) + 1``: longer contexts spread attention, and larger logits gather it again.
+    """``sqrt(1/t) = 0.1 * ln(s) + 1``: a longer context spreads attention over more keys; larger logits undo that.
 
     Args:
-        factor: ``s``; at most 1 for no change.
+        factor: ``s``; if it is at most 1, the result is 1.
         slope: 0.1 in the paper; DeepSeek's ``mscale`` multiplies it.
 
     Returns:
-        The factor on cosines and sines; 1.2773 for ``s = 16``.
+        The factor by which cosines and sines are multiplied; 1.2773 for ``s = 16``.
 
     Source:
         Peng et al., section 3.4, equation 22, arXiv:2309.00071v2.
