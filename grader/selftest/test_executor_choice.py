@@ -49,6 +49,7 @@ def test_the_default_is_this_machine() -> None:
         assert executor.slots == 3 + 1
 
 
+@pytest.mark.process
 def test_the_command_ends_with_one_line_if_no_scheduler_answers(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from grader.tools.similarity import page
 from grader.tools.similarity.findings import COLUMNS
 from grader.tools.similarity.wording import WORDS
 
+pytestmark = pytest.mark.process  # submissions are read in one
+
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
 CHINESE = WORDS["zh"]["short"]
