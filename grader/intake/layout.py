@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -15,13 +15,14 @@ from .submission import (
     MAX_FILES,
     PACKAGE,
     Concern,
+    Expected,
     Unreadable,
     is_source_path,
     wording,
 )
 
 MAX_VERSIONS = 20  # of one file that are compared
-MISSING = "is missing"
+MISSING, STUB = "is missing", "is a stub"
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
 )  # norm-1.py, norm (2).py, norm copy.py
@@ -48,7 +49,7 @@ class Placed:
     in_doubt: set[str] = field(default_factory=set)
 
 
-def place(files: Files, expected: Collection[str]) -> Placed:
+def place(files: Files, expected: Expected) -> Placed:
     """Read the files that make a submission, by where they lie and what they are called.
 
     A file that cannot be read costs its own tasks only; it stays out, with a notice. So does one of two versions with
@@ -71,7 +72,8 @@ def place(files: Files, expected: Collection[str]) -> Placed:
             found.files[path], found.sources[path] = text, name
         if path in expected:
             found.used.add(name)
-            _doubt(found, path, files, [other for other in names if expected_path(other, expected) == path], roots)
+            versions = [other for other in names if expected_path(other, expected) == path]
+            _doubt(found, path, expected[path], {other: files[other] for other in versions}, roots)
     return found
 
 
@@ -84,21 +86,26 @@ def _text(read: Read) -> str:
         raise Unreadable(f"cannot be read ({problem.strerror or problem})") from None
 
 
-def unfinished(text: str) -> bool:
-    """Whether a file still holds a stub."""
-    return "NotImplementedError" in text
+def lacking(text: str, names: Sequence[str]) -> str:
+    """What a file lacks that should define ``names``: some of its work, or all of it; empty if nothing."""
+    if names and not any(name in text for name in names):
+        return f"defines no {' and no '.join(names)}"
+    return STUB if "NotImplementedError" in text else ""
 
 
-def _doubt(found: Placed, path: str, files: Files, versions: list[str], roots: Mapping[str, tuple[int, int]]) -> None:
-    """Find out whether there is another version of a file that may as well be meant."""
+def _doubt(
+    found: Placed, path: str, names: Sequence[str], versions: Files, roots: Mapping[str, tuple[int, int]]
+) -> None:
+    """Find out whether there is another version of a file that may as well be meant, or better."""
     if path not in found.files:
         return
     text, name = found.files[path], found.sources[path]
     for other in [other for other in versions if other != name][:MAX_VERSIONS]:
         with contextlib.suppress(Unreadable):
-            more = _text(files[other])
+            more = _text(versions[other])
             alike = _rank(other, path, roots) == _rank(name, path, roots)
-            if more != text and (alike or (unfinished(text) and not unfinished(more))):
+            better = lacking(text, names) and not lacking(more, names)
+            if more != text and (alike or better):
                 found.used.add(other)
                 found.concerns.append(doubtful(path, name, other))
                 found.in_doubt.add(path)
@@ -129,7 +136,7 @@ def _places(
             raise Unreadable(f"{len(placed)} Python files under src/; at most {MAX_FILES} are taken.")
         if root:
             notices.append(f"Found inside the folder {root.rstrip('/')!r}.")
-    for name in sorted(names, key=copy_number, reverse=True):  # handed in again, the latest counts
+    for name in sorted(names, key=lambda name: (-copy_number(name), name.count("/"))):  # the latest copy counts
         path = expected_path(name, expected)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
@@ -182,12 +189,11 @@ def renamed(
     others = [name for name in sorted(files) if may_be_source(name) and name not in used][:MAX_FILES]
     for path, problem in wanted.items():
         for name in others:
-            try:
+            text = ""
+            with contextlib.suppress(Unreadable):  # whose name may still say what it is
                 text = _text(files[name])
-            except Unreadable:
-                continue
             defined = [own for own in names.get(path, ()) if re.search(rf"^(?:class|def) {own}\b", text, re.MULTILINE)]
-            called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower() and problem == MISSING
-            if called or (defined and not unfinished(text)):
+            called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
+            if (called and (problem == MISSING or not text)) or (defined and not lacking(text, defined)):
                 why = f" (it defines {', '.join(defined)})" if defined else ""
                 yield Concern("renamed", f"{path} {problem}; {name!r} may be it{why}. Rename it if it is.")

@@ -9,7 +9,7 @@ from typing import IO
 
 from .bundle import Files, Read, may_be_source, without_clutter
 from .kinds import START_BYTES, archive_kind, is_archive_name, named
-from .layout import MISSING, Placed, copy_number, doubtful, place, renamed, unfinished, without_copy_suffix
+from .layout import MISSING, STUB, Placed, copy_number, doubtful, lacking, place, renamed, without_copy_suffix
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
     MAX_ARCHIVE_BYTES,
@@ -44,9 +44,12 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
     missing = [path for path in expected if path not in found.files]
     explained = " ".join(concern.text for concern in found.concerns)
     unexplained = [path for path in missing if f"{path} " not in f"{explained} "]
-    stubs = [path for path in expected if unfinished(found.files.get(path, ""))]
-    wanted = dict.fromkeys(unexplained, MISSING) | dict.fromkeys(stubs, "is a stub")
-    found.concerns += renamed(everything.files, found.used, wanted, expected)
+    poor = {path: lacking(found.files[path], names) for path, names in expected.items() if path in found.files}
+    wanted = dict.fromkeys(unexplained, MISSING) | {path: problem for path, problem in poor.items() if problem}
+    offered = [*renamed(everything.files, found.used, wanted, expected)]
+    said = " ".join(concern.text for concern in offered)
+    odd = [f"{path} {problem}" for path, problem in wanted.items() if problem not in (MISSING, STUB)]
+    found.concerns += [*offered, *(Concern("renamed", f"{what}.") for what in odd if what not in said)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
         why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(everything.files))))
@@ -99,8 +102,7 @@ class _Search:
         archives = sorted(
             (name for name in names if is_archive_name(name)), key=lambda name: (-copy_number(name), name)
         )
-        written = {path for path, text in self.found.files.items() if not unfinished(text)}
-        if self.found.files and written.issuperset(self._expected):
+        if self.found.files and all(self._is_written(path) for path in self._expected):
             return
         seen: set[tuple[str, str]] = set()
         for name in archives:
@@ -109,6 +111,9 @@ class _Search:
                 continue
             seen.add(key)
             self._open(name, files[name], inside, depth)
+
+    def _is_written(self, path: str) -> bool:
+        return path in self.found.files and not lacking(self.found.files[path], self._expected.get(path, ()))
 
     def _open(self, name: str, read: Read, inside: str, depth: int) -> None:
         shown = inside + name
@@ -136,8 +141,8 @@ class _Search:
             if path not in self.found.files:
                 self.found.files[path], self.found.sources[path] = text, source
             elif text != self.found.files[path] and inside and path not in self.found.in_doubt:
-                stub = unfinished(self.found.files[path]) and not unfinished(text)
-                if not _in_archive(self.found.sources[path]) and not stub:
+                better = not self._is_written(path) and not lacking(text, self._expected.get(path, ()))
+                if not _in_archive(self.found.sources[path]) and not better:
                     continue  # what lies beside an archive was unpacked from it, and has been worked on since
                 self.found.in_doubt.add(path)
                 self.found.concerns.append(doubtful(path, self.found.sources[path], source))

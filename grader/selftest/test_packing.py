@@ -58,6 +58,7 @@ TWICE: dict[str, Tree] = {  # in place of the file, which is there twice
     "stub_and_a_zip": {NORM: STUB, "mine.zip": zipped(HANDED_IN)},
     "loose_in_two_folders": {"a/norm.py": "x = 1\n", "b/norm.py": HANDED_IN[NORM]},
     "empty": {NORM: ""},
+    "nothing_of_what_is_asked_for": {NORM: "import torch\n"},
 }
 
 
@@ -67,7 +68,7 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
     submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
-    assert concern.text.startswith(f"{NORM} is ")
+    assert concern.text.startswith((f"{NORM} is ", f"{NORM} defines no Norm."))
 
 
 def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_an_older_version_where_nobody_would_look_is_no_doubt(older: Tree, tmp_p
 
 
 def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
-    files = {**HANDED_IN, "src/modeling/norm.py": "import sys\nsys.path.append('..')\nfrom functional import apply\n"}
+    files = {**HANDED_IN, NORM: f"import sys\nsys.path.append('..')\nfrom functional import apply\n{HANDED_IN[NORM]}"}
     submission = read_folder(write_folder(tmp_path / "ada", dict(files)), "ada", expected=EXPECTED)
     (concern,) = submission.concerns
     assert concern.code == "own_import"
@@ -98,6 +99,7 @@ def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
 
 def test_an_import_that_has_a_second_choice_is_none(tmp_path: Path) -> None:
     text = "try:\n    from ..functional import apply\nexcept ImportError:\n    from functional import apply\n"
+    text += HANDED_IN[NORM]
     submission = read_folder(
         write_folder(tmp_path / "ada", {**HANDED_IN, "src/modeling/norm.py": text}), "ada", expected=EXPECTED
     )

@@ -200,10 +200,10 @@ def write_class(folder: Path, seeds: range) -> Path:
         tree, name = package(seed), chance.choice(NAMES)
         called = name.decode("gbk") if isinstance(name, bytes) else name
         if way == "folders":
-            everything |= {f"{called}{seed}/{path}": data for path, data in tree.items()}
+            everything |= {f"{called}-{seed}/{path}": data for path, data in tree.items()}
         elif way == "archives":
             kind, data = packed(tree, chance)
-            everything[f"{called}{seed}.{kind}"] = data
+            everything[f"{called}-{seed}.{kind}"] = data
         elif way == "moodle":
             top = f"{called}_{seed}_assignsubmission_file"
             everything |= {f"{top}/{path}": data for path, data in tree.items()}
