@@ -22,8 +22,8 @@ from grader.judge.judge import Judge
 
 pytestmark = pytest.mark.process
 
-PACKAGES = 2000 if os.environ.get("GRADER_LONG") else 100
-CLASS = 50
+PACKAGES = 2000 if os.environ.get("GRADER_LONG") else 80
+CLASS = 20
 
 
 def read(folder: Path, reader: Reader) -> dict[int, Submission]:
