@@ -227,6 +227,7 @@ def seeds() -> list[bytes]:
 
 @settings(
     max_examples=2000 if os.environ.get("GRADER_LONG") else 150,
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from(seeds()), changes, st.floats(0, 1))

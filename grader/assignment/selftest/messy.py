@@ -7,6 +7,7 @@ old versions at times. A class is so many packages, as a folder or as a platform
 from __future__ import annotations
 
 import io
+import itertools
 import random
 import tarfile
 import zipfile
@@ -147,9 +148,14 @@ def in_another_encoding(tree: Tree, chance: random.Random) -> Tree:
 
 
 def loose(tree: Tree, chance: random.Random) -> Tree:
-    """Without their folders."""
+    """Without their folders; of one name, a platform numbers the second and the third."""
     del chance
-    return {PurePosixPath(name).name: data for name, data in tree.items()}
+    result: dict[str, bytes] = {}
+    for name, data in tree.items():
+        path = PurePosixPath(name)
+        numbered = (f"{path.stem}{f'-{number}' if number else ''}{path.suffix}" for number in itertools.count())
+        result[next(own for own in numbered if result.get(own, data) == data)] = data
+    return result
 
 
 def renamed(tree: Tree, chance: random.Random) -> Tree:
