@@ -28,7 +28,7 @@ CLASS = 20
 
 def read(folder: Path, reader: Reader) -> dict[int, Submission]:
     """What intake makes of every package, by its seed."""
-    found = {}
+    found: dict[int, Submission] = {}
     for start in range(0, PACKAGES, CLASS):
         seeds = range(start, start + CLASS)
         candidates = reader.discover([write_class(folder / f"{start}", seeds)], expected=ASSIGNMENT.rubric.expected)
