@@ -176,7 +176,8 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     if run.attention:
         OUT.print(f"{len(listed)} need a person:", highlight=False, style="bold")
     for one in run.attention:
-        OUT.print(f"{one.id}: {one.code}: {clean(one.text)}", markup=False, highlight=False, soft_wrap=True)
+        text = clean(one.text, len(one.text))
+        OUT.print(f"{one.id}: {one.code}: {text}", markup=False, highlight=False, soft_wrap=True)
     if any(line.status == "grader_error" for line in lines):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",

@@ -31,6 +31,11 @@ def is_clutter(name: str) -> bool:
     return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
 
 
+def may_be_source(name: str) -> bool:
+    """Whether a file may hold Python, whatever a system or a browser made of its name: also ``norm.py.txt``."""
+    return ".py" in name.lower() or name.lower().endswith(".txt")
+
+
 def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
     """Open a regular file to read, never waiting for a pipe, and following no link unless asked to.
 

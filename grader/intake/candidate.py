@@ -13,10 +13,11 @@ from pathlib import Path
 from .archive import read_archive
 from .folder import read_folder
 from .kinds import without_archive_suffix
-from .origin import WHOLE, Origin, Part
+from .origin import WHOLE, Origin, Part, clean
 from .submission import Expected, Submission
 
 MAX_ID_BYTES = 100  # in UTF-8: names of reports and pages are longer, and a file system takes 255
+MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
 MARK = 8  # hexadecimal digits that stand for what a long name had beyond that
 # What grading and exporting write beside the folders of submissions, and what Windows keeps for itself.
 TAKEN = re.compile(
@@ -51,7 +52,7 @@ class Candidate:
         """What the folder or the zip is called, before anything was made of its name."""
         inside = self.part.below or next(iter(self.part.files), "")
         path = Path(inside) if inside else self.path.resolve()
-        return without_archive_suffix(path.name)
+        return without_archive_suffix(spelled(path.name))
 
     def read(self) -> Submission:
         """Read it, here and now. What cannot be read says so itself; only a lack of memory is raised."""
@@ -63,7 +64,17 @@ class Candidate:
             submission = read_folder(self.path / self.part.below, self.id, expected=self.expected)
         else:
             submission = read_folder(self.path, self.id, self.part, self.expected)
-        return replace(submission, notices=self.notices + submission.notices)
+        return _printable(replace(submission, notices=self.notices + submission.notices))
+
+
+def _printable(submission: Submission) -> Submission:
+    """What is said of a submission, without what its names would do to a terminal or a page."""
+    return replace(
+        submission,
+        reason=submission.reason and clean(submission.reason, MAX_MESSAGE),
+        notices=tuple(clean(notice, MAX_MESSAGE) for notice in submission.notices),
+        concerns=tuple(replace(concern, text=clean(concern.text, MAX_MESSAGE)) for concern in submission.concerns),
+    )
 
 
 def unused(wanted: str, taken: Container[str]) -> str:
@@ -82,9 +93,20 @@ def identifier(path: Path) -> str:
     return safe_id(without_archive_suffix(path.name))
 
 
+def spelled(name: str) -> str:
+    """A file's name as text; bytes that are no UTF-8 are most likely a Chinese Windows' own."""
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+        return data.decode()
+    except UnicodeEncodeError:
+        return name
+    except UnicodeDecodeError:
+        return data.decode("gb18030", "replace")
+
+
 def safe_id(name: str) -> str:
     """The same for any name. Never one of our own files, never too long, and the same whenever it is asked for."""
-    whole = unicodedata.normalize("NFC", name)
+    whole = unicodedata.normalize("NFC", spelled(name))
     own = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
     if TAKEN.fullmatch(own):
         own = f"{own.replace('.', '_')}_"

@@ -20,7 +20,7 @@ from .origin import Found, Part, Student
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable
 
 FOLDERS = "folders"
-TEXTS = {".html", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # an assistant's own, more likely
+TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # perhaps an assistant's own
 # In the order in which they are tried: the more its names must look like, the earlier.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
     "gradescope": gradescope.split,
@@ -128,14 +128,15 @@ def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
 
     What is neither, but looks handed in, such as a 7z archive or a notebook, becomes one that cannot be read.
     """
-    own = [name for name in listing.visible if name not in claimed and (name.endswith("/") or _handed_in(name))]
+    others = [name for name in listing.visible if name not in claimed]
+    own = [name for name in others if name.endswith("/") or _handed_in(name)]
     if not listing.path.is_dir():
         parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in own}
         return [
             Candidate(identifier(Path(name)), listing.path, part=listing.rooted(part), among_others=True)
             for name, part in parts.items()
         ]
-    return [_child(listing.path / name) for name in own]
+    return [_child(listing.path / name) for name in others if name in own or _no_place(listing.path / name)]
 
 
 def _child(path: Path) -> Candidate:

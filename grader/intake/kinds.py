@@ -24,6 +24,8 @@ FOREIGN: Mapping[str, tuple[str, str]] = {  # what it is called, and what to han
     ".jpeg": ("a picture", "ask for the Python files of src/"),
     ".heic": ("a picture", "ask for the Python files of src/"),
     ".pyc": ("compiled Python", "ask for the source, a .py file"),
+    ".txt": ("a text", "ask for the Python files of src/"),
+    ".md": ("a text", "ask for the Python files of src/"),
     ".html": ("a text typed in online, or a link", "ask for a zip of src/"),
     ".url": ("a link", "ask for a zip of src/"),
     ".webloc": ("a link", "ask for a zip of src/"),

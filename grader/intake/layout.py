@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from .bundle import Files, Read
+from .bundle import Files, Read, may_be_source
 from .source_rules import Refused, decoded
 from .submission import (
     MAX_FILE_BYTES,
     MAX_FILES,
     PACKAGE,
     Concern,
+    Expected,
     Unreadable,
     is_source_path,
     wording,
 )
 
+MAX_VERSIONS = 20  # of one file that are compared
+MISSING, STUB = "is missing", "is a stub"
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
 )  # norm-1.py, norm (2).py, norm copy.py
@@ -34,6 +38,7 @@ class Placed:
         notices: Remarks on guesses.
         concerns: What a person should look at.
         used: The names that were taken for files that are asked for, read or not.
+        in_doubt: Paths of which there are two versions, so that neither counts.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -41,28 +46,34 @@ class Placed:
     notices: list[str] = field(default_factory=list)
     concerns: list[Concern] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+    in_doubt: set[str] = field(default_factory=set)
 
 
-def place(files: Files, expected: Collection[str]) -> Placed:
+def place(files: Files, expected: Expected) -> Placed:
     """Read the files that make a submission, by where they lie and what they are called.
 
-    A file that cannot be read costs its own tasks only; it stays out, with a notice.
+    A file that cannot be read costs its own tasks only; it stays out, with a notice. So does one of two versions with
+    equal rights, or a stub beside which there is more.
 
     Raises:
         Unreadable: If there are too many.
     """
     found = Placed()
-    for path, name in _places(sorted(files), expected, found.notices).items():
-        if path in expected:
-            found.used.add(name)
+    names = sorted(files)
+    roots = _roots(names, expected)
+    for path, name in _places(names, expected, roots, found.notices).items():
         try:
-            found.files[path] = _text(files[name])
-            found.sources[path] = name
+            text = _text(files[name])
+            if path in expected and not text.strip():
+                raise Unreadable("is empty")
         except Unreadable as problem:
             found.concerns.append(Concern("left_out", f"{path} {problem}; it was left out."))
-        except OSError as problem:
-            why = f"{path} cannot be read ({problem.strerror or problem}); it was left out."
-            found.concerns.append(Concern("left_out", why))
+        else:
+            found.files[path], found.sources[path] = text, name
+        if path in expected:
+            found.used.add(name)
+            versions = [other for other in names if expected_path(other, expected) == path]
+            _doubt(found, path, expected[path], {other: files[other] for other in versions}, roots)
     return found
 
 
@@ -71,11 +82,52 @@ def _text(read: Read) -> str:
         return decoded(read(MAX_FILE_BYTES))
     except Refused as refusal:
         raise Unreadable(wording(refusal)) from None
+    except OSError as problem:
+        raise Unreadable(f"cannot be read ({problem.strerror or problem})") from None
 
 
-def _places(names: list[str], expected: Collection[str], notices: list[str]) -> dict[str, str]:
+def lacking(text: str, names: Sequence[str]) -> str:
+    """What a file lacks that should define ``names``: some of its work, or all of it; empty if nothing."""
+    if names and not any(name in text for name in names):
+        return f"defines no {' and no '.join(names)}"
+    return STUB if "NotImplementedError" in text else ""
+
+
+def _doubt(
+    found: Placed, path: str, names: Sequence[str], versions: Files, roots: Mapping[str, tuple[int, int]]
+) -> None:
+    """Find out whether there is another version of a file that may as well be meant, or better."""
+    if path not in found.files:
+        return
+    text, name = found.files[path], found.sources[path]
+    for other in [other for other in versions if other != name][:MAX_VERSIONS]:
+        with contextlib.suppress(Unreadable):
+            more = _text(versions[other])
+            alike = _rank(other, path, roots) == _rank(name, path, roots)
+            better = lacking(text, names) and not lacking(more, names)
+            if more != text and (alike or better):
+                found.used.add(other)
+                found.concerns.append(doubtful(path, name, other))
+                found.in_doubt.add(path)
+                return
+
+
+def doubtful(path: str, one: str, other: str) -> Concern:
+    """There are two versions of a file, and nobody knows which is meant."""
+    return Concern("doubtful", f"{path} is there twice, as {one} and as {other}, and they differ; it was left out.")
+
+
+def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[bool, int, int]:
+    """The same for two names that have the same right to be ``path``."""
+    root = name.removesuffix(path)
+    return (True, *roots[root]) if root != name and root in roots else (False, copy_number(name), name.count("/"))
+
+
+def _places(
+    names: list[str], expected: Collection[str], roots: Mapping[str, tuple[int, int]], notices: list[str]
+) -> dict[str, str]:
     """Which name serves as which path; remarks on the guesses are added to ``notices``."""
-    root = _find_root(names, expected)
+    root = max(roots, key=lambda root: roots[root], default=None)
     placed: dict[str, str] = {}
     if root is not None:
         inside = {name.removeprefix(root): name for name in names if name.startswith(f"{root}{PACKAGE}/")}
@@ -84,7 +136,7 @@ def _places(names: list[str], expected: Collection[str], notices: list[str]) -> 
             raise Unreadable(f"{len(placed)} Python files under src/; at most {MAX_FILES} are taken.")
         if root:
             notices.append(f"Found inside the folder {root.rstrip('/')!r}.")
-    for name in sorted(names, key=copy_number, reverse=True):  # handed in again, the latest counts
+    for name in sorted(names, key=lambda name: (-copy_number(name), name.count("/"))):  # the latest copy counts
         path = expected_path(name, expected)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
@@ -92,22 +144,22 @@ def _places(names: list[str], expected: Collection[str], notices: list[str]) -> 
     return placed
 
 
-def _find_root(names: list[str], expected: Collection[str]) -> str | None:
-    """The prefix below which ``src/`` lies with the most expected files; None where there is no such folder."""
-    roots: dict[str, int] = {}
+def _roots(names: list[str], expected: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Each prefix below which ``src/`` lies: the more expected files, and the fewer folders above, the better."""
+    roots: dict[str, tuple[int, int]] = {}
     for name in names:
         parts = name.split("/")
         for depth in (index for index, part in enumerate(parts[:-1]) if part == PACKAGE):
             root = "".join(f"{part}/" for part in parts[:depth])
-            roots[root] = roots.get(root, 0) + (name.removeprefix(root) in expected)
-    return max(roots, key=lambda root: (roots[root], -len(root)), default=None)
+            roots[root] = (roots.get(root, (0, 0))[0] + (name.removeprefix(root) in expected), -depth)
+    return roots
 
 
 def expected_path(name: str, expected: Collection[str]) -> str | None:
     """The expected path that a loose or renamed file stands for, by its name alone."""
     stem, suffix = without_copy_suffix(name)
     by_name = {PurePosixPath(path).name: path for path in expected}
-    return by_name.get(f"{stem.lower()}.py") if suffix == ".py" else None
+    return by_name.get(f"{stem.lower()}.py") if suffix.lower() == ".py" else None
 
 
 def without_copy_suffix(name: str) -> tuple[str, str]:
@@ -124,25 +176,24 @@ def copy_number(name: str) -> int:
 
 
 def renamed(
-    files: Files, used: Collection[str], missing: Iterable[str], names: Mapping[str, Collection[str]]
+    files: Files, used: Collection[str], wanted: Mapping[str, str], names: Mapping[str, Collection[str]]
 ) -> Iterable[Concern]:
     """Files that may be missing ones under another name: offered to a person, never used.
 
     Args:
         files: All that was handed in.
         used: Names of those that count as something.
-        missing: Expected paths that nothing counts as.
+        wanted: Expected paths that nothing counts as, or only a stub; and what is wrong with them.
         names: What each expected path defines.
     """
-    others = [name for name in sorted(files) if name.endswith(".py") and name not in used][:MAX_FILES]
-    for path in missing:
+    others = [name for name in sorted(files) if may_be_source(name) and name not in used][:MAX_FILES]
+    for path, problem in wanted.items():
         for name in others:
-            stem = PurePosixPath(path).stem
-            try:
+            text = ""
+            with contextlib.suppress(Unreadable):  # whose name may still say what it is
                 text = _text(files[name])
-            except (Unreadable, OSError):
-                continue
             defined = [own for own in names.get(path, ()) if re.search(rf"^(?:class|def) {own}\b", text, re.MULTILINE)]
-            if defined or stem in PurePosixPath(name).stem.lower():
+            called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
+            if (called and (problem == MISSING or not text)) or (defined and not lacking(text, defined)):
                 why = f" (it defines {', '.join(defined)})" if defined else ""
-                yield Concern("renamed", f"{path} is missing; {name!r} may be it{why}. Rename it if it is.")
+                yield Concern("renamed", f"{path} {problem}; {name!r} may be it{why}. Rename it if it is.")

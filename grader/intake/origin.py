@@ -85,9 +85,9 @@ class Found:
     notices: tuple[str, ...] = ()
 
 
-def clean(text: object) -> str:
+def clean(text: object, most: int = MAX_TEXT) -> str:
     """One line of printable text from whatever a platform or a student gave as a name; empty for what is no text."""
     if not isinstance(text, str | int) or isinstance(text, bool):
         return ""
     line = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", str(text)))
-    return " ".join(line.split())[:MAX_TEXT]
+    return " ".join(line.split())[:most]

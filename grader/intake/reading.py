@@ -7,10 +7,10 @@ import io
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from .bundle import Files, Read, without_clutter
+from .bundle import Files, Read, may_be_source, without_clutter
 from .kinds import START_BYTES, archive_kind, is_archive_name, named
-from .layout import Placed, copy_number, place, renamed, without_copy_suffix
-from .source_rules import modules_of, own_imports
+from .layout import MISSING, STUB, Placed, copy_number, doubtful, lacking, place, renamed, without_copy_suffix
+from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
     MAX_ARCHIVE_BYTES,
     MAX_ENTRIES,
@@ -37,14 +37,19 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
     everything = _Search(expected)
     everything.look(files, "", 0)
     found = everything.found
-    for path in everything.in_doubt:
+    for path in found.in_doubt:
         found.files.pop(path, None)
     if (total := sum(len(text.encode()) for text in found.files.values())) > MAX_SOURCE_BYTES:
         raise Unreadable(f"{total >> 20} MiB of Python source; at most {MAX_SOURCE_BYTES >> 20} MiB are taken.")
     missing = [path for path in expected if path not in found.files]
     explained = " ".join(concern.text for concern in found.concerns)
     unexplained = [path for path in missing if f"{path} " not in f"{explained} "]
-    found.concerns += renamed(everything.files, found.used, unexplained, expected)
+    poor = {path: lacking(found.files[path], names) for path, names in expected.items() if path in found.files}
+    wanted = dict.fromkeys(unexplained, MISSING) | {path: problem for path, problem in poor.items() if problem}
+    offered = [*renamed(everything.files, found.used, wanted, expected)]
+    said = " ".join(concern.text for concern in offered)
+    odd = [f"{path} {problem}" for path, problem in wanted.items() if problem not in (MISSING, STUB)]
+    found.concerns += [*offered, *(Concern("renamed", f"{what}.") for what in odd if what not in said)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
         why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(everything.files))))
@@ -71,7 +76,7 @@ def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
             yield Concern(
                 "own_import",
                 f"{path}:{problem.line} imports {name} by its bare name, which is not found where it is graded. "
-                f"Import it relatively, as in: from .{name} import …",
+                f"Import it relatively, as in: from {relative_name(name, path, files)} import …",
             )
 
 
@@ -82,7 +87,6 @@ class _Search:
         self._expected = expected
         self.files: dict[str, Read] = {}
         self.found = Placed()
-        self.in_doubt: set[str] = set()
         self._archives = 0
         self._bytes = 0
 
@@ -98,7 +102,7 @@ class _Search:
         archives = sorted(
             (name for name in names if is_archive_name(name)), key=lambda name: (-copy_number(name), name)
         )
-        if self.found.files and all(path in self.found.files for path in self._expected):
+        if self.found.files and all(self._is_written(path) for path in self._expected):
             return
         seen: set[tuple[str, str]] = set()
         for name in archives:
@@ -107,6 +111,9 @@ class _Search:
                 continue
             seen.add(key)
             self._open(name, files[name], inside, depth)
+
+    def _is_written(self, path: str) -> bool:
+        return path in self.found.files and not lacking(self.found.files[path], self._expected.get(path, ()))
 
     def _open(self, name: str, read: Read, inside: str, depth: int) -> None:
         shown = inside + name
@@ -133,13 +140,14 @@ class _Search:
             source = inside + more.sources[path]
             if path not in self.found.files:
                 self.found.files[path], self.found.sources[path] = text, source
-            elif text != self.found.files[path] and inside and path not in self.in_doubt:
-                if not _in_archive(self.found.sources[path]):
+            elif text != self.found.files[path] and inside and path not in self.found.in_doubt:
+                better = not self._is_written(path) and not lacking(text, self._expected.get(path, ()))
+                if not _in_archive(self.found.sources[path]) and not better:
                     continue  # what lies beside an archive was unpacked from it, and has been worked on since
-                self.in_doubt.add(path)
-                why = f"{path} is there twice, as {self.found.sources[path]} and as {source}, and they differ"
-                self.found.concerns.append(Concern("doubtful", f"{why}; it was left out."))
+                self.found.in_doubt.add(path)
+                self.found.concerns.append(doubtful(path, self.found.sources[path], source))
         self.found.used |= {inside + name for name in more.used}
+        self.found.in_doubt |= more.in_doubt
         self.found.notices += more.notices
         self.found.concerns += more.concerns
 
@@ -159,7 +167,7 @@ def archive_files(file: IO[bytes]) -> Files:
     file.seek(0)
     kind = archive_kind(start)
     if kind == "tar":
-        return tar_files(file, lambda name: name.endswith(".py") or is_archive_name(name))
+        return tar_files(file, lambda name: may_be_source(name) or is_archive_name(name))
     if kind not in ("", "zip"):
         raise Unreadable(f"is {kind}; ask for a zip")
     return zip_files(file)

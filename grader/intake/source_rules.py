@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import codecs
 import io
+import itertools
 import re
 import sys
 import tokenize
@@ -62,7 +63,7 @@ def decoded(data: bytes) -> str:
     if data.startswith(WIDE_BOMS):
         raise Refused("wide")
     if b"\0" in data:
-        raise Refused("wide" if data[:2].count(0) == 1 else "nul")
+        raise Refused("wide" if 0 in data[:2] and any(data[:2]) else "nul")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         if not codecs.lookup(encoding)._is_text_encoding:  # as bytes.decode asks before it decodes
@@ -108,6 +109,16 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:
             yield Problem("own_import", line, {"name": module})
+
+
+def relative_name(module: str, file: str, files: Collection[str]) -> str:
+    """How ``file`` may import a module that it calls by its bare name, such as ``..functional``."""
+    below = f"/{module.replace('.', '/')}"
+    found = [path.removesuffix(".py").removesuffix("/__init__") for path in sorted(files, key=len)]
+    parts = next((path for path in found if path.endswith(below)), f"{file.rpartition('/')[0]}{below}").split("/")
+    here = file.split("/")[:-1]
+    shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(here, parts, strict=False))))
+    return "." * (len(here) - shared + 1) + ".".join(parts[shared:])
 
 
 def _imported(text: str) -> tuple[list[tuple[int, str]], set[str]]:

@@ -85,7 +85,7 @@ def test_a_forgotten_file_is_noticed(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_has_nothing_to_grade(tmp_path: Path) -> None:
-    reason = from_folder(tmp_path, {"notes.txt": "x"}).reason
+    reason = from_folder(tmp_path, {"notes.cfg": "x"}).reason
     assert reason == f"None of {', '.join(EXPECTED)} is in the submission."
 
 

@@ -99,12 +99,10 @@ def a_tarball(name: str, size: int) -> bytes:
 
 
 def list_of(number: int) -> bytes:
-    """A zip that lists so many empty files."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for index in range(number):
-            archive.writestr(zipfile.ZipInfo(f"src/x{index}.py"), b"")
-    return buffer.getvalue()
+    """A zip that lists so many files, and holds none."""
+    fields = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 63, 63, *[0] * 7, 14, *[0] * 6)
+    directory = b"".join(fields + b"src/x%06d.py" % index for index in range(number))
+    return directory + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 65535, 65535, len(directory), 0, 0)
 
 
 BOMBS: dict[str, Callable[[], bytes]] = {
@@ -229,6 +227,7 @@ def seeds() -> list[bytes]:
 
 @settings(
     max_examples=2000 if os.environ.get("GRADER_LONG") else 150,
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from(seeds()), changes, st.floats(0, 1))

@@ -81,8 +81,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "不是 {encoding} 编码（第 {place} 字节）；请另存为 UTF-8",
     ),
     "own_import": (
-        "{name} is not found where it is graded ({file}:{line}). Import it relatively, as in: from .{name} import …",
-        "评分时找不到 {name}（{file}:{line}）。请用相对导入，例如：from .{name} import …",
+        "{name} is not found where it is graded ({file}:{line}). Import it relatively, as in: from {relative} import …",
+        "评分时找不到 {name}（{file}:{line}）。请用相对导入，例如：from {relative} import …",
     ),
     "newer_syntax": (
         "{what}: Python {version} does not know this, and the grader may run on it ({file}:{line})",

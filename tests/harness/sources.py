@@ -25,6 +25,8 @@ def problems(language: Language) -> dict[str, str]:
             continue
         problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
         if problem is not None:
-            version = ".".join(map(str, source_rules.OLDEST_PYTHON))
-            found[file] = say(language, problem.code, file=file, line=problem.line, version=version, **problem.fields)
+            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
+            if problem.code == "own_import":
+                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
+            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
     return found

@@ -70,6 +70,33 @@ def zip_with_hostile_names(folder):
     return zip_of(folder, [(name, "raise SystemExit") for name in names])
 
 
+@packed(score=NORM_LOST)
+def zip_with_names_for_terminals(folder):
+    """What cannot be read, by names that a terminal or a page would obey: each is named to a person."""
+    names = (
+        "src/\x1b[2J.7z",
+        "a\nb\u202e.zip",
+        "\x1b]0;x\x07.tar.gz",
+        "norm\x9b2J.ipynb",
+        "norm\x1b[2J.py.txt",
+        "[red]norm.rar",
+    )
+    others = [(path, text) for path, text in ASSIGNMENT.solution().items() if path != NORM]
+    return zip_of(folder, [*others, *((name, "class GroupRMSNorm: ...") for name in names)], honest=False)
+
+
+@packed(score=NORM_LOST)
+def stub_beside_somebody_elses_zip(folder):
+    """A stub, and a zip in which the solution lies: two versions, of which none counts."""
+    stub = "class GroupRMSNorm:\n    def __init__(self, **_): raise NotImplementedError\n"
+    inner = zip_of(folder, []).read_bytes()
+    return zip_of(
+        folder,
+        [*(pair for pair in ASSIGNMENT.solution().items() if pair[0] != NORM), (NORM, stub), ("more.zip", inner)],
+        honest=False,
+    )
+
+
 @packed(score=None, bonus=None)
 def zip_in_a_zip_in_a_zip(folder):
     """A submission hidden three archives deep."""

@@ -84,6 +84,18 @@ def one_byte_in_eight_dimensions(self, input):
     return torch.full((1,), int(self.training), dtype=torch.uint8).expand([8] * 8)
 
 
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+def one_byte_for_each_number(self, input):
+    """The right shape and no real numbers, the same in each mode: there is nothing to compare in steps of rounding."""
+    return torch.ones_like(input, dtype=torch.uint8)
+
+
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+def wide_numbers_in_each_mode(self, input):
+    """Sixteen million numbers that are one, as large as a reply may say that it is, the same in each mode."""
+    return input.new_ones(1).expand(1 << 24)
+
+
 @replaces("GroupRMSNorm.forward", score=NO_PURITY, prelude="import sys as _sys\n_honest = GroupRMSNorm.forward")
 def wide_in_evaluation_mode_only(self, input):
     """Right in training mode; otherwise one number expanded to sixteen million."""
