@@ -1,7 +1,8 @@
-"""What a source file must be so that the grader can run it: the rules of intake, and of what students run themselves.
+"""The rules that a source file must follow so that the grader can run it, for intake and for the students' tests.
 
-This file stands twice, byte for byte: in the grader, and in the harness of the students' tests, who get no grader. It
-uses nothing but Python's own library. Problems come as a code with fields, since students read them in two languages.
+There are two copies of this file, equal byte for byte: one in the grader, and one in the harness of the tests, which
+students get. It imports only Python's own library. A problem is a code with fields, from which each copy's messages are
+made, in two languages.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 1 << 20
-OLDEST_PYTHON = (3, 11)  # whose syntax every submission keeps to: the grader may run on it, and on any later one
+OLDEST_PYTHON = (3, 11)  # the oldest Python on which the grader may run; submissions must not use newer syntax
 WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]", re.MULTILINE)
 
 
 class Refused(Exception):
-    """A file that the grader cannot take.
+    """The grader cannot read a file.
 
     Attributes:
         code: ``too_large``, ``wide``, ``nul``, ``encoding`` or ``undecodable``.
-        fields: What the sentence about it names.
+        fields: Values for the message with that code.
     """
 
     def __init__(self, code: str, **fields: object) -> None:
-        """Remember both."""
+        """Keep the code and the fields."""
         super().__init__(code)
         self.code = code
         self.fields = fields
@@ -39,12 +40,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that works at home and not where it is graded.
+    """Code that works on the student's machine, but not in the grader.
 
     Attributes:
         code: ``own_import`` or ``newer_syntax``.
-        line: Where.
-        fields: What the sentence about it names.
+        line: The number of the line, from 1.
+        fields: Values for the message with that code.
     """
 
     code: str
@@ -56,7 +57,7 @@ def decoded(data: bytes) -> str:
     """The text of a source file, as Python itself would read it, each line ended by a newline.
 
     Raises:
-        Refused: If it is no text that Python would take, or too long.
+        Refused: If Python could not read the file, or it is larger than ``MAX_FILE_BYTES``.
     """
     if len(data) > MAX_FILE_BYTES:
         raise Refused("too_large", most=MAX_FILE_BYTES >> 20)
@@ -66,20 +67,20 @@ def decoded(data: bytes) -> str:
         raise Refused("wide" if 0 in data[:2] and any(data[:2]) else "nul")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        if not codecs.lookup(encoding)._is_text_encoding:  # as bytes.decode asks before it decodes
+        if not codecs.lookup(encoding)._is_text_encoding:  # the same check as in bytes.decode
             raise SyntaxError(f"unknown encoding: {encoding}")
     except SyntaxError as error:
-        if not error.msg.startswith("unknown encoding"):  # it declares none, and is not what Python then expects
+        if not error.msg.startswith("unknown encoding"):  # no encoding is declared, and the text is not UTF-8
             encoding = "utf-8"
         else:
             raise Refused("encoding", why=_one_line(error.msg)) from None
     try:
         text = data.decode(encoding)
-        text.encode()  # half a surrogate pair, which some encodings can spell
+        text.encode()  # fails for half a surrogate pair, which some encodings can contain
     except UnicodeError as error:
         place = error.start if isinstance(error, UnicodeDecodeError) else 0
         raise Refused("undecodable", encoding=encoding.removesuffix("-sig").upper(), place=place) from None
-    except Exception as error:  # a codec raises whatever it likes
+    except Exception as error:  # a codec may raise any exception
         raise Refused("encoding", why=_one_line(error)) from None
     if "\0" in text:
         raise Refused("nul")
@@ -97,9 +98,9 @@ def modules_of(paths: Collection[str]) -> frozenset[str]:
 
 
 def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
-    """Imports of files of ``src/`` by their bare names, which only a change of ``sys.path`` makes work.
+    """Imports of files of ``src/`` by their bare names, which work only if ``sys.path`` is changed.
 
-    An import that stands beside a relative one of the same file is a second choice for another place, and no problem.
+    If the same file is also imported relatively, as in ``try`` and ``except``, the bare import is no problem.
     """
     names = [name for name in modules if name in text]
     if not names or not _IMPORT.search(text):
@@ -122,7 +123,7 @@ def relative_name(module: str, file: str, files: Collection[str]) -> str:
 
 
 def _imported(text: str) -> tuple[list[tuple[int, str]], set[str]]:
-    """Modules imported by an absolute name, with their lines; and the last parts of all that is imported otherwise."""
+    """The lines and names of absolute imports, and all names in relative imports and imports from ``src``."""
     absolute: list[tuple[int, str]] = []
     relative: set[str] = set()
     for line, words in _statements(text):
@@ -141,7 +142,7 @@ def _imported(text: str) -> tuple[list[tuple[int, str]], set[str]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The import statements of a file as words, with their lines; as far as its words can be told apart."""
+    """The line and the words of each import statement, up to the first place that Python's tokenizer cannot read."""
     words: list[str] = []
     line, begins = 0, True
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
@@ -159,14 +160,14 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
                 begins = False
                 if words:
                     words.append(token.string)
-    except (tokenize.TokenError, SyntaxError):  # the file cannot be imported, which is said elsewhere
+    except (tokenize.TokenError, SyntaxError):  # the file has a syntax error, which is reported when it is imported
         return
 
 
 def newer_syntax(text: str) -> Problem | None:
-    """Syntax that the oldest Python of the assignment does not know; None if there is none, or no Python could read it.
+    """The first use of syntax that ``OLDEST_PYTHON`` does not know; None if there is none, or a syntax error.
 
-    Where this runs on that very Python, its own parser says so, and this has nothing to add.
+    On ``OLDEST_PYTHON`` itself newer syntax is a syntax error, so the result is None.
     """
     try:
         tree = ast.parse(text)
@@ -182,13 +183,13 @@ def newer_syntax(text: str) -> Problem | None:
 
 
 def _new_f_string(text: str) -> int:
-    """The line of an f-string as Python 3.12 allows and 3.11 does not; 0 without any.
+    """The line of the first f-string that Python 3.12 allows and 3.11 does not; 0 if there is none.
 
-    Before, the quotes that a string stands in, a backslash, a comment and, within single quotes, a line break could not
-    stand between its braces.
+    In 3.11 the braces of an f-string must not contain the quotes of that string, a backslash or a comment; in a string
+    with single quotes, they must not contain a line break either.
     """
     if sys.version_info < (3, 12):
-        return 0  # the parser has refused it
+        return 0  # the parser has refused such a string
     quotes: list[str] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         kind, bare = tokenize.tok_name[token.type], token.string.lstrip("bBfFrRtTuU")
