@@ -26,7 +26,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         f"{identifier}/results.json": json.dumps(results(row), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         for identifier, row in by_submission.items()
     }
-    return Export(files)
+    return Export(files, rows)
 
 
 def results(row: Row) -> dict[str, Any]:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .origin import Student, clean
 
 MAX_BYTES = 16 << 20
-IDS = ("username", "id", "student_id", "sid", "identifier", "sis login id")
-NAMES = ("name", "student", "full name")
-EMAILS = ("email", "email address")
-_NOBODY = ("points possible", "student, test")  # rows of a Canvas gradebook that hold no student
+# Headings as heading() gives them, in the order in which they count. Moodle finds its participants by the first three.
+IDS = ("identifier", "标识符", "编号", "username", "id", "studentid", "sid", "sisloginid", "学号", "用户名")
+NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
+FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
+EMAILS = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址", "email地址")
+_NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
+_HAN = range(0x4E00, 0xA000)
 
 
 class RosterError(Exception):
@@ -33,7 +37,7 @@ def read_roster(path: Path) -> list[Student]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        rows = [{clean(key).casefold(): value or "" for key, value in row.items()} for row in _rows(text)]
+        rows = [{heading(key): value or "" for key, value in row.items()} for row in _rows(text)]
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -50,17 +54,27 @@ def _rows(text: str) -> Iterable[Mapping[str, str]]:
 
 
 def student_of(row: Mapping[str, str]) -> Student:
-    """The student in a row, by its headings in lower case; an empty one where the row holds none."""
+    """The student in a row, by its headings for comparison; an empty one where the row holds none."""
 
     def first(columns: Iterable[str]) -> str:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
 
-    name = first(NAMES) or clean(f"{row.get('first_name', '')} {row.get('last_name', '')}")
+    name = first(NAMES) or _joined(first(FIRST_NAMES), first(LAST_NAMES))
     if any(nobody in name.casefold() for nobody in _NOBODY):
         return Student()
     identifier = first(IDS)
     digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language
     return Student(id=digits if digits.isdecimal() else identifier, name=name, email=first(EMAILS))
+
+
+def heading(text: str) -> str:
+    """A heading for comparison: without spaces, underscores, and differences of case or of width."""
+    return "".join(clean(unicodedata.normalize("NFKC", text)).casefold().replace("_", " ").split())
+
+
+def _joined(first: str, last: str) -> str:
+    """A whole name; Chinese ones begin with the family's, and have no space."""
+    return f"{last}{first}" if last and ord(last[0]) in _HAN else f"{first} {last}".strip()
 
 
 def match(known: Student, everyone: Sequence[Student]) -> Student | None:

@@ -47,6 +47,25 @@ def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("head", "row", "student"),
+    [
+        ("学号,姓名,邮箱", "2026001,王芳,w@x", Student(id="2026001", name="王芳", email="w@x")),
+        ("标识符,全名,电子邮件地址,状态", "参与人 12,王芳,w@x,-", Student(id="12", name="王芳", email="w@x")),
+        ("标识符,全名,学号", "参与人 12,王芳,2026001", Student(id="12", name="王芳")),
+        ("用户名,姓,名", "wf,王,芳", Student(id="wf", name="王芳")),
+        ("LastName,FirstName,ID", "Lovelace,Ada,4000", Student(id="4000", name="Ada Lovelace")),
+        ("First name,Last name,Email Address", "Ada,Lovelace,a@x", Student(name="Ada Lovelace", email="a@x")),
+    ],
+    ids=["own", "moodle", "student_number", "two_columns", "canvas", "words"],
+)
+def test_headings_are_known_in_chinese_and_as_platforms_write_them(
+    tmp_path: Path, head: str, row: str, student: Student
+) -> None:
+    write_folder(tmp_path, {"list.csv": f"\ufeff{head}\n{row}\n"})
+    assert read_roster(tmp_path / "list.csv") == [student]
+
+
+@pytest.mark.parametrize(
     ("content", "problem"),
     [
         ("", "no student in it. It needs a header with a column username, name or email."),
