@@ -22,6 +22,7 @@ from ..pool.progress import describe, track
 from ..pool.run import Run, begun
 from ..pool.schedule import GradingFailed, grade_all
 from ..results.database import LedgerError
+from ..results.policy import undated
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
 from ..results.standing import Standing
@@ -173,6 +174,14 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
             OUT.print(f"{line.id}: {describe(line)}", markup=False, highlight=False, soft_wrap=True)
     if absent := sorted(practice.keys() - {line.id for line in lines}):
         OUT.print(f"notebooks only, no submission: {', '.join(absent)}", markup=False, highlight=False)
+    if unknown := sum(undated(ASSIGNMENT.rubric.policy, line.origin) for line in lines if line.status == "graded"):
+        OUT.print(
+            f"{unknown} of {len(lines)} may be late, and nothing says so: [policy] takes nothing off. Set due in it; "
+            "for Moodle, give the grading worksheet with --roster.",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     if run.attention:
         OUT.print(f"{len(listed)} need a person:", highlight=False, style="bold")
     for one in run.attention:

@@ -9,7 +9,7 @@ import pytest
 from grader.export.table import inert
 from grader.intake.discover import discover
 from grader.intake.origin import Origin, Student
-from grader.intake.roster import RosterError, match, owner, read_roster
+from grader.intake.roster import RosterError, match, owner, read_lateness, read_roster
 from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 
@@ -63,6 +63,26 @@ def test_headings_are_known_in_chinese_and_as_platforms_write_them(
 ) -> None:
     write_folder(tmp_path, {"list.csv": f"\ufeff{head}\n{row}\n"})
     assert read_roster(tmp_path / "list.csv") == [student]
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds"),
+    [
+        ("Submitted for grading - 1 day 3 hours late - Not marked", 27 * 3600),
+        ("Submitted for grading - 45 secs late", 45),
+        ("已提交请评分 - 迟1 天 3 小时 - 未评分", 27 * 3600),
+        ("Submitted for grading - Not marked", 0),
+        ("已提交请评分", 0),
+        ("No submission - Assignment is overdue by: 3 days", None),
+        ("Zur Bewertung abgegeben - 2 Tage später", None),
+        ("", None),
+    ],
+    ids=["late", "seconds", "chinese", "in_time", "chinese_in_time", "nothing", "unknown_words", "empty"],
+)
+def test_a_worksheet_says_by_how_much_somebody_was_late(tmp_path: Path, status: str, seconds: float | None) -> None:
+    write_folder(tmp_path, {"list.csv": f"Identifier,Full name,Status\nParticipant 12,Ada,{status}\n"})
+    expected = {} if seconds is None else {Student(id="12", name="Ada"): seconds}
+    assert read_lateness(tmp_path / "list.csv") == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import quote
 
 import pytest
@@ -19,6 +20,7 @@ from grader.cli import export, grade
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
 from grader.results.report import Report, Summary
+from grader.rubric import load_rubric
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.small.grader.assignment import ASSIGNMENT
@@ -128,6 +130,27 @@ def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someon
     check_pages(tmp_path / "out")
 
 
+def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day and three hours are two days that have begun."""
+    del judged
+    _with_policy(tmp_path, monkeypatch, export, grade)
+    write_zip(tmp_path / "given.zip", exports.moodle(people))
+    write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
+    without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
+    graded = sum(SCORES[person.kind] is not None for person in people)
+    assert f"{graded} of {len(people) - 1} may be late, and nothing says so: " in without.stdout
+    result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
+    assert "may be late" not in result.stdout
+    run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
+    grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
+    for person in people:
+        points = (SCORES[person.kind] or 0) + BONUS
+        late = f"{points * 0.8:g}" if person.kind == "late" else expected(person)
+        assert grades[person.user] == late, person
+
+
 def test_from_gradescope_to_gradescope_with_a_late_penalty(
     judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +158,7 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     del judged
     write_zip(tmp_path / "given.zip", exports.gradescope(people))
     run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
-    _with_policy(tmp_path, monkeypatch)
+    _with_policy(tmp_path, monkeypatch, export)
     result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results")
     found = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*/results.json")}
     handed_in = [person for person in people if person.kind != "absent"]
@@ -157,11 +180,14 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     check_pages(tmp_path / "out")
 
 
-def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType) -> None:
     """The rubric with a late penalty in it, as an assistant would write it."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
     (folder / "rubric.toml").write_text(text.replace("[policy]\n", f"[policy]\n{LATE}"), encoding="utf-8")
-    monkeypatch.setattr(export, "ASSIGNMENT", replace(ASSIGNMENT, folder=folder))
+    changed = replace(ASSIGNMENT)
+    changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
+    for command in commands:
+        monkeypatch.setattr(command, "ASSIGNMENT", changed)
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:
