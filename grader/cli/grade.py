@@ -134,7 +134,7 @@ def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
-        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
+        contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
     ):
         if pool.notice:
             ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
@@ -148,6 +148,8 @@ def _say_what_is_known(run: Run, total: int) -> None:
         ERR.print(f"earlier results do not count here, for other conditions: {reasons}", markup=False, highlight=False)
     if run.kept:
         ERR.print(f"{run.kept} of {total} are graded already and kept; --fresh grades all again", highlight=False)
+    if run.shown_anew:
+        ERR.print(f"{run.shown_anew} reports follow the present rubric and language; nothing was run", highlight=False)
     for identifier in run.restored:
         ERR.print(f"{identifier}: its report was changed or deleted, and is put back", markup=False, highlight=False)
 

@@ -147,6 +147,11 @@ class Report(Record):
     environment: Environment
     provenance: Provenance
 
+    @property
+    def tasks_worth(self) -> list[tuple[str, float, float]]:
+        """Points of each property, and the most that it can earn."""
+        return [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> Report:
         return _scored_if_graded(self)

@@ -49,7 +49,8 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             digest = submission.reason or submission.sha256
             if digest not in known:
                 known[digest] = grader.grade(submission)
-            own = known[digest].submission.model_copy(update={"id": submission.id})
+            info = {"id": submission.id, "notices": list(submission.notices)}
+            own = known[digest].submission.model_copy(update=info)
             yield known[digest].model_copy(update={"submission": own})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
@@ -180,14 +181,52 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     check_pages(tmp_path / "out")
 
 
-def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType) -> None:
+def _with_policy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType, points: tuple[str, str] = ("", "")
+) -> None:
     """The rubric with a late penalty in it, as an assistant would write it."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
-    (folder / "rubric.toml").write_text(text.replace("[policy]\n", f"[policy]\n{LATE}"), encoding="utf-8")
+    (folder / "rubric.toml").write_text(
+        text.replace("[policy]\n", f"[policy]\n{LATE}").replace(*points), encoding="utf-8"
+    )
     changed = replace(ASSIGNMENT)
     changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
     for command in commands:
         monkeypatch.setattr(command, "ASSIGNMENT", changed)
+
+
+def test_points_policy_and_language_are_views_and_run_nothing(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And back again: the same bytes. Points that went down are noticed by the next export."""
+    del judged
+    write_zip(tmp_path / "given.zip", exports.canvas(people))
+    given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu", "--lang")
+    run(*given, "en")
+    (own,) = (tmp_path / "out").glob("*_4000/report.json")
+    english = own.read_bytes()
+    graded = sum(person.kind != "absent" for person in people)
+
+    def nothing(*_: object) -> Iterator[Report]:
+        raise AssertionError("graded again")
+
+    monkeypatch.setattr(grade, "grade_all", nothing)
+    chinese = run(*given, "zh")
+    assert f"{graded} reports follow the present rubric and language; nothing was run" in chinese.stderr
+    assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in own.read_text(encoding="utf-8")
+    assert "follow the present" not in run(*given, "zh").stderr
+    run(*given, "en")
+    assert own.read_bytes() == english
+    with monkeypatch.context() as patch:
+        _with_policy(tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        run(*given, "en")
+        report = Report.model_validate_json(own.read_bytes())
+        assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
+        lower = CliRunner().invoke(cli.app, ["export", str(tmp_path / "out"), "--to", "csv"])
+        assert lower.exit_code == 3
+        assert "120 graded " in lower.stderr
+    run(*given, "en")
+    assert own.read_bytes() == english
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:
