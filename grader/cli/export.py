@@ -21,9 +21,7 @@ from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, read_written
 def export(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
-    file: Annotated[
-        Path | None, typer.Option("--out", help="Where it goes; for gradescope, a folder. Default: DIR.")
-    ] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
     template: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
     ] = None,
@@ -49,17 +47,16 @@ def export(
             lower = drops(ledger, made.rows, to, rubric.policy)
             _say([*map(str, lower), *made.remarks, *refusals(made.rows)])
             _refuse(lower, made.rows, accept_drops, accept_blanks)
-            for name, text in made.files.items():
-                path = (file or out) / name if file is None or to == "gradescope" else file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_text(path, text)
+            ((name, text),) = made.files.items()
+            path = file or out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
             remember(ledger, made.rows, to)
     except (ExportError, LedgerError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    where = path if len(made.files) == 1 else f"{len(made.files)} files in {file or out}"
-    OUT.print(f"{len(reports)} reports for {to}: {where}", markup=False, highlight=False, soft_wrap=True)
+    OUT.print(f"{len(reports)} reports for {to}: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _say(lines: Iterable[str]) -> None:

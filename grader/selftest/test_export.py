@@ -12,8 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.export.formats import FORMATS, export
+from grader.export.gradescope import results
 from grader.export.nbgrader import names
 from grader.export.rows import Export, ExportError, refusals
+from grader.export.rows import rows as rows_of
 from grader.export.table import inert, read_template, written
 from grader.intake.origin import Origin, Source, Student
 from grader.results.outcome import Outcome
@@ -199,7 +201,8 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     first = table(made)[0]
     assert first["Grade"] == "72"
     assert first["Feedback comments"] == (
-        "10 points of the bonus are above its cap of 20. 1 day late: 10%, 8 points, taken off."
+        "10 points of the bonus are above its cap of 20. "
+        "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off."
     )
     without = worksheet(PEOPLE).replace("Feedback comments", "Else")
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
@@ -253,15 +256,14 @@ def no_nan(name: str) -> float:
     raise ValueError(name)
 
 
-def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade(rubric: Rubric) -> None:
+def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade() -> None:
     known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
-    made = sent(of(PEOPLE, "gradescope", late=True), "gradescope", rubric, LATE)
-    assert [*made.files] == [f"r{person.user}/results.json" for person in PEOPLE]
-    first, *_, last = (json.loads(text, parse_constant=no_nan) for text in made.files.values())
+    students = rows_of(of(PEOPLE, "gradescope", late=True), LATE)
+    first, *_, last = (json.loads(json.dumps(results(row)), parse_constant=no_nan) for row in students)
     assert first.keys() == known
     assert first["score"] == 72
     assert first["output"].splitlines()[0] == "A notice."
-    assert "1 day late: 10%, 8 points, taken off." in first["output"]
+    assert "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off." in first["output"]
     assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
         (60, 100, "passed", "1.1"),
         (0, 5, "failed", "1.2"),
@@ -271,10 +273,19 @@ def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a
     assert last["output"] == "The zip\ncannot be read."
 
 
+def test_for_gradescope_there_is_a_table_like_its_own_and_a_word_on_what_it_takes(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "gradescope", late=True), "gradescope", rubric, LATE)
+    rows = table(made)
+    assert [*rows[0]][:4] == ["Name", "SID", "Email", "Total Score"]
+    assert [(row["SID"], row["Total Score"]) for row in rows][:2] == [("4000", "72"), ("4001", "72.9")]
+    assert rows[-1]["Total Score"] == ""
+    assert any("takes no grades from a file" in line and "grader gradescope OUT" in line for line in made.remarks)
+
+
 def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubric) -> None:
     ours = report("ada", None, status="grader_error", reason="swiglu: Traceback")
-    made = sent([ours], "gradescope", rubric)
-    (content,) = map(json.loads, made.files.values())
+    made = sent([ours], "csv", rubric)
+    (content,) = map(results, rows_of([ours], Policy()))
     assert "score" not in content
     assert "no fault of yours" in content["output"]
     assert "Traceback" not in content["output"]
