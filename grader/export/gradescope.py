@@ -19,8 +19,8 @@ FAILURE = (
 )
 COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
 NO_UPLOAD = (
-    "Gradescope itself takes no grades from a file: this table is for a gradebook. To have grades in Gradescope, upload "
-    "the autograder that `grader gradescope OUT` writes."
+    "Gradescope itself takes no grades from a file: this table is for a gradebook. To have grades in Gradescope, "
+    "upload the autograder that `grader gradescope OUT` writes."
 )
 
 
