@@ -84,7 +84,7 @@ def _offset(index: bytes, name: bytes) -> int | None:
 
 def _unpacked(pack: bytes, offset: int) -> bytes:
     """An object of a pack, with the differences to earlier ones that it may be written as."""
-    deltas = []
+    deltas: list[bytes] = []
     while len(deltas) < MAX_DELTAS:
         kind, place = pack[offset] >> 4 & 7, offset
         while pack[place] & 0x80:
@@ -110,7 +110,8 @@ def _unpacked(pack: bytes, offset: int) -> bytes:
 
 def _patched(base: bytes, delta: bytes) -> bytes:
     """The object that a difference makes of another: pieces of that one, and pieces of its own."""
-    parts, place = [], 0
+    parts: list[bytes] = []
+    place = 0
     for _ in range(2):  # two sizes
         while delta[place] & 0x80:
             place += 1

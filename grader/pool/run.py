@@ -71,13 +71,15 @@ class Run:
         self._ledger = Ledger(connection, found, shown)
         self._ledger.expect(self._origins, fresh)
         self.restored: list[str] = []
-        self.shown_anew = 0
+        self.shown_anew = self.written = 0
         self.duration_s = 0.0
         self.environments: list[Environment] = []
         self.attention: list[Attention] = []
         self._concerns: dict[str, tuple[Concern, ...]] = {}
         others = self._ledger.other_conditions()
-        self.reasons = sorted({name for other in others for name in differing(found | shown, other)} - shown.keys())
+        self.reasons = sorted(
+            {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
+        )
         entries = self._ledger.entries()
         self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
         self.kept = self.written = len(candidates) - len(self.waiting)
@@ -91,24 +93,26 @@ class Run:
         if untouched and same and entry.shown:
             return True
         before = Report.model_validate_json(self._ledger.copy(entry.result))
-        if entry.shown and not untouched and not _holds(path, json_text(self._view(before))):
+        if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
             self.restored.append(candidate.id)
-        now = viewed(with_origin(before, candidate.origin), self._assignment, self._only, "en")
-        if before.tasks_worth != now.tasks_worth:
+        now = self._view(with_origin(before, candidate.origin), "en")
+        if before.worth != now.worth:
             self._enter(now)
         else:
-            self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now))))
+            self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now, self._language))))
         self.shown_anew += not entry.shown
         return True
 
-    def _view(self, report: Report) -> Report:
-        return viewed(report, self._assignment, self._only, self._language)
+    def _view(self, report: Report, language: str) -> Report:
+        return viewed(report, self._assignment, self._only, language)
 
     def _enter(self, report: Report) -> Report:
         """Write a report, and enter it in the ledger; an earlier summary is untrue from then on."""
         (self._out / SUMMARY).unlink(missing_ok=True)
-        shown = self._view(report)
-        self._ledger.record(report, _write(self._out / report.submission.id / REPORT, json_text(shown)))
+        known, shown = self._view(report, "en"), self._view(report, self._language)
+        file = _write(self._out / report.submission.id / REPORT, json_text(shown))
+        self.written += 1
+        self._ledger.record(known, file)
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -125,9 +129,7 @@ class Run:
 
         The first new report makes an earlier summary untrue, so that is deleted; nothing is exported without one.
         """
-        shown = self._enter(with_origin(report, self._origins[report.submission.id]))
-        self.written += 1
-        return shown
+        return self._enter(with_origin(report, self._origins[report.submission.id]))
 
     def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
         """Write the summary of all submissions, graded now or before; returns their standings, sorted by id."""

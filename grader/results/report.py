@@ -148,9 +148,10 @@ class Report(Record):
     provenance: Provenance
 
     @property
-    def tasks_worth(self) -> list[tuple[str, float, float]]:
-        """Points of each property, and the most that it can earn."""
-        return [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+    def worth(self) -> tuple[object, ...]:
+        """All points in it, and the most that there can be."""
+        parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+        return self.score, self.max_score, self.bonus, self.max_bonus, parts
 
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> Report:

@@ -72,8 +72,13 @@ def test_every_commit_of_a_pack_is_read_however_it_is_written(
     git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some of them as differences to others."""
-    whole, patched = commits._patched, []
-    monkeypatch.setattr(commits, "_patched", lambda *pair: patched.append(1) or whole(*pair))
+    whole, patched = commits._patched, set()
+
+    def noted(base: bytes, delta: bytes) -> bytes:
+        patched.add(delta)
+        return whole(base, delta)
+
+    monkeypatch.setattr(commits, "_patched", noted)
     git("repack", "-adf", "--depth=50", "--window=50")
     for number in range(20):
         git("checkout", "--detach", f"main~{number}")

@@ -135,10 +135,9 @@ def test_of_a_canvas_gradebook_only_who_is_who_and_our_grades_come_back(rubric: 
 def test_a_canvas_gradebook_with_names_in_two_columns_is_filled_in(rubric: Rubric) -> None:
     head = "LastName,FirstName,ID,SIS User ID,SIS Login ID,Section,A1 (55),Small (77)\n"
     sheet = head + "    Points Possible,,,,,,10,100\nLovelace,Ada,4000,s0,a@x,1,9,\n王,芳,9,s2,w@x,1,9,\n"
-    ours = [Student(id="4000"), Student(id="1", name="王芳")]
     reports = [
-        report(own.id, 50, Origin(source=source, students=(own,)))
-        for own, source in zip(ours, ("canvas", "folders"), strict=True)
+        report("ada", 50, Origin(source="canvas", students=(Student(id="4000"),))),
+        report("wang", 50, Origin(source="folders", students=(Student(id="1", name="王芳"),))),
     ]
     rows = table(sent(reports, "canvas", rubric, template=sheet, assignment_id="77"))
     assert [(row["LastName"], row["ID"], row["Small (77)"]) for row in rows] == [
