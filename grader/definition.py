@@ -87,8 +87,8 @@ class Assignment:
         return dict(_as_submitted(sorted(given.rglob("*.py")), given))
 
     def deciding_paths(self) -> list[Path]:
-        """The files of the package and of the reference that a report depends on."""
-        files = [path for path in self.folder.rglob("*") if path.suffix in (".py", ".toml")]
+        """The files of the package and of the reference that a report depends on, but for the rubric."""
+        files = self.folder.rglob("*.py")
         own = [path for path in files if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
         return sorted([*own, *self.solution_paths()])
 

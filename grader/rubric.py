@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -118,6 +119,15 @@ class Rubric(Record):
     tasks: tuple[Task, ...]
     misconceptions: tuple[Misconception, ...]
     sha256: str
+
+    @cached_property
+    def deciding(self) -> str:
+        """What of the rubric decides how properties end: names and places, but no points, no words, no policy."""
+        seen: Mapping[str, Any] = {"__all__": {"points", "title", "hint", "basic"}}
+        tasks: Mapping[str, Any] = {"__all__": {"title": True, "bonus": True, "library": True, "properties": seen}}
+        hints: Mapping[str, Any] = {"__all__": {"hint"}}
+        shown = {"title": True, "practice": True, "imports": True, "policy": True, "sha256": True}
+        return self.model_dump_json(exclude={**shown, "tasks": tasks, "misconceptions": hints})
 
     @cached_property
     def expected(self) -> dict[str, tuple[str, ...]]:

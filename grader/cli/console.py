@@ -28,6 +28,9 @@ MARKS = {
 }
 
 
+MAX_NAME = 30
+
+
 def print_class(standings: Sequence[Standing], console: Console) -> None:
     """Print a row for each submission, with a column for each task, and one for practice where there is any.
 
@@ -35,21 +38,28 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
     """
     tasks = next((own.tasks for own in standings if own.tasks), ())
     practised = ["practice"] * any(own.line.practice for own in standings)
-    header = ["submission", *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus", *practised]
-    rows = [_cells(own, len(tasks)) for own in standings]
+    named = any(map(_name, standings))
+    header = ["submission", *["name"] * named, *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus"]
+    header += practised
+    rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
     for row in (header, *rows):
-        name, *numbers = row
-        cells = [set_cell_size(name, widths[0]), *map(str.rjust, numbers, widths[1:])]
+        words, numbers = row[: 1 + named], row[1 + named :]
+        cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
         console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+
+
+def _name(own: Standing) -> str:
+    """Whose it is; clipped, as a line of the table has to stay one."""
+    return ", ".join(student.name for student in own.line.origin.students)[:MAX_NAME] if own.line.origin else ""
 
 
 def _cells(own: Standing, tasks: int) -> list[str]:
     line = own.line
     practice = [f"{line.practice.points:g}"] if line.practice else []
     if line.status != "graded":
-        return [line.id, *[""] * tasks, line.status, "", *practice]
-    return [line.id, *(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
+        return [*[""] * tasks, line.status, "", *practice]
+    return [*(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
 def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:

@@ -30,24 +30,28 @@ def diff(
     sides = [*_pairs(old, new)]
     differences = in_order(filter(None, sides))
     rubric, same = ASSIGNMENT.rubric, sides.count(None)
-    _print(differences, same, rubric, language)
-    if out is None:
-        return
-    from ..pages.diff import page  # templates are slow to import, and every command imports this file
+    if out:
+        from ..pages.diff import page  # templates are slow to import, and every command imports this file
 
-    try:
-        write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
-    except OSError as error:
-        fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
-    OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)
+        try:
+            write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
+        except OSError as error:
+            fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
+    _print(differences, same, rubric, language)
+    if out:
+        OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)
 
 
 def _pairs(old: Path, new: Path) -> Iterator[Difference | None]:
-    """The difference of each submission in the two summaries; only two reports at a time are in memory."""
+    """The difference of each submission in the two summaries; only two reports at a time are in memory.
+
+    A submission that was graded again alone, as for an appeal, says nothing about all others.
+    """
     before, after = (
         {line.id for line in read_written(out / "summary.json", Summary).submissions} for out in (old, new)
     )
-    for identifier in sorted(before | after):
+    alone = len(after) == 1 and after < before
+    for identifier in sorted(after if alone else before | after):
         sides = (
             read_written(out / identifier / "report.json", Report) if identifier in known else None
             for out, known in ((old, before), (new, after))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,24 +12,25 @@ from ..assignment import ASSIGNMENT
 from ..export.drops import Drop, drops, remember
 from ..export.formats import FORMATS
 from ..export.formats import export as export_as
-from ..export.rows import ExportError
+from ..export.rows import ExportError, Row, refusals
 from ..results.database import LedgerError, opened
 from ..results.report import Report, Summary, write_text
-from .terminal import ERR, OUT, fail, read_written
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, read_written
 
 
 def export(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
-    file: Annotated[
-        Path | None, typer.Option("--out", help="Where it goes; for gradescope, a folder. Default: DIR.")
-    ] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
     template: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
     ] = None,
     assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
     accept_drops: Annotated[
         bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
+    ] = False,
+    accept_blanks: Annotated[
+        bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
     ] = False,
 ) -> None:
     """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
@@ -43,28 +44,36 @@ def export(
         content = template.read_bytes() if template else None
         made = export_as(reports, to, rubric, content, assignment_id)
         with opened(out) as ledger:
-            _refuse_drops(drops(ledger, made.rows, to, rubric.policy), accept_drops)
-            for name, text in made.files.items():
-                path = (file or out) / name if file is None or to == "gradescope" else file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_text(path, text)
+            lower = drops(ledger, made.rows, to, rubric.policy)
+            _say([*map(str, lower), *made.remarks, *refusals(made.rows)])
+            _refuse(lower, made.rows, accept_drops, accept_blanks)
+            ((name, text),) = made.files.items()
+            path = file or out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
             remember(ledger, made.rows, to)
     except (ExportError, LedgerError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    for line in made.remarks:
+    OUT.print(f"{len(reports)} reports for {to}: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
-    where = path if len(made.files) == 1 else f"{len(made.files)} files in {file or out}"
-    OUT.print(f"{len(reports)} reports for {to}: {where}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _refuse_drops(found: Sequence[Drop], accepted: bool) -> None:
-    """Refuse to lower grades, and name the students, unless the person has accepted the drops."""
-    for drop in found:
-        ERR.print(str(drop), markup=False, highlight=False, soft_wrap=True)
-    if found and not accepted:
-        fail(
-            f"grades that are lower than they were: {len(found)}; nothing was written. "
-            "`grader diff OLD NEW` says why two gradings differ, and --accept-drops exports them."
+def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, accept_blanks: bool) -> None:
+    """Refuse what a person has to look at, unless one has: grades that go down, and grades that would get lost."""
+    blank = sum(bool(row.grade and row.refused) for row in rows)
+    problems = []
+    if lower and not accept_drops:
+        problems.append(
+            f"grades that are lower than they were: {len(lower)} (`grader diff OLD NEW` says why two gradings differ; "
+            "--accept-drops exports them)"
         )
+    if blank and not accept_blanks:
+        problems.append(f"grades that would get lost: {blank} (--accept-blanks exports the others)")
+    if problems:
+        fail(f"{'; '.join(problems)}. Nothing was written.", EXIT_GRADER_ERROR)

@@ -22,6 +22,7 @@ from ..pool.progress import describe, track
 from ..pool.run import Run, begun
 from ..pool.schedule import GradingFailed, grade_all
 from ..results.database import LedgerError
+from ..results.policy import undated
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
 from ..results.standing import Standing
@@ -133,7 +134,7 @@ def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
-        contextlib.closing(grade_all(run.submissions(), settings, pool)) as graded,
+        contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
     ):
         if pool.notice:
             ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
@@ -147,6 +148,8 @@ def _say_what_is_known(run: Run, total: int) -> None:
         ERR.print(f"earlier results do not count here, for other conditions: {reasons}", markup=False, highlight=False)
     if run.kept:
         ERR.print(f"{run.kept} of {total} are graded already and kept; --fresh grades all again", highlight=False)
+    if run.shown_anew:
+        ERR.print(f"{run.shown_anew} reports follow the present rubric and language; nothing was run", highlight=False)
     for identifier in run.restored:
         ERR.print(f"{identifier}: its report was changed or deleted, and is put back", markup=False, highlight=False)
 
@@ -173,6 +176,14 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
             OUT.print(f"{line.id}: {describe(line)}", markup=False, highlight=False, soft_wrap=True)
     if absent := sorted(practice.keys() - {line.id for line in lines}):
         OUT.print(f"notebooks only, no submission: {', '.join(absent)}", markup=False, highlight=False)
+    if unknown := sum(undated(ASSIGNMENT.rubric.policy, line.origin) for line in lines if line.status == "graded"):
+        OUT.print(
+            f"{unknown} of {len(lines)} may be late, and nothing says so: [policy] takes nothing off. Set due in it; "
+            "for Moodle, give the grading worksheet with --roster.",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     if run.attention:
         OUT.print(f"{len(listed)} need a person:", highlight=False, style="bold")
     for one in run.attention:

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from ..assignment import ASSIGNMENT
+from ..intake.attendance import with_lateness
 from ..intake.candidate import Candidate
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError
 from ..intake.reader import Reader
-from ..intake.roster import RosterError, read_roster
+from ..intake.roster import RosterError, read_lateness, read_roster
 from .terminal import fail
 
 SOURCES = (*PLATFORMS, FOLDERS)
@@ -29,6 +30,8 @@ def found(reader: Reader, paths: Sequence[Path], source: str | None, roster: Pat
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     try:
-        return reader.discover(paths, source, read_roster(roster) if roster else (), ASSIGNMENT.rubric.expected)
+        listed = read_roster(roster) if roster else ()
+        candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected)
+        return with_lateness(candidates, read_lateness(roster)) if roster else candidates
     except (IntakeError, RosterError) as error:
         fail(str(error))

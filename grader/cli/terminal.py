@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import locale
+import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -15,10 +17,22 @@ from ..rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
+MOST_NAMED = 10
 ReadT = TypeVar("ReadT", Report, Summary)
 
-OUT = Console()
-ERR = Console(stderr=True)
+
+class _Terminal(Console):
+    """Whoever stops reading, such as ``head``, stops no command: it writes its files, and ends with its own code."""
+
+    def on_broken_pipe(self) -> None:
+        """Write on, to nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
+
+OUT = _Terminal()
+ERR = _Terminal(stderr=True)
 
 
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
@@ -60,6 +74,28 @@ def read_attention(out: Path) -> list[Attention]:
     """Who needed a person after the last run; nobody is known after one that was stopped."""
     path = out / "summary.json"
     return read_written(path, Summary).attention if path.exists() else []
+
+
+def find(out: Path, wanted: str) -> str:
+    """The submission that a person means: by its id, or by a student's id, address or name, or a part of these."""
+    if (out / wanted / "report.json").is_file():
+        return wanted
+    lines, folded = read_class(out), wanted.casefold()
+    told = {line.id: [line.id, *_known(line)] for line in lines}
+    for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
+        found = [own for own, texts in told.items() if any(map(fits, texts))]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            fail(f"{wanted}: may be any of {', '.join(found[:MOST_NAMED])}. Give more of the id or of the name.")
+    near = get_close_matches(wanted, [text for texts in told.values() for text in texts], n=1)
+    fail(f"{wanted}: nobody in {out}{f'; {near[0]} perhaps' if near else ''}. `grader show {out}` lists everyone.")
+
+
+def _known(line: SummaryLine) -> list[str]:
+    """What is known of the students of a submission."""
+    students = line.origin.students if line.origin else ()
+    return [text for own in students for text in (own.id, own.name, own.email) if text]
 
 
 def read_class(out: Path) -> list[SummaryLine]:

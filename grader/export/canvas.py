@@ -1,22 +1,27 @@
-"""The CSV that Canvas imports: a gradebook with one assignment, or a downloaded gradebook with that column filled in.
+"""The CSV that Canvas imports: one assignment, and of a downloaded gradebook the columns that say who is who.
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
-one. The file has no place for remarks, and students who are excused in the gradebook stay excused.
+one. Every other cell in the file would replace what Canvas has by now, so there is none: no other assignment, nor any
+student without a grade. The file has no place for remarks, and students who are excused stay excused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..intake.origin import Student
-from ..intake.roster import match
+from ..intake.roster import match, student_of
 from .rows import Export, ExportError, Request, Row, remarks
-from .table import Template, inert, number, read_template, written
+from .table import Template, inert, number, read_number, read_template, written
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
 POINTS_POSSIBLE = "Points Possible"
 EXCUSED = "EX"
 WHAT = "the gradebook"
+NO_ID = "no Canvas user id is known. Give the downloaded gradebook with --template"
+ABSENT = "not in the gradebook that was given. Download it again, or add them to the course"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
@@ -32,39 +37,49 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             f"--assignment-id {request.assignment_id!r}: not a number. It is the last one in the assignment's address "
             "in Canvas; without it, Canvas would create a new assignment."
         )
-    known = [row for row in rows if row.student.id.isdecimal()]
+    rows = [row if row.student.id.isdecimal() else replace(row, refused=NO_ID) for row in rows]
+    known = [row for row in rows if row.cell]
     possible = max((row.report.max_score for row in rows), default=0)
     table = [
         (*COLUMNS, f"{request.title} ({request.assignment_id})"),
         (POINTS_POSSIBLE, "", "", "", "", number(possible)),
         *((inert(row.student.name), row.student.id, "", "", "", _points(row)) for row in known),
     ]
-    unknown = [f"{row.student}: left out, as no Canvas user id is known" for row in rows if row not in known]
-    return Export({"canvas.csv": written(table)}, [*unknown, *remarks(known)])
+    return Export({"canvas.csv": written(table)}, rows, remarks(known))
 
 
 def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
-    """The gradebook with the column of the assignment filled in."""
-    by_name = template.column(["Student"], WHAT)
-    by_id = template.column(["ID"], WHAT)
-    if "SIS User ID" in template.header:
+    """The gradebook's rows of those who have a grade, with what says who they are, and the column of the assignment."""
+    template.column(["Student", "LastName"], WHAT)
+    template.column(["ID"], WHAT)
+    if template.find(["SIS User ID"]) is not None:
         template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
     target = _target(template, assignment_id)
-    people = {
-        Student(id=row[by_id].strip(), name=row[by_name]): number
-        for number, row in enumerate(template.rows)
-        if row[by_id].strip() and POINTS_POSSIBLE.casefold() not in row[by_name].casefold()
-    }
-    filled = [[inert(cell) if number == by_name else cell for number, cell in enumerate(row)] for row in template.rows]
-    missing = []
+    known = {own for name in IDENTITY if (own := template.find([name])) is not None}
+    slim = template.only([*sorted(known), target])
+    people = dict(_people(slim))
+    cells = [[*map(inert, row[:-1]), row[-1]] for row in slim.rows]
+    kept = [number for number, row in enumerate(slim.rows) if POINTS_POSSIBLE in row[0]]
+    told = []
     for row in rows:
         student = row.student if row.source == "canvas" else row.student.model_copy(update={"id": ""})
         found = match(student, [*people])
         if found is None:
-            missing.append(f"{row.student}: not in the gradebook that was given")
-        elif row.grade and filled[people[found]][target].strip().upper() != EXCUSED:
-            filled[people[found]][target] = _points(row)
-    return Export({"canvas.csv": template.text(filled)}, [*missing, *remarks(rows)])
+            told.append(replace(row, refused=ABSENT))
+        elif slim.rows[place := people[found]][-1].strip().upper() != EXCUSED:
+            told.append(replace(row, there=read_number(slim.rows[place][-1])))
+            if row.grade:
+                cells[place][-1] = _points(row)
+                kept.append(place)
+    return Export({"canvas.csv": slim.text(cells[place] for place in sorted(kept))}, told, remarks(told))
+
+
+def _people(template: Template) -> Iterator[tuple[Student, int]]:
+    """Every student in the gradebook, with the number of the row."""
+    for place, row in enumerate(template.rows):
+        student = student_of(dict(zip(template.headings, row, strict=True)))
+        if student.id:
+            yield student, place
 
 
 def _target(template: Template, assignment_id: str) -> int:

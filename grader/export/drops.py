@@ -32,12 +32,12 @@ class Drop:
     before: Before
 
     def __str__(self) -> str:
-        now = f"now {self.row.grade.points:g}" if self.row.grade else "now blank"
+        now = f"now {self.row.cell.points:g}" if self.row.cell else "now blank"
         return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
 
 
 def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
-    """The students who would get less than in the last export to that platform, or in any grading since.
+    """Who would get less than in the downloaded file, in the last export to that platform, or in a grading since.
 
     A person has looked at an export and accepted it, so nothing earlier counts. Gradings that were never exported
     count, or else the first export would hide what a regrade has cost; their grades follow the present policy.
@@ -58,10 +58,11 @@ def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Poli
         origin = origin_of(text)
         points = grade(policy, score, bonus, origin).points
         _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
+    _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
     return [
         Drop(row, before)
         for row in rows
-        if (before := best.get(key(row.student))) and (row.grade is None or row.grade.points < before.points)
+        if (before := best.get(key(row.student))) and (row.cell is None or row.cell.points < before.points)
     ]
 
 
@@ -75,7 +76,7 @@ def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
         ledger.executemany(
             "INSERT OR REPLACE INTO exported VALUES (?, ?, ?, ?, ?)",
             (
-                (export, row.report.submission.id, *key(row.student), row.grade.points if row.grade else None)
+                (export, row.report.submission.id, *key(row.student), row.cell.points if row.cell else None)
                 for row in rows
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ..results.report import Report
 from ..rubric import Rubric
@@ -31,4 +32,4 @@ def export(
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = rows(reports, rubric.policy)
     made = FORMATS[to](students, request)
-    return Export(made.files, [*blanks(students), *made.remarks], students)
+    return replace(made, remarks=[*blanks(students), *made.remarks])

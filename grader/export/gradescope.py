@@ -1,32 +1,47 @@
-"""``results.json`` as Gradescope reads it.
+"""``results.json`` as Gradescope's autograder leaves it, and a table like Gradescope's own for work graded elsewhere.
 
 A submission that was not graded gets no score, neither as a whole nor by tests: Gradescope then enters no grade.
+Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..results.outcome import Outcome
 from ..results.report import PropertyReport, Report
-from .rows import Export, Request, Row
+from .rows import Export, Request, Row, remarks
+from .table import number, written
 
 FAILURE = (
     "The autograder could not grade this submission. It is no fault of yours and costs you nothing; staff can see why."
 )
+COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
+NO_UPLOAD = (
+    "Gradescope itself takes no grades from a file: this table is for a gradebook. To have grades in Gradescope, "
+    "upload the autograder that `grader gradescope OUT` writes."
+)
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """One file for each submission, in the folder of its report."""
+    """A row for each student, with the headings of the table that Gradescope gives for download."""
     del request
-    by_submission = {row.report.submission.id: row for row in rows}
-    files = {
-        f"{identifier}/results.json": json.dumps(results(row), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        for identifier, row in by_submission.items()
-    }
-    return Export(files)
+    table = [COLUMNS, *map(_cells, rows)]
+    return Export({"gradescope.csv": written(table)}, rows, [NO_UPLOAD, *remarks(rows)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    student, submission = row.student, row.report.submission
+    return (
+        student.name,
+        student.id,
+        student.email,
+        number(row.grade.points if row.grade else None),
+        number(row.report.max_score),
+        submission.id.removeprefix("submission_"),
+        (submission.origin.submitted_at if submission.origin else None) or "",
+    )
 
 
 def results(row: Row) -> dict[str, Any]:
@@ -64,11 +79,11 @@ def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tests(report: Report) -> Iterator[dict[str, Any]]:
-    for number, task in enumerate(report.tasks, 1):
+    for place, task in enumerate(report.tasks, 1):
         for line, prop in enumerate(task.properties, 1):
             yield {
                 "name": f"{task.title}: {prop.title}",
-                "number": f"{number}.{line}",
+                "number": f"{place}.{line}",
                 "score": prop.points,
                 "max_score": prop.max_points,
                 "status": "passed" if prop.outcome is Outcome.PASSED else "failed",

@@ -23,7 +23,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         root.append(_suite(row))
     ElementTree.indent(root)
     return Export(
-        {"junit.xml": '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"}
+        {"junit.xml": '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"}, rows
     )
 
 

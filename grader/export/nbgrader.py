@@ -15,7 +15,7 @@ COLUMNS = (
 
 def export(rows: Sequence[Row], request: Request) -> Export:
     """One row for each student; numbers are blank where there is no grade."""
-    return Export({"nbgrader.csv": written([COLUMNS, *(_cells(row, request) for row in rows)])})
+    return Export({"nbgrader.csv": written([COLUMNS, *(_cells(row, request) for row in rows)])}, rows)
 
 
 def _cells(row: Row, request: Request) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     del request
     tasks = {part: None for row in rows for part in _parts(row.report)}  # in order, each once
     table = [(*COLUMNS, *tasks), *((*_cells(row), *_points(row, [*tasks])) for row in rows)]
-    return Export({"grades.csv": written(table)})
+    return Export({"grades.csv": written(table)}, rows)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..intake.origin import Origin, Student, clean
 from ..results.policy import Grade, grade
@@ -22,13 +22,22 @@ class Row:
 
     Attributes:
         grade: None where the cell in the gradebook stays blank.
-        blank: Why the cell stays blank; empty if there is a grade.
+        blank: Why there is no grade; empty if there is one.
+        refused: Why the platform's file has no place for the grade; empty if it has one.
+        there: What the downloaded file has in the student's cell, if a number.
     """
 
     report: Report
     student: Student
     grade: Grade | None
     blank: str = ""
+    refused: str = ""
+    there: float | None = None
+
+    @property
+    def cell(self) -> Grade | None:
+        """What the platform is told; None where the cell stays blank."""
+        return None if self.refused else self.grade
 
     @property
     def source(self) -> str:
@@ -62,12 +71,12 @@ class Export:
     Attributes:
         files: Contents by name.
         remarks: What a person must know before the upload, a line each.
-        rows: The students whose grades are in the files.
+        rows: The students that the files are about, each with what the file refused or held before.
     """
 
     files: Mapping[str, str]
-    remarks: Sequence[str] = field(default_factory=list)
-    rows: Sequence[Row] = ()
+    rows: Sequence[Row]
+    remarks: Sequence[str] = ()
 
 
 Exporter = Callable[[Sequence[Row], Request], Export]
@@ -106,6 +115,19 @@ def _undecided(row: Row, found: Iterable[Row]) -> Row:
     return Row(row.report, row.student, None, f"has several submissions ({ids}); grade the one that counts alone")
 
 
+def refusals(rows: Iterable[Row]) -> list[str]:
+    """A line for each reason why grades would not reach the platform, and below it whose grades they are."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.refused and row.grade:
+            found.setdefault(row.refused, []).append(f"{row.student} ({row.grade.points:g})")
+    return [
+        line
+        for why, names in found.items()
+        for line in (f"{len(names)} would be blank: {why}", f"  {', '.join(names)}")
+    ]
+
+
 def blanks(rows: Iterable[Row]) -> list[str]:
     """A line for each student without a grade."""
     return [f"{row.student} ({row.report.submission.id}): left blank; {row.blank}" for row in rows if row.blank]
@@ -114,7 +136,7 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 def remarks(rows: Iterable[Row]) -> list[str]:
     """A line for each grade that the policy changed, for formats that have no place for it."""
     return [
-        f"{row.student}: {row.grade.points:g} of {row.grade.raw:g}. {row.grade.remark}"
+        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.cell.remark}"
         for row in rows
-        if row.grade and row.grade.remark
+        if row.cell and row.cell.remark
     ]

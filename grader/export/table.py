@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from ..intake.roster import heading
 from .rows import ExportError
 
 BOM = "\ufeff"
@@ -33,16 +36,29 @@ class Template:
         Raises:
             ExportError: If there is none.
         """
-        folded = [cell.strip().casefold() for cell in self.header]
-        wanted = [name.casefold() for name in names]
-        for name in wanted:
-            if name in folded:
-                return folded.index(name)
-        raise ExportError(f"--template: no column {wanted[0]!r} in it. Give {of}, as it was downloaded.")
+        wanted = [*names]
+        found = self.find(wanted)
+        if found is None:
+            raise ExportError(f"--template: no column {wanted[0]!r} in it. Give {of}, as it was downloaded.")
+        return found
+
+    def find(self, names: Iterable[str]) -> int | None:
+        """The number of the column whose heading is one of these names; None if there is none."""
+        return next((self.headings.index(own) for own in map(heading, names) if own in self.headings), None)
+
+    @cached_property
+    def headings(self) -> tuple[str, ...]:
+        """The headings, for comparison."""
+        return tuple(map(heading, self.header))
 
     def text(self, rows: Iterable[Sequence[str]]) -> str:
         """The same table with other rows."""
         return self.bom + _joined([self.header, *rows], self.delimiter)
+
+    def only(self, columns: Sequence[int]) -> Template:
+        """The same table with these columns alone."""
+        rows = (tuple(row[own] for own in columns) for row in self.rows)
+        return replace(self, header=tuple(self.header[own] for own in columns), rows=tuple(rows))
 
 
 def read_template(data: bytes | None, of: str) -> Template:
@@ -84,6 +100,15 @@ def _joined(rows: Iterable[Sequence[str]], delimiter: str) -> str:
 def inert(text: str) -> str:
     """The text, changed where a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def read_number(text: str) -> float | None:
+    """The number in a cell, with a decimal point or comma; None if there is none."""
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def number(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +31,23 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
         ]
         named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))
     return named + [_absent(student) for student in roster if student not in present]
+
+
+def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, float]) -> list[Candidate]:
+    """Candidates with what a worksheet says of their lateness, where no time is known: of a group, the most."""
+    everyone = [*late_s]
+
+    def told(candidate: Candidate) -> Candidate:
+        origin = candidate.origin
+        if origin is None or origin.submitted_at or origin.source == "roster":
+            return candidate
+        listed = filter(None, (match(student, everyone) for student in origin.students))
+        seconds = max((late_s[student] for student in listed), default=None)
+        if seconds is None:
+            return candidate
+        return replace(candidate, origin=origin.model_copy(update={"late": seconds > 0, "late_s": seconds}))
+
+    return [told(candidate) for candidate in candidates]
 
 
 def latest(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -5,6 +5,7 @@ Nothing asks git about them: a clone brings its own configuration, and that may 
 
 from __future__ import annotations
 
+from .commits import committed_at
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 
@@ -18,11 +19,12 @@ def split(listing: Listing) -> list[Found]:
     if len(clones) <= len(folders) // 2:  # some students hand in their repository as a folder
         return []
     slug = listing.folder.removesuffix(SUFFIX) if listing.folder.endswith(SUFFIX) else ""
-    return [_found(name, slug) for name in clones]
+    return [_found(name, slug, committed_at(listing.inside(name))) for name in clones]
 
 
-def _found(folder: str, slug: str) -> Found:
+def _found(folder: str, slug: str, when: str | None) -> Found:
     """The clone of one student, or of a team: what stands behind the slug, or the whole name."""
     repository = folder.rstrip("/")
     own = repository.removeprefix(f"{slug}-") if slug else repository
-    return Found(repository, Part(below=folder), (folder,), Origin(source="clones", students=(Student(id=clean(own)),)))
+    origin = Origin(source="clones", students=(Student(id=clean(own)),), submitted_at=when)
+    return Found(repository, Part(below=folder), (folder,), origin)

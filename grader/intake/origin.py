@@ -36,7 +36,8 @@ class Origin(BaseModel):
     Attributes:
         students: More than one for a group, none where nobody is known.
         late: What the platform flagged; null where it says nothing.
-        submitted_at: ISO 8601; null where the platform does not tell.
+        late_s: Seconds after the deadline, where the platform says that rather than a time; extensions are in it.
+        submitted_at: ISO 8601; null where the platform does not tell. Of a clone, when the last commit was made.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -44,6 +45,7 @@ class Origin(BaseModel):
     source: Source
     students: tuple[Student, ...] = ()
     late: bool | None = None
+    late_s: float | None = None
     submitted_at: str | None = None
 
 

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .origin import Student, clean
 
 MAX_BYTES = 16 << 20
-IDS = ("username", "id", "student_id", "sid", "identifier", "sis login id")
-NAMES = ("name", "student", "full name")
-EMAILS = ("email", "email address")
-_NOBODY = ("points possible", "student, test")  # rows of a Canvas gradebook that hold no student
+# Headings as heading() gives them, in the order in which they count. Moodle finds its participants by the first three.
+IDS = ("identifier", "标识符", "编号", "username", "id", "studentid", "sid", "sisloginid", "学号", "用户名")
+NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
+FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
+EMAILS = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址", "email地址")
+_NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
+STATUS = ("status", "状态")
+SUBMITTED = ("Submitted for grading", "已提交")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+UNITS |= {"秒": 1, "分": 60, "小": 3600, "时": 3600, "天": 86400, "日": 86400, "年": 365 * 86400}
+_SPAN = r"(?:\d+\s*[^\W\d]+\s*)+"
+_LATE = re.compile(rf"(?P<en>{_SPAN})\blate\b|迟交?\s*(?P<zh>{_SPAN})")
+_HAN = range(0x4E00, 0xA000)
 
 
 class RosterError(Exception):
@@ -30,18 +41,43 @@ def read_roster(path: Path) -> list[Student]:
     Raises:
         RosterError: If it cannot be read, or has no column that tells students apart.
     """
+    students = [student for student in map(student_of, _read(path)) if student != Student()]
+    if not students:
+        raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
+    return students
+
+
+def _read(path: Path) -> list[Mapping[str, str]]:
+    """Every row, by its headings for comparison."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        rows = [{clean(key).casefold(): value or "" for key, value in row.items()} for row in _rows(text)]
+        return [{heading(key): value or "" for key, value in row.items()} for row in _rows(text)]
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise RosterError(f"{path}: no CSV in UTF-8 ({error}). Save it as one.") from None
-    students = [student for student in map(student_of, rows) if student != Student()]
-    if not students:
-        raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
-    return students
+
+
+def read_lateness(path: Path) -> dict[Student, float]:
+    """By how many seconds each student was late, where the roster is a grading worksheet of Moodle's that says so.
+
+    A status in words that are not known here tells nothing, rather than that somebody was in time.
+    """
+    known = {}
+    for row in _read(path):
+        status = next((row[column] for column in STATUS if row.get(column)), "")
+        if (late := _late_s(status)) is not None:
+            known[student_of(row)] = late
+    return known
+
+
+def _late_s(status: str) -> float | None:
+    """The seconds in "Submitted for grading - 1 day 3 hours late"; None where nothing can be told from a status."""
+    if found := _LATE.search(status):
+        spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
+        return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
+    return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
 
 
 def _rows(text: str) -> Iterable[Mapping[str, str]]:
@@ -50,17 +86,27 @@ def _rows(text: str) -> Iterable[Mapping[str, str]]:
 
 
 def student_of(row: Mapping[str, str]) -> Student:
-    """The student in a row, by its headings in lower case; an empty one where the row holds none."""
+    """The student in a row, by its headings for comparison; an empty one where the row holds none."""
 
     def first(columns: Iterable[str]) -> str:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
 
-    name = first(NAMES) or clean(f"{row.get('first_name', '')} {row.get('last_name', '')}")
+    name = first(NAMES) or _joined(first(FIRST_NAMES), first(LAST_NAMES))
     if any(nobody in name.casefold() for nobody in _NOBODY):
         return Student()
     identifier = first(IDS)
     digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language
     return Student(id=digits if digits.isdecimal() else identifier, name=name, email=first(EMAILS))
+
+
+def heading(text: str) -> str:
+    """A heading for comparison: without spaces, underscores, and differences of case or of width."""
+    return "".join(clean(unicodedata.normalize("NFKC", text)).casefold().replace("_", " ").split())
+
+
+def _joined(first: str, last: str) -> str:
+    """A whole name; Chinese ones begin with the family's, and have no space."""
+    return f"{last}{first}" if last and ord(last[0]) in _HAN else f"{first} {last}".strip()
 
 
 def match(known: Student, everyone: Sequence[Student]) -> Student | None:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
 from ..results.diff import Difference, Kind, PropertyChange, Reason
 from ..rubric import Rubric
 from . import diff_words as words
 
 TEMPLATE = Path(__file__).with_name("diff.html.j2")
+STYLE = TEMPLATE.with_name("pages.css")
 LANGUAGE_TAGS = {"en": "en", "zh": "zh-CN"}
 
 
@@ -56,6 +58,7 @@ def page(differences: Sequence[Difference], same: int, rubric: Rubric, language:
         words=words,
         language=language,
         tag=LANGUAGE_TAGS[language],
+        css=Markup(STYLE.read_text(encoding="utf-8")),  # ours, as on the other pages
         rubric=rubric,
         by_kind=by_kind,
         tallies=tallies(differences),

@@ -40,6 +40,7 @@ CAUSES: Final = {
         "zh": "隐藏测试或参考实现有改动：{detail}",
     },
     Cause.RUBRIC: {"en": "the rubric changed: {detail}", "zh": "评分标准有改动：{detail}"},
+    Cause.POINTS: {"en": "it is worth other points: {detail}", "zh": "分值有改动：{detail}"},
     Cause.SEED: {"en": "another seed: {detail}", "zh": "随机种子不同：{detail}"},
     Cause.DEVICES: {"en": "other devices: {detail}", "zh": "设备不同：{detail}"},
     Cause.ENVIRONMENT: {"en": "another environment: {detail}", "zh": "运行环境不同：{detail}"},

@@ -31,7 +31,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "handed_in": ("Handed in", "提交时间"),
     "in_gradebook": ("In the gradebook", "计入成绩册"),
     "counts_as": (
-        "{points} points: {penalty} are taken off for lateness ({days} days begun).",
+        "{points} points: {penalty} are taken off for lateness (days that have begun: {days}).",
         "{points} 分：因迟交（不足一天按一天计，共 {days} 天）扣 {penalty} 分。",
     ),
     "capped": ("{points} points: of the bonus, {counted} count.", "{points} 分：附加分最多计 {counted} 分。"),

@@ -23,7 +23,7 @@ from ..settings import Settings
 
 HERE = Path(__file__).parents[1]
 DECIDING = ("intake", "judge", "results", "sandbox")  # packages that reports depend on
-APART = ("assignment", "command")  # settings left out; the assignment's files are part of the code's digest
+APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
 DECIDING_FILES = ("definition.py", "rubric.py", "settings.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
@@ -36,10 +36,16 @@ Conditions = Mapping[str, str]
 def conditions(settings: Settings) -> Conditions:
     """Everything but the submission that a report depends on: settings, code and rubric, versions, machine.
 
-    The command line is left out: a report records it, as it records times, but no result depends on it.
+    The command line is left out: a report records it, as it records times, but no result depends on it. Points, the
+    policy and words are views of the outcomes (``results/view.py``): :func:`view` names them.
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
     return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
+
+
+def view(settings: Settings) -> Conditions:
+    """How what was found out is shown in a report: by which rubric, and in which language."""
+    return {"rubric": settings.assignment.rubric.sha256, "language": settings.language}
 
 
 def differing(one: Conditions, other: Conditions) -> list[str]:
@@ -51,7 +57,7 @@ def _code_sha256(assignment: Assignment) -> str:
     """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
     engine = [path for folder in DECIDING for path in (HERE / folder).rglob("*.py")]
     engine += [HERE / name for name in DECIDING_FILES]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(assignment.rubric.deciding.encode())
     for root, paths in ((HERE, engine), (assignment.root, assignment.deciding_paths())):
         for path in sorted(paths):
             digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -18,8 +18,9 @@ from ..results.database import opened
 from ..results.ledger import Entry, Ledger
 from ..results.report import Attention, Environment, Practice, Report, json_text, with_origin, write_json, write_text
 from ..results.standing import Standing, environments, standings, summary
+from ..results.view import viewed
 from ..settings import Settings
-from .conditions import conditions, differing
+from .conditions import conditions, differing, view
 
 REPORT = "report.json"
 SUMMARY = "summary.json"
@@ -42,6 +43,7 @@ class Run:
     Attributes:
         waiting: Candidates that are left to grade.
         kept: How many candidates keep an earlier result.
+        shown_anew: How many of those have had their report written again, for another rubric or language.
         written: How many candidates have a report by now, those that keep one included.
         restored: Ids of candidates whose kept report had been changed or deleted, and was written again.
         reasons: Names of conditions that differ from those of earlier results, which are therefore not kept.
@@ -64,14 +66,20 @@ class Run:
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._origins = {candidate.id: candidate.origin for candidate in candidates}
         found = conditions(settings)
-        self._ledger = Ledger(connection, found)
+        shown = view(settings)
+        self._assignment, self._only, self._language = settings.assignment, settings.only, settings.language
+        self._ledger = Ledger(connection, found, shown)
         self._ledger.expect(self._origins, fresh)
         self.restored: list[str] = []
+        self.shown_anew = self.written = 0
         self.duration_s = 0.0
         self.environments: list[Environment] = []
         self.attention: list[Attention] = []
         self._concerns: dict[str, tuple[Concern, ...]] = {}
-        self.reasons = sorted({name for other in self._ledger.other_conditions() for name in differing(found, other)})
+        others = self._ledger.other_conditions()
+        self.reasons = sorted(
+            {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
+        )
         entries = self._ledger.entries()
         self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
         self.kept = self.written = len(candidates) - len(self.waiting)
@@ -81,15 +89,31 @@ class Run:
         if entry is None or not _same(entry, self._read(candidate)):
             return False
         path = self._out / candidate.id / REPORT
-        if _untouched(path, entry) and entry.origin == candidate.origin:
+        untouched, same = _untouched(path, entry), entry.origin == candidate.origin
+        if untouched and same and entry.shown:
             return True
-        text = self._ledger.copy(entry.result)
-        if not _holds(path, text):
+        before = Report.model_validate_json(self._ledger.copy(entry.result))
+        if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
             self.restored.append(candidate.id)
-        if entry.origin != candidate.origin:
-            text = json_text(with_origin(Report.model_validate_json(text), candidate.origin))
-        self._ledger.rewritten(entry.result, text, _write(path, text), candidate.origin)
+        now = self._view(with_origin(before, candidate.origin), "en")
+        if before.worth != now.worth:
+            self._enter(now)
+        else:
+            self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now, self._language))))
+        self.shown_anew += not entry.shown
         return True
+
+    def _view(self, report: Report, language: str) -> Report:
+        return viewed(report, self._assignment, self._only, language)
+
+    def _enter(self, report: Report) -> Report:
+        """Write a report, and enter it in the ledger; an earlier summary is untrue from then on."""
+        (self._out / SUMMARY).unlink(missing_ok=True)
+        known, shown = self._view(report, "en"), self._view(report, self._language)
+        file = _write(self._out / report.submission.id / REPORT, json_text(shown))
+        self.written += 1
+        self._ledger.record(known, file)
+        return shown
 
     def submissions(self) -> Iterator[Submission]:
         """The submissions that are left to grade, each read when its turn comes."""
@@ -105,13 +129,7 @@ class Run:
 
         An earlier summary no longer holds, so it is deleted; exports refuse a folder without a summary.
         """
-        (self._out / SUMMARY).unlink(missing_ok=True)
-        report = with_origin(report, self._origins[report.submission.id])
-        text = json_text(report)
-        file = _write(self._out / report.submission.id / REPORT, text)
-        self.written += 1
-        self._ledger.record(report, text, file)
-        return report
+        return self._enter(with_origin(report, self._origins[report.submission.id]))
 
     def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
         """Write the summary of all submissions, graded now or before; returns their standings, sorted by id."""

@@ -54,8 +54,9 @@ def _reasons(own: Standing, concerns: Sequence[Concern], lost: Outcomes) -> Iter
     if line.status != "graded":
         yield line.status, line.reason or ""
     yield from ((concern.code, concern.text) for concern in concerns if line.status == "graded")
-    if line.origin and line.origin.late and not line.origin.submitted_at:
-        yield "late_without_date", "The platform says that it is late, and not by how much."
+    origin = line.origin
+    if origin and origin.late and not origin.submitted_at and origin.late_s is None:
+        yield "late_without_date", "The platform says that it is late, and not by how much: [policy] counts one day."
     yield from _zeros(own, lost)
     hung = [prop for task in lost.values() for prop, outcome in task if outcome is Outcome.TIMED_OUT]
     if hung:

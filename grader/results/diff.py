@@ -27,6 +27,7 @@ class Cause(StrEnum):
     FILES = "files"
     TESTS = "tests"
     RUBRIC = "rubric"
+    POINTS = "points"  # a property is worth more or less than it was
     SEED = "seed"
     DEVICES = "devices"
     ENVIRONMENT = "environment"
@@ -155,8 +156,10 @@ def _why(
     old: Report,
     new: Report,
 ) -> tuple[Reason, ...]:
-    """Why a property changed: by the rubric if its outcome is the same; otherwise by another condition, if one did."""
-    by_rubric = before is None or after is None or before.outcome is after.outcome
+    """Why a property changed: by its points where its outcome is the same; else by other causes, if there are any."""
+    if before and after and before.outcome is after.outcome:
+        return (Reason(Cause.POINTS, f"{before.max_points:g} → {after.max_points:g}"),)
+    by_rubric = before is None or after is None
     found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
     return _reasons(old, new, found or differing.values())
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..intake.origin import Origin
 from .database import transaction
 from .ledger_rows import Row, conditions_row, origin_of, origin_row, property_rows, result_row, task_rows
-from .report import Report
+from .report import Report, json_text
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Entry:
         reason: Why the submission was not graded; None if it was.
         size: The size of ``report.json``, in bytes, just after it was written.
         mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
+        shown: Whether the report was written with the present rubric and language.
     """
 
     result: int
@@ -39,6 +40,7 @@ class Entry:
     origin: Origin | None
     size: int
     mtime_ns: int
+    shown: bool
 
 
 class Ledger:
@@ -47,12 +49,15 @@ class Ledger:
     Args:
         connection: An opened ledger file.
         details: The conditions of grading: everything but the submission that a report depends on.
+        view: The rubric and language in which reports are written; a result under another view counts as well.
     """
 
-    def __init__(self, connection: sqlite3.Connection, details: Mapping[str, str]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
+    ) -> None:
         self._connection = connection
-        self._details = json.dumps(details, sort_keys=True)
-        self._key = hashlib.sha256(self._details.encode()).hexdigest()
+        self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
+        self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 
     def expect(self, submissions: Iterable[str], fresh: bool) -> None:
         """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again."""
@@ -65,14 +70,16 @@ class Ledger:
     def entries(self) -> dict[str, Entry]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
-            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns FROM latest "
+            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? FROM latest "
             "JOIN conditions ON conditions.id = latest.conditions JOIN copies ON result = latest.id "
             "WHERE reusable AND key = ?",
-            (self._key,),
+            (self._details, self._key),
         )
         return {
-            own: Entry(result, sha256, tuple(json.loads(notices)), reason, origin_of(origin), size, mtime_ns)
-            for own, result, sha256, notices, reason, origin, size, mtime_ns in found
+            own: Entry(
+                result, sha256, tuple(json.loads(notices)), reason, origin_of(origin), size, mtime_ns, bool(shown)
+            )
+            for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found
         }
 
     def other_conditions(self) -> list[dict[str, str]]:
@@ -84,13 +91,12 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
-    def record(self, report: Report, text: str, file: os.stat_result) -> None:
+    def record(self, report: Report, file: os.stat_result) -> None:
         """Enter a report that has just been written; earlier results of its submission are kept as history.
 
         Args:
-            report: The report.
-            text: The content of ``report.json``.
-            file: The size and time of ``report.json``.
+            report: The report, in English.
+            file: The size and time of ``report.json``, which may be in another language.
         """
         own = report.submission.id
         with transaction(self._connection):
@@ -103,18 +109,19 @@ class Ledger:
                 self._insert("tasks", {"result": result, **task})
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
-            self._insert("copies", {"result": result, **_copy(text, file)})
+            self._insert("copies", {"result": result, **_copy(report, file)})
 
     def copy(self, result: int) -> str:
-        """The whole ``report.json`` of the latest result of a submission."""
+        """The whole report of the latest result of a submission, as JSON, in English."""
         (packed,) = self._connection.execute("SELECT json_zlib FROM copies WHERE result = ?", (result,)).fetchone()
         return zlib.decompress(packed).decode()
 
-    def rewritten(self, result: int, text: str, file: os.stat_result, origin: Origin | None) -> None:
-        """Record that ``report.json`` was written again with no change but in its ``origin``."""
+    def rewritten(self, result: int, report: Report, file: os.stat_result) -> None:
+        """Note that ``report.json`` was written again with the same points: another ``origin``, or other words."""
+        own = {**origin_row(report.submission.origin), "conditions": self._conditions(report)}
         with transaction(self._connection):
-            self._update("copies", _copy(text, file), "result", result)
-            self._update("results", origin_row(origin), "id", result)
+            self._update("copies", _copy(report, file), "result", result)
+            self._update("results", own, "id", result)
 
     def _conditions(self, report: Report) -> int:
         """The id of the row that holds a report's conditions; the row is inserted if there is none."""
@@ -133,5 +140,6 @@ class Ledger:
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
 
 
-def _copy(text: str, file: os.stat_result) -> Row:
-    return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": zlib.compress(text.encode())}
+def _copy(report: Report, file: os.stat_result) -> Row:
+    packed = zlib.compress(json_text(report).encode())
+    return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}

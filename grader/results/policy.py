@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..intake.origin import Origin
-from ..rubric import Policy
+from ..rubric import LatePenalty, Policy
 
 DAY = timedelta(days=1)
 
@@ -35,19 +35,37 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> 
     days = days_late(policy, origin)
     share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
     penalty = round(share * (score + counted), 2)
+    late = f"{days} day{'s' * (days > 1)} late"
+    if _over(policy, origin) is None:
+        late = "Late, nobody knows by how much, so 1 day"
     remarks = [
         f"{bonus - counted:g} points of the bonus are above its cap of {counted:g}." if counted < bonus else "",
-        f"{days} day{'s' * (days > 1)} late: {share:.0%}, {penalty:g} points, taken off." if share else "",
+        f"{late}: {share:.0%}, {penalty:g} points, taken off." if share else "",
     ]
     points = round(score + counted - penalty, 2)
     return Grade(round(score + bonus, 2), penalty, points, " ".join(filter(None, remarks)))
 
 
 def days_late(policy: Policy, origin: Origin | None) -> int:
-    """Days after the deadline, rounded up; 1 if the platform says that a submission is late, but not by how much."""
-    if origin is None:
-        return 0
-    if policy.due is None or origin.submitted_at is None:
-        return 1 if origin.late else 0
-    over = datetime.fromisoformat(origin.submitted_at) - policy.due
+    """Days begun after the deadline; one where the platform says that a submission is late, but not by how much."""
+    over = _over(policy, origin)
+    if over is None:
+        return int(bool(origin and origin.late))
     return max(0, math.ceil(over / DAY)) if over > timedelta(minutes=policy.grace_minutes) else 0
+
+
+def undated(policy: Policy, origin: Origin | None) -> bool:
+    """Whether lateness costs points, and nothing tells if a submission is late."""
+    flagged = origin is not None and origin.late is not None
+    return policy.late_penalty != LatePenalty() and not flagged and _over(policy, origin) is None
+
+
+def _over(policy: Policy, origin: Origin | None) -> timedelta | None:
+    """The time after the deadline, which the platform knows best; negative before it, None where nobody knows."""
+    if origin is None:
+        return None
+    if origin.late_s is not None:
+        return timedelta(seconds=origin.late_s)
+    if policy.due is None or origin.submitted_at is None:
+        return None
+    return datetime.fromisoformat(origin.submitted_at) - policy.due

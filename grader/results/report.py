@@ -147,6 +147,12 @@ class Report(Record):
     environment: Environment
     provenance: Provenance
 
+    @property
+    def worth(self) -> tuple[object, ...]:
+        """All points in it, and the most that there can be."""
+        parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+        return self.score, self.max_score, self.bonus, self.max_bonus, parts
+
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> Report:
         return _scored_if_graded(self)

@@ -142,13 +142,18 @@ def worksheet(people: Sequence[Someone], most: str = "150.00") -> str:
             head,
             *(
                 [
-                    *(f"Participant {person.user}", person.name, person.email, "Submitted for grading - Not marked"),
+                    *(f"Participant {person.user}", person.name, person.email, _status(person)),
                     *("", most, "Yes", "Friday, 2 October 2026, 9:00 AM", "-", ""),
                 ]
                 for person in people
             ),
         ]
     )
+
+
+def _status(person: Someone) -> str:
+    late = " - 1 day 3 hours late" * (person.kind == "late")
+    return f"Submitted for grading{late} - Not marked"
 
 
 def write_zip(path: Path, files: Files) -> Path:

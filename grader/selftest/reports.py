@@ -62,7 +62,7 @@ def write_class(folder: Path, *own: Report) -> Path:
             path = folder / each.submission.id / "report.json"
             path.parent.mkdir(exist_ok=True)
             write_json(path, each)
-            ledger.record(each, path.read_text(encoding="utf-8"), path.stat())
+            ledger.record(each, path.stat())
     lines = [summary_line(each) for each in own]
     whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
     write_json(folder / "summary.json", whole)

@@ -170,7 +170,9 @@ def _show_the_class(out: Path) -> None:
     assert "bo: 70/100, bonus 20/20" in one.stdout
     assert hint in " ".join(one.stdout.split())
     assert re.search(r"✗ +0/30 +a token gathers from itself", one.stdout)
-    assert f"{out / 'zoe' / 'report.json'}: No such file" in only_line(run("show", out, "zoe"))
+    assert f"zoe: nobody in {out}. `grader show {out}` lists everyone." in only_line(run("show", out, "zoe"))
+    assert f"adda: nobody in {out}; ada perhaps." in only_line(run("show", out, "adda"))
+    assert "o: may be any of bo, nobody. Give more" in only_line(run("show", out, "o"))
     (out / "ada" / "report.json").write_text('{"score": "100"}')
     assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
 

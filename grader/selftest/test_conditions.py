@@ -19,8 +19,10 @@ from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import REPOSITORY
 from grader.settings import Settings
 
+ELSEWHERE = replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent)  # another package: more files decide
+ELSEWHERE.__dict__["rubric"] = ASSIGNMENT.rubric
 OTHER: dict[str, Any] = {
-    "assignment": replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent),  # another package: more files decide
+    "assignment": ELSEWHERE,
     "device": "cpu",
     "only": "task1",
     "seed": 1,
@@ -36,10 +38,10 @@ def test_the_same_settings_are_the_same_conditions() -> None:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
-def test_each_setting_is_a_condition_but_the_command_line(name: str) -> None:
+def test_each_setting_is_a_condition_but_the_command_line_and_the_language(name: str) -> None:
     """A setting that is new has to be named here; an assignment is known by what lies in its files."""
     other = replace(Settings(ASSIGNMENT), **{name: OTHER.get(name, "grader grade")})
-    shown = {"command": [], "assignment": ["code and rubric"]}.get(name, [name])
+    shown = {"command": [], "language": [], "assignment": ["code and rubric"]}.get(name, [name])
     assert differing(conditions(Settings(ASSIGNMENT)), conditions(other)) == shown
 
 
@@ -58,7 +60,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 @pytest.mark.parametrize(
     ("path", "counts"),
     [
-        ("grader/assignment/rubric.toml", True),
+        ("grader/assignment/rubric.toml", False),
         ("grader/assignment/hidden/test_swiglu.py", True),
         ("grader/judge/compare.py", True),
         ("grader/results/language.py", True),
@@ -73,6 +75,27 @@ def test_code_is_a_condition_where_it_decides(copied: Settings, path: str, count
     with (copied.assignment.root / path).open("a") as file:
         file.write("\n# changed\n")
     assert differing(before, conditions(copied)) == ["code and rubric"] * counts
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("[policy]\n", "[policy]\nbonus_cap = 2\n", False),
+        ("points = 12", "points = 13", False),
+        ('id = "swiglu_gate"', 'id = "swiglu_gates"', True),
+        ('file = "src/swiglu.py"', 'file = "src/attention.py"', True),
+    ],
+    ids=["policy", "points", "id", "place"],
+)
+def test_of_the_rubric_what_decides_outcomes_is_a_condition(copied: Settings, old: str, new: str, counts: bool) -> None:
+    before = conditions(copied)
+    path = copied.assignment.folder / "rubric.toml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) >= 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    changed = replace(copied, assignment=replace(copied.assignment))  # whose rubric is read anew
+    assert differing(before, conditions(changed)) == ["code and rubric"] * counts
+    assert differing(module.view(copied), module.view(changed)) == ["rubric"]
 
 
 def test_a_file_that_is_new_or_renamed_counts(copied: Settings) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from grader.results.report import Report
 from grader.rubric import LANGUAGES
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import REPOSITORY
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}
 NEW_TESTS = {"hidden_tests_sha256": "c" * 64}
@@ -113,7 +117,8 @@ def test_another_worth_is_the_rubrics_doing_and_another_outcome_is_not() -> None
     both = {"eps": (PASSED, 8.0), "mean": (PASSED, 4.0)}
     found = changed(report("ada"), report("ada", USUAL | both, **NEW_RUBRIC, **NEW_TESTS))
     causes = {change.id: [reason.cause for reason in change.reasons] for change in found.changes}
-    assert causes == {"eps": [Cause.RUBRIC], "mean": [Cause.TESTS]}
+    assert causes == {"eps": [Cause.POINTS], "mean": [Cause.TESTS]}
+    assert found.changes[0].reasons[0].detail == "6 → 8"
     assert (found.kind, found.change) == (Kind.RISE, 6.0)
 
 
@@ -210,6 +215,31 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
         "  new: - → 11 (+11)",
         "As they were: 2.",
     ]
+
+
+def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """As for an appeal; nobody else is missing."""
+    alone = write_class(tmp_path / "appeal", report("ada", LOST, **NEW_TESTS))
+    assert [line for line in run(sides[0], alone).stdout.splitlines() if not line.startswith("   ")] == [
+        "Fewer points: 1",
+        "  ada: 11 → 5 (-6)",
+        "As they were: 0.",
+    ]
+    other = write_class(tmp_path / "other", report("eve"))
+    assert "Only before: 5" in run(sides[0], other).stdout
+
+
+@pytest.mark.process
+def test_whoever_stops_reading_stops_no_page(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """``grader diff … | head``: it ends well, and the page is there."""
+    page_at = tmp_path / "diff.html"
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "diff", *map(str, sides)]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run([*command, "--out", str(page_at)], stdout=closed, stderr=subprocess.PIPE, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert page_at.exists()
 
 
 def test_the_same_twice_is_nothing(sides: tuple[Path, Path]) -> None:

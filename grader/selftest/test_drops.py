@@ -17,6 +17,7 @@ from grader.export.rows import rows
 from grader.results.database import opened
 from grader.results.outcome import Outcome
 from grader.rubric import LatePenalty, Policy
+from grader.selftest.exports import Someone, worksheet
 from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, report, unreadable, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 
@@ -31,7 +32,7 @@ def export(out: Path, *options: str, to: str = "csv") -> Result:
 
 def accepted(result: Result) -> bool:
     """Whether it was written, rather than refused with its last line."""
-    assert result.exit_code in (0, 2), result.output
+    assert result.exit_code in (0, 3), result.output
     if result.exit_code:
         assert result.stderr.splitlines()[-1].startswith("grader: grades that are lower than they were: ")
         assert result.stdout == ""
@@ -54,7 +55,8 @@ def test_a_regrade_that_costs_somebody_points_is_refused_by_name(out: Path) -> N
     (line, last) = result.stderr.splitlines()
     assert line.startswith("Ada (ada): 11 exported 20")
     assert line.endswith(", now 5")
-    assert last.startswith("grader: grades that are lower than they were: 1; nothing was written.")
+    assert last.startswith("grader: grades that are lower than they were: 1 (")
+    assert last.endswith(". Nothing was written.")
     assert (out / "grades.csv").read_text() == before
     assert not accepted(export(out))  # asking twice is no acceptance
 
@@ -123,6 +125,36 @@ def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytes
     result = export(out)
     assert not accepted(result)
     assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]
+
+
+def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
+    """Options for an export to Moodle, into a worksheet with the two of them in it."""
+    people = [Someone(number, name, "good") for number, name in enumerate(("Ada", "Bo"))]
+    sheet = worksheet(people, most).replace("Not marked,,", f"Not marked,{grade},")
+    (out / "worksheet.csv").write_text(sheet)
+    return ("--template", str(out / "worksheet.csv"))
+
+
+def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path) -> None:
+    """The ledger keeps what a cell got: nobody has been told the 11 points, so a cap lowers nobody."""
+    result = export(out, *worksheet_of(out, "10"), to="moodle")
+    assert not (out / "moodle.csv").exists()
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.splitlines() == [
+        "2 would be blank: score plus bonus is above the worksheet's maximum 10; set bonus_cap or raise the maximum",
+        "  Ada (11), Bo (11)",
+        "grader: grades that would get lost: 2 (--accept-blanks exports the others). Nothing was written.",
+    ]
+    assert export(out, *worksheet_of(out, "10"), "--accept-blanks", to="moodle").exit_code == 0
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
+    assert accepted(export(out, *worksheet_of(out, "10"), to="moodle"))
+    assert (out / "moodle.csv").read_text().count("Not marked,5,") == 2
+
+
+def test_a_grade_that_a_person_raised_on_the_platform_is_not_lowered_unseen(out: Path) -> None:
+    result = export(out, *worksheet_of(out, "100", "12.5"), to="moodle")
+    assert not accepted(result)
+    assert result.stderr.startswith("Ada (ada): 12.5 in the downloaded file, now 11\n")
 
 
 def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.export.formats import FORMATS, export
+from grader.export.gradescope import results
 from grader.export.nbgrader import names
-from grader.export.rows import Export, ExportError
+from grader.export.rows import Export, ExportError, refusals
+from grader.export.rows import rows as rows_of
 from grader.export.table import inert, read_template, written
 from grader.intake.origin import Origin, Source, Student
 from grader.results.outcome import Outcome
@@ -109,31 +111,51 @@ def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric:
     first, *rows = table(made)
     assert [*first] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", OURS]
     assert (first["Student"], first[OURS]) == ("Points Possible", "100")
-    assert [row["ID"] for row in rows] == [person.user for person in PEOPLE]
-    assert [row[OURS] for row in rows] == GRADES
-    assert [row["Student"] for row in rows] == [inert(name) for name in NAMES]
+    assert [row["ID"] for row in rows] == [person.user for person in PEOPLE[:-1]]
+    assert [row[OURS] for row in rows] == GRADES[:-1]
+    assert [row["Student"] for row in rows] == [inert(name) for name in NAMES[:-1]]
     assert made.remarks == [BLANK]
 
 
-def test_a_canvas_gradebook_is_filled_in_and_otherwise_kept(rubric: Rubric) -> None:
+def test_of_a_canvas_gradebook_only_who_is_who_and_our_grades_come_back(rubric: Rubric) -> None:
+    """Any other cell would replace what Canvas has by now: other assignments, excused and ungraded students."""
     excused = gradebook(PEOPLE).replace(f"{PEOPLE[1].email},1,9,", f"{PEOPLE[1].email},1,9,EX")
     made = sent(of(PEOPLE, "canvas"), "canvas", rubric, template="\ufeff" + excused, assignment_id="77")
     (text,) = made.files.values()
-    before = [*csv.DictReader(io.StringIO(excused, newline=""))]
     after = [*csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))]
     assert text.startswith("\ufeffStudent,ID,")
-    assert [row["Small (77)"] for row in after] == ["100", "90", "EX", "92", "93", "94", ""]
-    for old, new in zip(before, after, strict=True):
-        assert new | {"Small (77)": "", "Student": ""} == old | {"Small (77)": "", "Student": ""}
-        assert new["Student"] == inert(old["Student"])
+    assert [*after[0]] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Small (77)"]
+    assert [row["Small (77)"] for row in after] == ["100", "90", "92", "93", "94"]
+    told = [person for person in PEOPLE[:-1] if person is not PEOPLE[1]]
+    assert [row["SIS User ID"] for row in after[1:]] == [f"sis{person.number}" for person in told]
+    assert [row["Student"] for row in after[1:]] == [inert(person.name) for person in told]
+    assert [row.student.id for row in made.rows if row.refused] == []
+
+
+def test_a_canvas_gradebook_with_names_in_two_columns_is_filled_in(rubric: Rubric) -> None:
+    head = "LastName,FirstName,ID,SIS User ID,SIS Login ID,Section,A1 (55),Small (77)\n"
+    sheet = head + "    Points Possible,,,,,,10,100\nLovelace,Ada,4000,s0,a@x,1,9,\n王,芳,9,s2,w@x,1,9,\n"
+    reports = [
+        report("ada", 50, Origin(source="canvas", students=(Student(id="4000"),))),
+        report("wang", 50, Origin(source="folders", students=(Student(id="1", name="王芳"),))),
+    ]
+    rows = table(sent(reports, "canvas", rubric, template=sheet, assignment_id="77"))
+    assert [(row["LastName"], row["ID"], row["Small (77)"]) for row in rows] == [
+        ("    Points Possible", "", "100"),
+        ("Lovelace", "4000", "80"),
+        ("王", "9", "80"),
+    ]
 
 
 def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_not_its_own(rubric: Rubric) -> None:
     ours = [Student(id="4001", name=NAMES[0]), Student(id="4000", name="Nobody Known")]
     reports = [report(own.id, 50, Origin(source="folders", students=(own,))) for own in ours]
     made = sent(reports, "canvas", rubric, template=gradebook(PEOPLE), assignment_id="77")
-    assert [row["Small (77)"] for row in table(made)] == ["100", "80", "", "", "", "", ""]
-    assert made.remarks == ["Nobody Known: not in the gradebook that was given"]
+    assert [(row["ID"], row["Small (77)"]) for row in table(made)] == [("", "100"), ("4000", "80")]
+    assert refusals(made.rows) == [
+        "1 would be blank: not in the gradebook that was given. Download it again, or add them to the course",
+        "  Nobody Known (80)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +164,8 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
         (None, "", "--assignment-id '': not a number.* Canvas would create a new assignment"),
         (gradebook(PEOPLE), "5", r"--assignment-id '5': 0 columns of --template end in \(5\)"),
         (gradebook(PEOPLE), "", "--assignment-id '': 0 columns"),
-        (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'sis login id' in it"),
-        ("Name\nAda\n", "77", "no column 'student' in it. Give the gradebook, as it was downloaded"),
+        (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'SIS Login ID' in it"),
+        ("Name\nAda\n", "77", "no column 'Student' in it. Give the gradebook, as it was downloaded"),
         ("", "77", "no CSV in UTF-8"),
     ],
     ids=["no_id", "other_id", "template_without_id", "no_login_id", "something_else", "empty"],
@@ -158,7 +180,7 @@ def test_what_canvas_would_misunderstand_is_refused(
 def test_without_a_canvas_id_nobody_is_guessed_at(rubric: Rubric) -> None:
     made = sent([report("ada", 50)], "canvas", rubric, assignment_id="77")
     assert len(table(made)) == 1
-    assert made.remarks == ["ada: left out, as no Canvas user id is known"]
+    assert refusals(made.rows)[0].startswith("1 would be blank: no Canvas user id is known. Give the downloaded")
 
 
 def test_a_moodle_worksheet_is_filled_in_and_otherwise_kept(rubric: Rubric) -> None:
@@ -178,27 +200,40 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     first = table(made)[0]
     assert first["Grade"] == "72"
     assert first["Feedback comments"] == (
-        "10 points of the bonus are above its cap of 20. 1 day late: 10%, 8 points, taken off."
+        "10 points of the bonus are above its cap of 20. "
+        "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off."
     )
     without = worksheet(PEOPLE).replace("Feedback comments", "Else")
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
     assert f"{NAMES[0]}: 72 of 90. 10 points of the bonus are above its cap" in made.remarks[1]
 
 
-def test_a_moodle_worksheet_in_chinese_with_decimal_commas(rubric: Rubric) -> None:
+@pytest.mark.parametrize(
+    ("identifier", "modified"), [("编号", "最后修改（成绩）"), ("标识符", "最后修改 (评分)")], ids=["older", "now"]
+)
+def test_a_moodle_worksheet_in_chinese_with_decimal_commas(rubric: Rubric, identifier: str, modified: str) -> None:
     head, _, rest = worksheet(PEOPLE, "150,00").partition("\r\n")
-    headings = {"Identifier": "编号", "Full name": "全名", "Email address": "电子邮件地址", "Grade,": "成绩,"}
-    for english, chinese in (headings | {"Last modified (grade)": "最后修改（成绩）"}).items():
+    headings = {
+        "Identifier": identifier,
+        "Full name": "全名",
+        "Email address": "电子邮件地址",
+        "Maximum Grade": "最高分",
+    }
+    for english, chinese in (headings | {"Grade,": "成绩,", "Last modified (grade)": modified}).items():
         head = head.replace(english, chinese, 1)
     half = report("r4000", 60.5, Origin(source="moodle", students=(Student(id="4000"),)))
     rows = table(sent([half], "moodle", rubric, template=f"{head}\r\n{rest}"))
-    assert (rows[0]["编号"], rows[0]["成绩"], rows[1]["成绩"]) == ("Participant 4000", "90,5", "")
+    assert (rows[0][identifier], rows[0]["成绩"], rows[1]["成绩"]) == ("Participant 4000", "90,5", "")
 
 
 def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> None:
     made = sent(of(PEOPLE, "moodle"), "moodle", rubric, template=worksheet(PEOPLE, "92.00"))
     assert [row["Grade"] for row in table(made)] == ["90", "91", "92", "", "", ""]
-    assert made.remarks[1].endswith("left blank; 93 is more than the maximum of 92.00 in Moodle")
+    assert refusals(made.rows) == [
+        "2 would be blank: score plus bonus is above the worksheet's maximum 92; set bonus_cap or raise the maximum",
+        f"  {NAMES[3]} (93), {NAMES[4]} (94)",
+    ]
+    assert [row.cell.points if row.cell else None for row in made.rows] == [90, 91, 92, None, None, None]
 
 
 def test_a_worksheet_without_a_maximum_takes_every_grade(rubric: Rubric) -> None:
@@ -220,15 +255,14 @@ def no_nan(name: str) -> float:
     raise ValueError(name)
 
 
-def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade(rubric: Rubric) -> None:
+def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade() -> None:
     known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
-    made = sent(of(PEOPLE, "gradescope", late=True), "gradescope", rubric, LATE)
-    assert [*made.files] == [f"r{person.user}/results.json" for person in PEOPLE]
-    first, *_, last = (json.loads(text, parse_constant=no_nan) for text in made.files.values())
+    students = rows_of(of(PEOPLE, "gradescope", late=True), LATE)
+    first, *_, last = (json.loads(json.dumps(results(row)), parse_constant=no_nan) for row in students)
     assert first.keys() == known
     assert first["score"] == 72
     assert first["output"].splitlines()[0] == "A notice."
-    assert "1 day late: 10%, 8 points, taken off." in first["output"]
+    assert "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off." in first["output"]
     assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
         (60, 100, "passed", "1.1"),
         (0, 5, "failed", "1.2"),
@@ -238,10 +272,19 @@ def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a
     assert last["output"] == "The zip\ncannot be read."
 
 
+def test_for_gradescope_there_is_a_table_like_its_own_and_a_word_on_what_it_takes(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "gradescope", late=True), "gradescope", rubric, LATE)
+    rows = table(made)
+    assert [*rows[0]][:4] == ["Name", "SID", "Email", "Total Score"]
+    assert [(row["SID"], row["Total Score"]) for row in rows][:2] == [("4000", "72"), ("4001", "72.9")]
+    assert rows[-1]["Total Score"] == ""
+    assert any("takes no grades from a file" in line and "grader gradescope OUT" in line for line in made.remarks)
+
+
 def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubric) -> None:
     ours = report("ada", None, status="grader_error", reason="swiglu: Traceback")
-    made = sent([ours], "gradescope", rubric)
-    (content,) = map(json.loads, made.files.values())
+    made = sent([ours], "csv", rubric)
+    (content,) = map(results, rows_of([ours], Policy()))
     assert "score" not in content
     assert "no fault of yours" in content["output"]
     assert "Traceback" not in content["output"]

@@ -38,7 +38,7 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
     ledger, known = Ledger(connection, here), list(reports)
     ledger.expect([own.submission.id for own in known], fresh=False)
     for own in known:
-        ledger.record(own, json_text(own), os.stat(__file__))
+        ledger.record(own, os.stat(__file__))
     return ledger
 
 
@@ -94,7 +94,7 @@ def test_fresh_forgets_at_once_and_for_good(connection: sqlite3.Connection) -> N
     ledger = fill(connection, [report("ada"), report("bo")])
     ledger.expect(["ada"], fresh=True)
     assert ledger.entries() == {}
-    ledger.record(report("ada"), "", os.stat(__file__))
+    ledger.record(report("ada"), os.stat(__file__))
     assert ledger.entries().keys() == {"ada"}
     ledger.expect(["ada", "bo"], fresh=False)
     assert ledger.entries().keys() == {"ada", "bo"}

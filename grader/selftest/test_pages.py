@@ -171,7 +171,7 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
         "Practice 7.5 / 10",
         "never ran, which a person looks at: 0_small: double.",
         "2026-10-02 12:00:00+00:00 (late)",
-        "99 points: 11 are taken off for lateness (1 days begun).",
+        "99 points: 11 are taken off for lateness (days that have begun: 1).",
         "src/swiglu.py is missing.",
     ):
         assert part in text

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from grader.intake.origin import Origin
-from grader.results.policy import Grade, days_late, grade
+from grader.results.policy import Grade, days_late, grade, undated
 from grader.rubric import LatePenalty, Policy, Rubric, load_rubric
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 
@@ -51,6 +51,26 @@ def test_what_is_only_flagged_is_one_day_late() -> None:
     assert days_late(Policy(due=DUE), None) == 0
 
 
+@pytest.mark.parametrize(("seconds", "days"), [(0, 0), (599, 0), (601, 1), (86400, 1), (97200, 2)])
+def test_what_the_platform_counts_itself_needs_no_deadline_here(seconds: float, days: int) -> None:
+    """And stands against one, since extensions are in it."""
+    own = Origin(source="moodle", late=seconds > 0, late_s=seconds, submitted_at=None)
+    for policy in (Policy(grace_minutes=10), Policy(grace_minutes=10, due=DUE)):
+        assert days_late(policy, own) == days
+
+
+def test_whom_nothing_is_known_of_is_told_from_whoever_is_in_time() -> None:
+    costly = Policy(late_penalty=LatePenalty(per_day=0.1))
+    dated, clone = costly.model_copy(update={"due": DUE}), handed_in("2026-10-09T16:00:00+00:00")
+    assert undated(costly, clone)
+    assert undated(dated, None)
+    assert undated(dated, Origin(source="moodle"))
+    assert not undated(dated, clone)
+    assert not undated(costly, FLAGGED)
+    assert not undated(costly, Origin(source="moodle", late=False, late_s=0))
+    assert not undated(Policy(due=DUE), None)
+
+
 def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -> None:
     daily = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
     assert grade(daily, 80, 20, handed_in("2026-10-04T15:00:00+00:00")) == Grade(
@@ -58,7 +78,9 @@ def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -
     )
     assert grade(daily, 80, 20, handed_in("2026-12-04T15:00:00+00:00")).points == 0
     flat = Policy(late_penalty=LatePenalty(flat=0.25))
-    assert grade(flat, 33, 0, FLAGGED).remark == "1 day late: 25%, 8.25 points, taken off."
+    assert grade(flat, 33, 0, FLAGGED).remark == (
+        "Late, nobody knows by how much, so 1 day: 25%, 8.25 points, taken off."
+    )
     assert grade(flat, 33, 0, None) == Grade(raw=33, penalty=0, points=33)
 
 
@@ -72,7 +94,8 @@ def test_a_cap_cuts_the_bonus_only() -> None:
 def test_cap_and_penalty_are_both_said() -> None:
     both = Policy(bonus_cap=20, late_penalty=LatePenalty(flat=0.5))
     assert grade(both, 80, 50, FLAGGED).remark == (
-        "30 points of the bonus are above its cap of 20. 1 day late: 50%, 50 points, taken off."
+        "30 points of the bonus are above its cap of 20. "
+        "Late, nobody knows by how much, so 1 day: 50%, 50 points, taken off."
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from grader.export.table import inert
 from grader.intake.discover import discover
 from grader.intake.origin import Origin, Student
-from grader.intake.roster import RosterError, match, owner, read_roster
+from grader.intake.roster import RosterError, match, owner, read_lateness, read_roster
 from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 
@@ -44,6 +44,45 @@ def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -
     ]
     expected = [Student(id=person.user, name=inert(person.name), email=person.email) for person in people]
     assert read_roster(tmp_path / "moodle.csv") == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "student"),
+    [
+        ("学号,姓名,邮箱", "2026001,王芳,w@x", Student(id="2026001", name="王芳", email="w@x")),
+        ("标识符,全名,电子邮件地址,状态", "参与人 12,王芳,w@x,-", Student(id="12", name="王芳", email="w@x")),
+        ("标识符,全名,学号", "参与人 12,王芳,2026001", Student(id="12", name="王芳")),
+        ("用户名,姓,名", "wf,王,芳", Student(id="wf", name="王芳")),
+        ("LastName,FirstName,ID", "Lovelace,Ada,4000", Student(id="4000", name="Ada Lovelace")),
+        ("First name,Last name,Email Address", "Ada,Lovelace,a@x", Student(name="Ada Lovelace", email="a@x")),
+    ],
+    ids=["own", "moodle", "student_number", "two_columns", "canvas", "words"],
+)
+def test_headings_are_known_in_chinese_and_as_platforms_write_them(
+    tmp_path: Path, head: str, row: str, student: Student
+) -> None:
+    write_folder(tmp_path, {"list.csv": f"\ufeff{head}\n{row}\n"})
+    assert read_roster(tmp_path / "list.csv") == [student]
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds"),
+    [
+        ("Submitted for grading - 1 day 3 hours late - Not marked", 27 * 3600),
+        ("Submitted for grading - 45 secs late", 45),
+        ("已提交请评分 - 迟1 天 3 小时 - 未评分", 27 * 3600),
+        ("Submitted for grading - Not marked", 0),
+        ("已提交请评分", 0),
+        ("No submission - Assignment is overdue by: 3 days", None),
+        ("Zur Bewertung abgegeben - 2 Tage später", None),
+        ("", None),
+    ],
+    ids=["late", "seconds", "chinese", "in_time", "chinese_in_time", "nothing", "unknown_words", "empty"],
+)
+def test_a_worksheet_says_by_how_much_somebody_was_late(tmp_path: Path, status: str, seconds: float | None) -> None:
+    write_folder(tmp_path, {"list.csv": f"Identifier,Full name,Status\nParticipant 12,Ada,{status}\n"})
+    expected = {} if seconds is None else {Student(id="12", name="Ada"): seconds}
+    assert read_lateness(tmp_path / "list.csv") == expected
 
 
 @pytest.mark.parametrize(

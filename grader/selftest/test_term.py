@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import quote
 
 import pytest
@@ -19,6 +19,7 @@ from grader.cli import export, grade
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
 from grader.results.report import Report, Summary
+from grader.rubric import load_rubric
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.small.grader.assignment import ASSIGNMENT
@@ -47,7 +48,8 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             digest = submission.reason or submission.sha256
             if digest not in known:
                 known[digest] = grader.grade(submission)
-            own = known[digest].submission.model_copy(update={"id": submission.id})
+            info = {"id": submission.id, "notices": list(submission.notices)}
+            own = known[digest].submission.model_copy(update=info)
             yield known[digest].model_copy(update={"submission": own})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
@@ -104,8 +106,8 @@ def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someon
     result = run("export", tmp_path / "out", "--to", "canvas", *arguments)
     grades = column(upload, "ID", "Small (77)")
     assert grades.pop("") == "100"  # points possible
-    assert grades == {person.user: expected(person) for person in people}
-    assert named(result) == list(grades.values()).count("")
+    assert grades == {person.user: expected(person) for person in people if expected(person)}
+    assert named(result) == len(people) - len(grades)
     summary = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes())
     late = {line.origin.students[0].id for line in summary.submissions if line.origin and line.origin.late}
     assert late == {person.user for person in people if person.kind == "late"}
@@ -128,6 +130,27 @@ def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someon
     check_pages(tmp_path / "out")
 
 
+def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day and three hours are two days that have begun."""
+    del judged
+    _with_policy(tmp_path, monkeypatch, export, grade)
+    write_zip(tmp_path / "given.zip", exports.moodle(people))
+    write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
+    without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
+    graded = sum(SCORES[person.kind] is not None for person in people)
+    assert f"{graded} of {len(people) - 1} may be late, and nothing says so: " in without.stdout
+    result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
+    assert "may be late" not in result.stdout
+    run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
+    grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
+    for person in people:
+        points = (SCORES[person.kind] or 0) + BONUS
+        late = f"{points * 0.8:g}" if person.kind == "late" else expected(person)
+        assert grades[person.user] == late, person
+
+
 def test_from_gradescope_to_gradescope_with_a_late_penalty(
     judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,19 +158,18 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     del judged
     write_zip(tmp_path / "given.zip", exports.gradescope(people))
     run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
-    _with_policy(tmp_path, monkeypatch)
-    result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results")
-    found = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*/results.json")}
+    _with_policy(tmp_path, monkeypatch, export)
+    result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results.csv")
+    found = column(tmp_path / "results.csv", "SID", "Total Score")
     handed_in = [person for person in people if person.kind != "absent"]
-    attempts = {
-        person.user: f"submission_{10 * person.number + 1 + (person.kind == 'duplicated')}" for person in people
-    }
-    assert found.keys() == {attempts[person.user] for person in handed_in}
+    assert found.keys() == {person.user for person in handed_in}
     for person in handed_in:
         score = SCORES[person.kind]
-        points = None if score is None else (score + BONUS) * (0.9 if person.kind == "late" else 1)
-        assert found[attempts[person.user]].get("score") == points, person
+        points = "" if score is None else f"{(score + BONUS) * (0.9 if person.kind == 'late' else 1):g}"
+        assert found[person.user] == points, person
     assert named(result) == sum(SCORES[person.kind] is None for person in handed_in)
+    assert "Zoë" in run("show", tmp_path / "out").stdout
+    assert run("show", tmp_path / "out", "ada lovelace 0").stdout.startswith("submission_1: ")
     for to, key in (("nbgrader", "score"), ("csv", "grade")):
         run("export", tmp_path / "out", "--to", to, "--out", tmp_path / f"{to}.csv")
         by_student = column(tmp_path / f"{to}.csv", "student_id", key)
@@ -157,11 +179,52 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     check_pages(tmp_path / "out")
 
 
-def _with_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _with_policy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType, points: tuple[str, str] = ("", "")
+) -> None:
     """The rubric with a late penalty in it, as an assistant would write it."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
-    (folder / "rubric.toml").write_text(text.replace("[policy]\n", f"[policy]\n{LATE}"), encoding="utf-8")
-    monkeypatch.setattr(export, "ASSIGNMENT", replace(ASSIGNMENT, folder=folder))
+    (folder / "rubric.toml").write_text(
+        text.replace("[policy]\n", f"[policy]\n{LATE}").replace(*points), encoding="utf-8"
+    )
+    changed = replace(ASSIGNMENT)
+    changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
+    for command in commands:
+        monkeypatch.setattr(command, "ASSIGNMENT", changed)
+
+
+def test_points_policy_and_language_are_views_and_run_nothing(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And back again: the same bytes. Points that went down are noticed by the next export."""
+    del judged
+    write_zip(tmp_path / "given.zip", exports.canvas(people))
+    given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu", "--lang")
+    run(*given, "en")
+    (own,) = (tmp_path / "out").glob("*_4000/report.json")
+    english = own.read_bytes()
+    graded = sum(person.kind != "absent" for person in people)
+
+    def nothing(*_: object) -> Iterator[Report]:
+        raise AssertionError("graded again")
+
+    monkeypatch.setattr(grade, "grade_all", nothing)
+    chinese = run(*given, "zh")
+    assert f"{graded} reports follow the present rubric and language; nothing was run" in chinese.stderr
+    assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in own.read_text(encoding="utf-8")
+    assert "follow the present" not in run(*given, "zh").stderr
+    run(*given, "en")
+    assert own.read_bytes() == english
+    with monkeypatch.context() as patch:
+        _with_policy(tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        run(*given, "en")
+        report = Report.model_validate_json(own.read_bytes())
+        assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
+        lower = CliRunner().invoke(cli.app, ["export", str(tmp_path / "out"), "--to", "csv"])
+        assert lower.exit_code == 3
+        assert "120 graded " in lower.stderr
+    run(*given, "en")
+    assert own.read_bytes() == english
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:

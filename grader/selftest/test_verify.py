@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +19,7 @@ from grader.cli import app as cli
 from grader.results.outcome import CaseResult, Outcome
 from grader.sandbox.levels import LAYERS
 from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import REPOSITORY
 from grader.tools import verify
 from grader.tools.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
 from grader.tools.verify.page import largest_share, smallest_excess
@@ -139,3 +145,28 @@ def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkey
     result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md")])
     assert result.exit_code == 3
     assert f"✗ {WRONG.name}, seed 1: keeps {BROKEN}\n" in result.stdout
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started."""
+    with contextlib.suppress(OSError):
+        tasks = [*Path(f"/proc/{process}/task").iterdir()]
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return []
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the judges in /proc")
+def test_ctrl_c_ends_a_proof_with_one_line(tmp_path: Path) -> None:
+    """It reaches the judges too, at the same moment, whatever they are at."""
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "verify"]
+    options = ["--jobs", "1", "--seeds", "1", "--out", str(tmp_path / "table.md")]
+    with subprocess.Popen(
+        [*command, *options], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as proof:
+        while not any(map(children, children(proof.pid))):  # a judge that has a fork server
+            assert proof.poll() is None
+            time.sleep(0.05)
+        os.killpg(proof.pid, signal.SIGINT)
+        lines = [line for line in proof.communicate()[1].decode().splitlines() if not line.startswith("[")]
+    assert (proof.returncode, lines) == (130, ["grader: stopped; nothing was written."])

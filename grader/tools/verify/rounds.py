@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -77,15 +80,34 @@ def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]
     judges = jobs + (jobs + 1) // 2 if round_.waits else jobs
     with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
         try:
-            for result in pool.map(round_.judge, *zip(*round_.items, strict=True)):
+            with _unheard():
+                results = pool.map(round_.judge, *zip(*round_.items, strict=True))  # starts all processes
+            for result in results:
                 yield result
                 done += 1
         except BrokenProcessPool:
             name = next(part for part in round_.items[done] if not isinstance(part, Assignment))
             place = f"at {name} or soon after"
             raise JudgeDied(f"a judge died in the round '{round_.title}', {place}.") from None
+        except BaseException:
+            for process in multiprocessing.active_children():  # some may hang, on purpose
+                process.kill()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Let processes that are started now pass over Ctrl-C, which reaches them too: this one ends them."""
+    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _prepare_judge() -> None:
