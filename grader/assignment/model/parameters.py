@@ -19,6 +19,28 @@ def held(module: StudentModule, *sizes: int) -> Tensor | None:
     return None
 
 
+def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
+    """The same; or the only parameter, if it is no tiny one: how many elements it should have is charged elsewhere."""
+    value = held(module, *sizes)
+    if value is None:
+        match module.parameters():
+            case [only] if 8 * only.value.numel() >= min(sizes):
+                return only.value
+    return value
+
+
+def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
+    """``[rows, e]``: the rows ``own`` of ``table: [v, e]`` as a tensor holds them, or their gradients.
+
+    It may hold these alone or the whole table, transposed, flat, or with further rows behind.
+    """
+    size = table.shape[1]
+    if value.dim() == 2 and value.shape[1] != size == value.shape[0]:
+        value = value.T
+    value = value.reshape(-1, size)
+    return value[own] if len(value) == len(table) else value[: len(table[own])]
+
+
 def _of_size(entries: Sequence[Parameter], sizes: Sequence[int]) -> Sequence[Parameter]:
     floating = [entry for entry in entries if entry.value.is_floating_point()]
     for size in sizes:
@@ -37,12 +59,12 @@ def learns(module: StudentModule) -> bool:
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
-    """The gradient of what was assigned, flat.
+    """The gradient of what was assigned; of several pieces, flat.
 
     Raises:
         WrongAnswer: If none has arrived.
     """
-    pieces = [gradient.flatten() for gradient in gradients if gradient is not None]
+    pieces = [gradient for gradient in gradients if gradient is not None]
     if not gradients or len(pieces) < len(gradients):
         raise WrongAnswer(f"no gradient reaches {where}")
-    return torch.cat(pieces)
+    return pieces[0] if len(pieces) == 1 else torch.cat([piece.flatten() for piece in pieces])
