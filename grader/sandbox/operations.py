@@ -94,11 +94,14 @@ class Operations:
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
         """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters.
 
-        Where numbers have been assigned, the gradients are those of the tensors that hold them. The arguments are
-        copies of leaves, so that code that changes its input can be asked too; the output may be cut differently.
+        Where numbers have been assigned, the gradients are those of the tensors that hold them, frozen or not: who
+        holds them is another question. The arguments are copies of leaves, so that code that changes its input can be
+        asked too; the output may be cut differently.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
+        for parameter in parameters:
+            parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
         if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")

@@ -20,7 +20,7 @@ from grader.assignment.hidden.checks import (
     only_parameter,
 )
 from grader.assignment.model.histories import Step, check_history
-from grader.assignment.model.parameters import drawn, gradient_of, held, learns, rows_held
+from grader.assignment.model.parameters import drawn, gradient_of, held, rows_held
 from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
@@ -296,8 +296,7 @@ def check_shard_gradient(
     """Require the gradient that follows from the rows that these ids give alone."""
     upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
     found = module.gradients(ids.unsqueeze(0).to(device), upstream=upstream.unsqueeze(0).to(device))
-    if learns(module):  # if not, that is charged to the registration
-        own = own_rows(*place)
-        gradient = rows_held(gradient_of(found.of_parameters, "the shard"), table, own)
-        what = f"{name(table.dtype)} gradient of the shard of rank {place[0]} of {place[1]}"
-        check_gradient(gradient, rows, ids, upstream, own, what)
+    own = own_rows(*place)
+    gradient = rows_held(gradient_of(found.of_parameters, "the shard"), table, own)
+    what = f"{name(table.dtype)} gradient of the shard of rank {place[0]} of {place[1]}"
+    check_gradient(gradient, rows, ids, upstream, own, what)

@@ -52,12 +52,6 @@ def _of_size(entries: Sequence[Parameter], sizes: Sequence[int]) -> Sequence[Par
     return []
 
 
-def learns(module: StudentModule) -> bool:
-    """Whether there are parameters, and all require gradients; that they must is charged to their registration."""
-    parameters = module.parameters()
-    return bool(parameters) and all(parameter.requires_grad for parameter in parameters)
-
-
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
     """The gradient of what was assigned; of several pieces, flat.
 
