@@ -134,6 +134,13 @@ class Operations:
     def _buffers(self, target: int) -> list[dict[str, Any]]:
         return [{"name": name, "value": buffer} for name, buffer in self._modules[target].named_buffers()]
 
+    def _held(self, target: int, sizes: list[int]) -> list[Tensor]:
+        """What holds numbers of the first of these sizes that is there, one tensor or equal pieces."""
+        for size in sizes:
+            if tensors := _holding(self._modules[target], size):
+                return tensors
+        return []
+
     def _state_dict(self, target: int) -> list[str]:
         return [str(name) for name in self._modules[target].state_dict()]
 

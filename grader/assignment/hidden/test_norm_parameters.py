@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import arrived, check_drawn, check_only_parameter, check_refusal, uniform_draw
-from grader.assignment.hidden.norm_inputs import GROUPINGS, build, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import build, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, LARGE, SIGNS, UNREAD, filled, normalising, numbers
-from grader.assignment.model.parameters import drawn, gradient_of, held
-from grader.judge.cases import dtypes, normal, uniform
+from grader.assignment.model.parameters import drawn, gradient_of
+from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
     INPUT_GRADIENT_LIMIT,
     PARAMETER_GRADIENT_LIMIT,
@@ -116,7 +116,7 @@ def test_gradients_flow_to_input_and_gamma(
         return  # judged by differences, below
     if not reading.takes(dtype, gamma_dtype) or (reading.changes_input and dtype is torch.float32):
         return  # charged to the dtypes; or to purity, where autograd finds its numbers overwritten
-    for *shape, group_size in GROUPINGS[1:3]:
+    for *shape, group_size in ((2, 3, 24, 4), (2, 5, 40, 8)):  # no law makes groups of one feature of these
         x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
         upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
         gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
@@ -131,7 +131,7 @@ def test_gradients_flow_to_input_and_gamma(
         of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
         what = f"{name(dtype)} gradient of the input, hidden_size={shape[2]}, group_size={group_size}"
         size = leaf.grad.abs() + (upstream.double() * gamma.double()).abs() / x.double().abs().amax(-1, keepdim=True)
-        rough = unit is not torch.float32 or not reading.exact
+        rough = unit is not torch.float32 or not reading.exact or reading.law != CONTRACT
         check_gradient(of_input, leaf.grad, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
         what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={shape[2]}, group_size={group_size}"
@@ -158,7 +158,10 @@ def test_gradients_are_those_of_the_outputs(student: Student, seed: int, device:
     reading.require_division()
     if reading.law is not None and reading.gamma_right:
         return
-    x, upstream = (normal(seed, key, shape=(1, 1, 24)) * scale + 0.25 for key, scale in (("x", 16), ("upstream", 1)))
+    x, upstream = (
+        uniform(seed, key, shape=(1, 1, 24), low=1.0, high=2.0) * signs(seed, key, shape=(1, 1, 24)) * scale
+        for key, scale in (("x", 16), ("upstream", 1))
+    )
     gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0)
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
@@ -186,10 +189,10 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     if not normalising(student).takes(dtype, torch.float32):
         return  # charged to the dtypes
     module = build(student, 4, device).train(True)
-    before = held(module, 24)
+    before = module.held(24)
     output, (after,) = module.observe(x)
     check_equal(after, x, "the input after the call")
-    after_call = held(module, 24)
+    after_call = module.held(24)
     check_equal(module.train(False)(x), output, "the output in evaluation mode beside that in training mode")
     if before is not None and after_call is not None:
         require(after_call.dtype == before.dtype, f"gamma is {name(after_call.dtype)} after a {name(dtype)} call")

@@ -20,7 +20,7 @@ from grader.assignment.hidden.checks import (
     only_parameter,
 )
 from grader.assignment.model.histories import Step, check_history
-from grader.assignment.model.parameters import drawn, gradient_of, held, rows_held
+from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
@@ -239,7 +239,7 @@ def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int
         _, (after,) = module.observe(ids.to(device))
         require(after.dtype == ids.dtype, "the ids have another dtype after the call")
         check_equal(after, ids, "input_ids after the call")
-        left, own = held(module, VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
+        left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
         if left is not None:
             check_equal(rows_held(left, table, own), table[own], "the shard after the call")
     require_something(*seen)

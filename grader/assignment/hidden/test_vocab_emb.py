@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import check_drawn, check_only_parameter, normal_draw, only_parameter
 from grader.assignment.model.histories import Step, check_history
-from grader.assignment.model.parameters import drawn, gradient_of, held, rows_held
+from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.rows import check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
@@ -139,7 +139,7 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
     require(bool(output.any()), "every output is zero, so that nothing can be seen here")
     require(after.dtype == ids.dtype, "the ids have another dtype after the call")
     check_equal(after, ids, "input_ids after the call")
-    if (left := held(module, table.numel())) is not None:
+    if (left := module.held(table.numel())) is not None:
         check_equal(rows_held(left, table, ALL), table, "the table after the call")
 
 

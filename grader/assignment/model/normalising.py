@@ -80,9 +80,9 @@ LAWS: Final = tuple(sorted(starmap(Law, product(GROUPINGS, QUOTIENTS)), key=lamb
 
 
 def fits(actual: Tensor, expected: Tensor, tolerance: float = LAW) -> bool:
-    """Whether every element is within the tolerance of the expected one, by the size of that; nan never is."""
+    """Whether every element is within the tolerance of the expected one, by the size of that; none if not finite."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-10)
-    return bool(((actual - expected).abs() <= tolerance * size).all())
+    return bool(((actual - expected).abs() <= tolerance * size).all() and expected.isfinite().all())
 
 
 def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
@@ -186,22 +186,19 @@ class _Reader:
         )
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
-        """The mode, and the neutral gamma, with which the fewest mistakes explain the outputs.
+        """The mode and the neutral gamma, and the laws that explain the outputs then.
 
         One may be added to gamma; where gamma is no factor as it is, what it makes of the outputs is taken off.
         """
         for self.training in (True, False):
-            ones, zero, self.factored = self.laws(1.0), [], False
-            if not self.scales(1.0):
-                zero = self.laws(0.0) if self.scales(0.0) else []
-                self.factored = not ones and not zero
-                ones = ones or (self.laws(1.0) if self.factored else [])
-            if zero and (not ones or zero[0].mistakes < ones[0].mistakes):
-                return 0.0, zero
-            if ones:
-                return 1.0, ones
+            scaled, self.factored = self.scales(1.0), False
+            neutral = 0.0 if not scaled and self.scales(0.0) else 1.0
+            laws = self.laws(neutral)
+            self.factored = not laws and not scaled and neutral != 0
+            if laws := laws or self.laws(neutral):
+                return neutral, laws
         self.training, self.factored = True, False
-        return 1.0, []
+        return neutral, []
 
     def scales(self, neutral: float) -> bool:
         """Whether gamma is a factor; or, where a gamma of zero is to be neutral, one and gamma is, or a summand."""

@@ -8,20 +8,15 @@ import torch
 from torch import Tensor
 
 from grader.judge.faults import WrongAnswer
-from grader.judge.student import Parameter, StudentModule
-
-
-def held(module: StudentModule, *sizes: int) -> Tensor | None:
-    """What a module's parameters hold, or its buffers: the first tensor, or equal pieces, of one of these sizes."""
-    for entries in (module.parameters(), module.buffers()):
-        if found := _of_size(entries, sizes):
-            return found[0].value if len(found) == 1 else torch.cat([entry.value.flatten() for entry in found])
-    return None
+from grader.judge.student import StudentModule
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
-    """The same; or the only parameter, if it is no tiny one: how many elements it should have is charged elsewhere."""
-    value = held(module, *sizes)
+    """What a module holds of one of these sizes; or its only parameter, if it is no tiny one.
+
+    How many elements it should have, and that it is a parameter, is charged elsewhere.
+    """
+    value = module.held(*sizes)
     if value is None:
         match module.parameters():
             case [only] if 8 * only.value.numel() >= min(sizes):
@@ -39,17 +34,6 @@ def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
         value = value.T
     value = value.reshape(-1, size)
     return value[own] if len(value) == len(table) else value[: len(table[own])]
-
-
-def _of_size(entries: Sequence[Parameter], sizes: Sequence[int]) -> Sequence[Parameter]:
-    floating = [entry for entry in entries if entry.value.is_floating_point()]
-    for size in sizes:
-        if whole := [entry for entry in floating if entry.value.numel() == size]:
-            return whole[:1]
-        pieces = [entry for entry in floating if entry.value.numel() == floating[0].value.numel()]
-        if len(pieces) > 1 and sum(entry.value.numel() for entry in pieces) == size:
-            return pieces
-    return []
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
