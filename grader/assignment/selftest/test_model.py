@@ -12,7 +12,14 @@ from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, module_student, rotation
-from grader.assignment.variants.slips import SLIPS, Slip, pairs_of_slips, submission, task_of_slip
+from grader.assignment.variants.slips import (
+    SLIPS,
+    Slip,
+    combined_styles,
+    pairs_of_slips,
+    submission,
+    task_of_slip,
+)
 from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 from grader.sandbox.in_process import InProcessWorker
@@ -141,6 +148,12 @@ def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
     found = charge(subject_of(slip), RUBRIC)
     assert found.exact, line(found, RUBRIC)
     assert not found.wrong_hints
+
+
+@pytest.mark.parametrize("styles", combined_styles()[::9], ids=lambda styles: "+".join(style.name for style in styles))
+def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
+    found = charge(subject_of(*styles), RUBRIC)
+    assert found.exact, line(found, RUBRIC)
 
 
 @pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
