@@ -207,7 +207,7 @@ class _Reader:
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
     def exact(self, law: Law | None, neutral: float) -> bool:
-        return law is not None and fits(self.output(neutral, self.x), law(self.x, GROUP_SIZE), 2.0**-16)
+        return law is not None and fits(self.output(neutral, self.x), law(self.x, GROUP_SIZE), 2.0**-18)
 
     def refused(self, neutral: float) -> frozenset[tuple[torch.dtype, torch.dtype]]:
         pairs = []
