@@ -53,7 +53,7 @@ def combined_styles(every: int = 15) -> list[tuple[Slip, ...]]:
     pairs = [
         pair for styles in STYLES for pair in combinations(styles, 2) if not pair[0].steps.keys() & pair[1].steps.keys()
     ]
-    return [(style,) for styles in STYLES for style in styles] + pairs[::every]
+    return [*((style,) for styles in STYLES for style in styles), *pairs[::every]]
 
 
 def submission(slips: Sequence[Slip]) -> dict[str, str]:
