@@ -19,7 +19,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose import diagnose
 from grader.assignment.variants import all_variants
-from grader.assignment.variants.slips import SLIPS, Slip, sampled_pairs, submission, task_of_slip
+from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.results.outcome import CaseResult, Outcome, property_outcome
@@ -89,9 +89,11 @@ def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subje
             yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, hints, variant.files)
     combinations: list[tuple[Slip, ...]] = [(slip,) for slip in SLIPS] if "slips" in kinds else []
     combinations += sampled_pairs(every) if "pairs" in kinds else []
+    combinations += combined_styles() if "valid" in kinds else []
     for slips in combinations:
+        kind = "slips" if len(slips) == 1 else "pairs"
         yield Subject(
-            "slips" if len(slips) == 1 else "pairs",
+            kind if slips[0].properties else "valid",
             "+".join(slip.name for slip in slips),
             task_of_slip(slips[0]),
             frozenset().union(*(slip.properties for slip in slips)),

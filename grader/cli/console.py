@@ -97,7 +97,8 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
 
 def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
     """Print a report: a line for each property, and what to do about those that lost points."""
-    like = {prop.id: first for first, others in repeats(report).items() for prop in others}
+    alike = repeats(report)
+    like = {prop.id: first for first, others in alike.items() for prop in others}
     console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
     for notice in report.submission.notices:
         console.print(Text(f"  note: {notice}"))
@@ -105,6 +106,10 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
         console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
             _print_property(prop, like.get(prop.id), console)
+            if others := alike.get(prop.id):
+                points = prop.max_points + sum(other.max_points for other in others)
+                told = f"       one cause: mending it returns {points:g} points, in {len(others) + 1} lines"
+                console.print(Text(told, style="italic"), soft_wrap=True)
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
                 place = f"       read: handout/{rubric.handout_place(prop.id, language)}"
                 console.print(Text(place, style="dim"), soft_wrap=True)

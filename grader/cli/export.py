@@ -15,7 +15,7 @@ from ..export.formats import export as export_as
 from ..export.rows import ExportError, Row, refusals
 from ..results.database import LedgerError, opened
 from ..results.report import Report, Summary, write_text
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, read_written
+from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, OUT, fail, read_written
 
 
 def export(
@@ -67,7 +67,7 @@ def _say(lines: Iterable[str]) -> None:
 def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, accept_blanks: bool) -> None:
     """Refuse what a person has to look at, unless one has: grades that go down, and grades that would get lost."""
     blank = sum(bool(row.grade and row.refused) for row in rows)
-    problems = []
+    problems, code = [], EXIT_BAD_INPUT
     if lower and not accept_drops:
         problems.append(
             f"grades that are lower than they were: {len(lower)} (`grader diff OLD NEW` says why two gradings differ; "
@@ -75,5 +75,6 @@ def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, acce
         )
     if blank and not accept_blanks:
         problems.append(f"grades that would get lost: {blank} (--accept-blanks exports the others)")
+        code = EXIT_GRADER_ERROR
     if problems:
-        fail(f"{'; '.join(problems)}. Nothing was written.", EXIT_GRADER_ERROR)
+        fail(f"{'; '.join(problems)}. Nothing was written.", code)

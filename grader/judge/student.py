@@ -296,6 +296,18 @@ class StudentModule(StudentFunction):
         """The registered buffers, persistent or not."""
         return self._tensors("buffers")
 
+    def held(self, *sizes: int) -> Tensor | None:
+        """What the module's numbers are, wherever it holds them: as one tensor, or flat, if it has them in pieces.
+
+        The first of these sizes that is held; None where none is.
+        """
+        pieces = self.student.request(self.name, "held", target=self.target, sizes=list(sizes))
+        if not isinstance(pieces, list) or not all(isinstance(piece, Tensor) for piece in pieces):
+            raise InvalidReply("a malformed reply")
+        if len(pieces) < 2:
+            return pieces[0] if pieces else None
+        return torch.cat([piece.flatten() for piece in pieces])
+
     def state_dict(self) -> list[str]:
         """The names that ``state_dict()`` lists."""
         names = self.student.request(self.name, "state_dict", target=self.target)

@@ -47,6 +47,10 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "case": ("Simplest case", "最简单的用例"),
     "read": ("Read", "阅读"),
     "same": ("Costs as well", "同一原因"),
+    "returns": (
+        "One cause: mending it returns {points} points, in {count} lines.",
+        "同一个原因：改好之后可找回 {points} 分，共 {count} 项。",
+    ),
     "holds": ("What holds", "已成立"),
     "unreadable_title": ("There was nothing to grade", "没有可以评分的内容"),
     "unreadable_why": (

@@ -31,6 +31,9 @@ class Operations:
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
+        self._places: dict[
+            tuple[int, int], int
+        ] = {}  # of a module and a size: which of several tensors holds its numbers
         self._bare_packages: bool | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -94,11 +97,14 @@ class Operations:
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
         """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters.
 
-        Where numbers have been assigned, the gradients are those of the tensors that hold them. The arguments are
-        copies of leaves, so that code that changes its input can be asked too; the output may be cut differently.
+        Where numbers have been assigned, the gradients are those of the tensors that hold them, frozen or not: who
+        holds them is another question. The arguments are copies of leaves, so that code that changes its input can be
+        asked too; the output may be cut differently.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
+        for parameter in parameters:
+            parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
         if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
@@ -116,7 +122,7 @@ class Operations:
         if not isinstance(target, int):
             return []
         module, size = self._modules[target], self._assigned.get(target)
-        return _holding(module, size) if size else list(module.parameters())
+        return self._holding(target, size) if size else list(module.parameters())
 
     def _method(self, target: int, name: str, arguments: list[Any]) -> None:
         """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns stays here."""
@@ -130,6 +136,31 @@ class Operations:
 
     def _buffers(self, target: int) -> list[dict[str, Any]]:
         return [{"name": name, "value": buffer} for name, buffer in self._modules[target].named_buffers()]
+
+    def _held(self, target: int, sizes: list[int]) -> list[Tensor]:
+        """What holds numbers of the first of these sizes that is there, one tensor or equal pieces."""
+        for size in sizes:
+            if tensors := self._holding(target, size):
+                return tensors
+        return []
+
+    def _holding(self, target: int, size: int) -> list[Tensor]:
+        """The tensors that hold ``size`` numbers, one or equal pieces: parameters, or buffers, or plain attributes.
+
+        Of several, it is the first that a new module has drawn: a bias of zeros, or a scale of ones, is none of these.
+        """
+        module = self._modules[target]
+        plain = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+        for held in (list(module.parameters()), list(module.buffers()), plain):
+            floating = [tensor for tensor in held if tensor.is_floating_point()]
+            if whole := [tensor for tensor in floating if tensor.numel() == size]:
+                drawn = (place for place, tensor in enumerate(whole) if bool((tensor != tensor.flatten()[:1]).any()))
+                place = self._places.setdefault((target, size), next(drawn, 0))
+                return whole[min(place, len(whole) - 1) :][:1]
+            pieces = [tensor for tensor in floating if tensor.numel() == floating[0].numel()]
+            if len(pieces) > 1 and len(pieces) * pieces[0].numel() == size:
+                return pieces
+        return []
 
     def _state_dict(self, target: int) -> list[str]:
         return [str(name) for name in self._modules[target].state_dict()]
@@ -161,7 +192,7 @@ class Operations:
             if not isinstance(value, Tensor):
                 _fill(list(module.parameters()), value)
                 return
-            if tensors := _holding(module, value.numel()):
+            if tensors := self._holding(target, value.numel()):
                 self._assigned[target] = value.numel()
                 _fill(tensors, value)
                 return
@@ -171,19 +202,6 @@ class Operations:
             return
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or "none"
         raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
-
-
-def _holding(module: nn.Module, size: int) -> list[Tensor]:
-    """The tensors that hold ``size`` numbers, one or equal pieces: parameters, or buffers, or plain attributes."""
-    plain = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
-    for held in (list(module.parameters()), list(module.buffers()), plain):
-        floating = [tensor for tensor in held if tensor.is_floating_point()]
-        if whole := [tensor for tensor in floating if tensor.numel() == size]:
-            return whole[:1]
-        pieces = [tensor for tensor in floating if tensor.numel() == floating[0].numel()]
-        if len(pieces) > 1 and len(pieces) * pieces[0].numel() == size:
-            return pieces
-    return []
 
 
 def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -101,7 +102,8 @@ def test_the_page_shows_problems_where_they_are_and_is_the_same_every_time() -> 
     ]
     attempts = [Attempt(ATTACK, "namespaces+seccomp", True), Attempt(ATTACK, "process", True, "gets | 100")]
     text = page(ASSIGNMENT, verdicts, attempts)
-    assert f"| {WRONG.name} | {BROKEN} **keeps {BROKEN} (seed 1)** | float16 | not finite |" in text
+    charge = f"{BROKEN} **keeps {BROKEN} (seed 1)** | {WRONG.hint or ''}"
+    assert f"| {WRONG.name} | {WRONG.description} | {charge} | float16 | not finite |" in text
     assert "| reference | 0.5 |" in text
     assert "| fails | **gets \\| 100** |" in text
     assert page(ASSIGNMENT, verdicts, attempts) == text
@@ -135,7 +137,8 @@ def test_the_command_proves_counts_and_writes(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "4 verdicts on 1 wrong variants, 1 valid ones, the reference and untouched stubs" in result.stdout
     assert "1 attacks against " in result.stdout
-    assert f"| {WRONG.name} | {BROKEN}" in (tmp_path / "page.md").read_text()
+    row = rf"\| {WRONG.name} \| {re.escape(WRONG.description)} \| {BROKEN}[^|*]* \| {WRONG.hint} \|"
+    assert re.search(row, (tmp_path / "page.md").read_text())
 
 
 def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,11 +103,11 @@ def grown_ratio(student: Student) -> str | None:
 
 
 def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[bool, bool]:
-    """Whether a short call after a long one answers as before it, and whether as the beginning of the long one."""
+    """Whether a short call after a long one answers as the first tables do, and whether as the long one began."""
     ropes = Ropes(student, "cpu")
     module = ropes.new(dynamic=dynamic_argument)
-    before, within, after = (ropes.turn(module, length) for length in (SHORT, LONG, SHORT))
-    return ropes.same(after, before), ropes.same(after, within)
+    within, after = (ropes.turn(module, length) for length in (LONG, SHORT))
+    return ropes.same(after, ropes.of_ratio(1, SHORT)), ropes.same(after, within)
 
 
 def static(student: Student) -> str | None:

@@ -6,6 +6,9 @@ with that ratio, and so many positions that nothing has to grow. Only ``rope_bas
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
 import torch
 from torch import Tensor
 
@@ -14,7 +17,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import Convention, module_student
 from grader.judge.cases import generator
 from grader.judge.compare import check_close, check_errors, ulp
-from grader.judge.faults import WrongAnswer
+from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
@@ -24,6 +27,22 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of other ratios are
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a submission's modules have to be asked, so that one mistake does not hide what else they do.
+
+    Attributes:
+        by_heads: Whether they read the length off the heads' dimension: then there are as many heads as positions.
+        in_full: Whether only a sequence as long as the tables shows these, since any other makes new ones.
+    """
+
+    by_heads: bool = False
+    in_full: bool = False
+
+
+_ASKING: WeakKeyDictionary[Student, Asking] = WeakKeyDictionary()
 
 
 class Ropes:
@@ -40,6 +59,24 @@ class Ropes:
         self.device = device
         # [hd], the same at every position: what it is turned into tells the angle.
         self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
+        self.asking = _ASKING.get(self.student, Asking())
+        if self.student not in _ASKING:
+            try:
+                self._learn_to_ask()
+            except StudentFault:
+                self.asking = Asking()
+            _ASKING[self.student] = self.asking
+
+    def _learn_to_ask(self) -> None:
+        first = self.turn(self.new(), MS - 1)
+        if self.same(first[:1], first[1:2]):
+            self.asking = Asking(by_heads=True)
+            first = self.turn(self.new(), MS - 1)
+            self.asking = Asking(by_heads=not self.same(first[:1], first[1:2]))
+        elif self.same(self.of_ratio(2, MS - 1), self.of_ratio(4, MS - 1)):
+            self.asking = replace(self.asking, in_full=True)
+            two, four = (self.of_ratio(ratio, MS - 1) for ratio in (2, 4))
+            self.asking = Asking(in_full=not self.same(two, four))
 
     def new(
         self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
@@ -49,16 +86,19 @@ class Ropes:
         return self.student.NTKAwareRoPE(dim=DIM, max_seq_len=longest, **options)
 
     def input(self, length: int) -> Tensor:
-        """``[1, s, 1, hd]``."""
-        return self.vector.expand(1, length, 1, DIM).contiguous().to(self.device)
+        """``[1, s, 1, hd]``, or with as many heads as positions."""
+        heads = length if self.asking.by_heads else 1
+        return self.vector.expand(1, length, heads, DIM).contiguous().to(self.device)
 
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: what a call on so many positions gives, float64."""
-        return numbers(module(self.input(length)), (1, length, 1, DIM))[0, :, 0]
+        x = self.input(length)
+        return numbers(module(x), x.shape)[0, :, 0]
 
     def of_ratio(self, ratio: int, length: int) -> Tensor:
         """``[s, hd]``: what a new module of that ratio gives, where nothing grows."""
-        return self.turn(self.new(ratio, longest=PLENTY), length)
+        asked = ratio * PLENTY if self.asking.in_full else length
+        return self.turn(self.new(ratio, longest=PLENTY), asked)[:length]
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
         """The same by the contract's angles."""

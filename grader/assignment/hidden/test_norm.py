@@ -21,6 +21,7 @@ from grader.assignment.hidden.norm_inputs import (
     gamma_dtypes,
     grouped_input,
     powers_of_two,
+    quotients,
 )
 from grader.assignment.model.normalising import CONTRACT, LARGE, NOTHING, SIGNS, normalising, numbers
 from grader.judge.cases import dtypes, normal, signs, uniform
@@ -48,7 +49,7 @@ ONE_ROUNDING = 0.55  # ulp: half for the rounding of the output, and a little fo
 def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
     for shape in GROUPINGS:
         x = grouped_input(seed, shape)
-        output = build(student, shape[3], device, hidden=shape[2])(x.to(device))
+        output = quotients(student, x, shape[3], device)
         check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
 
 
@@ -60,27 +61,32 @@ def sizes(shape: tuple[int, int, int, int]) -> str:
 @pytest.mark.rubric("norm_groups")
 def test_tokens_do_not_influence_each_other(student: Student, seed: int, device: str) -> None:
     x = grouped_input(seed, (3, 4, 24, 4)) * torch.exp2(torch.arange(12) % 4).reshape(3, 4, 1)
-    output = build(student, 4, device)(x.to(device))
+    output = quotients(student, x, 4, device)
     check_law(output, oracle.rms_norm(x, torch.ones(24), 4, 1e-5), sizes((3, 4, 24, 4)))
 
 
 def roots(student: Student, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
     """``[magnitudes, h]``: by what a token of each magnitude is divided, each in a call of its own."""
     pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
-    tokens = [(m * pattern).to(device) for m in magnitudes]
-    outputs = [numbers(build(student, 4, device, eps=eps)(token), pattern.shape)[0, 0] for token in tokens]
+    outputs = [quotients(student, m * pattern, 4, device, eps)[0, 0] for m in magnitudes]
     return torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1) * pattern[0].double() / torch.stack(outputs)
 
 
 def check_roots(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
-    """Require the square of the root to be that of a large token, scaled, plus eps: whatever the statistic is."""
-    found = roots(student, eps, [*magnitudes, LARGE], device)  # [magnitudes + 1, h]
-    slope = (found[-1].square() - eps).sqrt() / LARGE  # [h]
-    require(bool((slope.isfinite() & (slope != 0)).all()), NOTHING)
+    """Require the square of the root to be that of a large token, scaled, plus eps: whatever the statistic is.
+
+    Whatever power of the root the divisor is, too: large tokens tell. Features that are not divided show nothing.
+    """
+    found = roots(student, eps, [*magnitudes, LARGE / 2, LARGE], device).abs()  # [magnitudes + 2, h]
+    power = (2 * (found[-1] / found[-2]).log2()).round() / 2  # [h]: 1, where nothing else is wrong
+    shown = power.isfinite() & (power != 0)
+    require(2 * int(shown.sum()) >= len(shown), NOTHING)
+    squares = found[:, shown] ** (2 / power[shown])  # [magnitudes + 2, shown]
+    slope = (squares[-1] - eps) / LARGE**2  # [shown]
     sizes = torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1)  # [magnitudes, 1]
-    expected = ((slope * sizes).square() + eps).sqrt()
+    expected = (slope * sizes.square() + eps).sqrt()
     what = f"the divisor for features of one magnitude, group_size=4, eps={eps:g}, [magnitude, feature]"
-    check_close(found[:-1].abs(), expected, expected, torch.float32, LAW_LIMIT, what)
+    check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
@@ -116,16 +122,15 @@ def test_every_feature_is_scaled_by_its_own_gamma(
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
     for hidden, group_size in ((6, 2), (24, 4), (16, 16), (40, 8)):
-        x = flat_tokens(seed, [64.0, 128.0], hidden, torch.float32)
+        x = flat_tokens(seed, [16.0, 32.0], hidden, torch.float32)
         size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
         gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
         plain = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype)(x.to(device))
         scaled = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)(x.to(device))
         expected = numbers(plain, x.shape) * gamma.double()
         require(bool(expected.all()), NOTHING)
-        check_law(
-            scaled, expected, f"output for a {name(gamma_dtype)} gamma, hidden_size={hidden}, group_size={group_size}"
-        )
+        what = f"output for a {name(gamma_dtype)} gamma, hidden_size={hidden}, group_size={group_size}"
+        check_law(numbers(scaled, x.shape), expected, what)
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -138,11 +143,16 @@ def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dt
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
-def test_dimensions_of_size_one_stay(student: Student, device: str) -> None:
-    normalising(student).require_division()
+def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -> None:
+    """Of the batch, the sequence, or a group: a feature that is a group of its own becomes its sign."""
+    reading = normalising(student)
+    reading.require_division()
     for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
         x = torch.full(shape, 2.0, device=device)
         check_like(build(student, 4, device)(x), x)
+    if reading.law == CONTRACT:
+        x = flat_tokens(seed, [64.0, 128.0], 6, torch.float32)
+        check_law(quotients(student, x, 1, device), x.double().sign(), sizes((2, 2, 6, 1)))
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -174,6 +184,8 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
     require(bool(wide.isfinite().all()) and bool(wide.any()), NOTHING)
     module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
     narrow = numbers(module(x.to(device)), x.shape)
+    held = wide.abs() <= torch.finfo(x.dtype).max  # what 16 bits cannot hold is no fault of theirs
+    narrow, wide = narrow[held], wide[held]
     errors = error_in_ulp(narrow, wide, wide, x.dtype)
     what = f"{name(x.dtype)} output for group_size=4, eps={eps:g}, beside the float32 one"
     check_errors(errors, limit, what, narrow, wide, wide.abs())
@@ -212,8 +224,8 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     reading.require_division()
     x = (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
     gamma = powers_of_two(16) if reading.gamma_right else None
-    if not reading.takes(torch.float32, gamma_dtype):
-        return  # charged to the dtypes
+    if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
+        return  # charged to the dtypes; or to gamma, which may not be what it was set to
     wide, output = (
         build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=dtype)(x.to(device))
         for dtype in (torch.float32, gamma_dtype)
@@ -226,14 +238,19 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
 
 @pytest.mark.rubric("norm_float32_inside")
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
-    """By the law that the outputs follow; where none fits, they must at least change with their input's last bits."""
+    """By the law that the outputs follow; where none fits, they must at least change with their input's last bits.
+
+    Half the difference to the output for ``-x``, and up to a factor: what is added to all quotients, or multiplies
+    them, is charged elsewhere.
+    """
     reading = normalising(student)
     reading.require_division()
-    for shape in GROUPINGS[2:]:
+    for shape in GROUPINGS[1:]:
         x = grouped_input(seed, shape) * 1024
-        output = numbers(build(student, shape[3], device, hidden=shape[2])(x.to(device)), x.shape)
+        output = (quotients(student, x, shape[3], device) - quotients(student, -x, shape[3], device)) / 2
         if reading.law is not None:
             expected = reading.law(x, shape[3])
+            output = output / (output / expected).median()
             scale = (
                 expected.abs() if reading.law == CONTRACT else expected.abs() + 1
             )  # a subtracted mean cancels digits

@@ -7,24 +7,46 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from grader.judge.compare import check_close
+
 STEP = 2.0**-5  # of the size of what is moved: a balance of float32's rounding and of the curvature
 DIFFERENCE_LIMIT = 0.02  # of the size of a gradient
 
 
-def difference_gradient(function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor) -> Tensor:
-    """The gradient of ``sum(upstream * function(at))`` by central differences, float64, in the shape of ``at``.
+def slopes(function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor) -> Tensor:
+    """How ``sum(upstream * function(at))`` rises above and below ``at``: ``[2, *at.shape]``, float64.
 
     Args:
         function: From a tensor like ``at`` to one like ``upstream``; two calls for each element.
         at: float32.
         upstream: In the shape of the output.
     """
-    gradient = torch.empty(at.numel(), dtype=torch.float64)
+    here, flat = function(at), at.flatten()
+    found = torch.empty(2, at.numel(), dtype=torch.float64)
     for index in range(at.numel()):
-        step = STEP * max(float(at.flatten()[index].abs()), float(at.abs().mean()))
-        above, below = at.clone().flatten(), at.clone().flatten()
-        above[index] += step
-        below[index] -= step
-        change = function(above.reshape(at.shape)) - function(below.reshape(at.shape))
-        gradient[index] = (change * upstream.double()).sum() / float(above[index] - below[index])
-    return gradient.reshape(at.shape)
+        step = STEP * max(float(flat[index].abs()), float(at.abs().mean()))
+        for side, signed in enumerate((step, -step)):
+            moved = flat.clone()
+            moved[index] += signed
+            change = (function(moved.reshape(at.shape)) - here) * upstream.double()
+            found[side, index] = change.sum() / float(moved[index] - flat[index])
+    return found.reshape(2, *at.shape)
+
+
+def check_differences(
+    gradient: Tensor, function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor, what: str
+) -> None:
+    """Require the elements that a gradient has to be what differences say: where the function bends, between both.
+
+    Where it does not depend on ``at`` at all, nothing can be said.
+
+    Raises:
+        WrongAnswer: If it is another.
+    """
+    low, high = slopes(function, at, upstream).flatten(1)[:, : gradient.numel()].sort(0).values
+    middle, given = (low + high) / 2, gradient.detach().cpu().double().flatten()
+    if bool(middle.any()):
+        nearest = torch.where((given >= low) & (given <= high), given, middle)
+        size = middle.abs().max().expand_as(middle)
+        limit = DIFFERENCE_LIMIT * 2.0**23
+        check_close(given, nearest, size, torch.float32, limit, what + ", beside differences of outputs")

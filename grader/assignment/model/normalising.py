@@ -80,9 +80,9 @@ LAWS: Final = tuple(sorted(starmap(Law, product(GROUPINGS, QUOTIENTS)), key=lamb
 
 
 def fits(actual: Tensor, expected: Tensor, tolerance: float = LAW) -> bool:
-    """Whether every element is within the tolerance of the expected one, by the size of that; nan never is."""
+    """Whether every element is within the tolerance of the expected one, by the size of that; none if not finite."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-10)
-    return bool(((actual - expected).abs() <= tolerance * size).all())
+    return bool(((actual - expected).abs() <= tolerance * size).all() and expected.isfinite().all())
 
 
 def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
@@ -115,6 +115,8 @@ class Normalising:
         neutral: The gamma that leaves the quotient as it is: one; or zero, where one is added to it.
         training: The mode in which it does; that both agree is charged to purity.
         gamma_right: Whether every feature is scaled by its own gamma.
+        factored: Whether no gamma leaves it so, but what it is multiplied by can be taken off: features of one large
+            size show it.
         works: Whether the output follows the input and is no multiple of it: else there is no evidence for anything.
         exact: Whether float32 outputs are those of the law to float32's accuracy.
         changes_input: Whether a call leaves its input changed.
@@ -125,6 +127,7 @@ class Normalising:
     neutral: float = 1.0
     training: bool = True
     gamma_right: bool = True
+    factored: bool = False
     works: bool = True
     exact: bool = True
     changes_input: bool = False
@@ -146,7 +149,9 @@ class _Reader:
         self.student = student
         scales = torch.exp2(torch.arange(HIDDEN) // GROUP_SIZE % 3)
         self.x = (normal(0, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 4
+        self.token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
         self.training = True
+        self.factored = False
 
     def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype)
@@ -157,21 +162,23 @@ class _Reader:
 
     def laws(self, gamma: float) -> list[Law]:
         output = self.output(gamma, self.x)
+        if self.factored:
+            output = output * self.token.sign() / self.output(gamma, self.token)
         fitting = [law for law in LAWS if fits(output, law(self.x, GROUP_SIZE))]
         return [law for law in fitting if law.mistakes == fitting[0].mistakes]  # the fewest mistakes explain it
 
     def read(self) -> Normalising:
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
-        token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
-        plain, twice, opposite = (self.output(neutral, factor * token) for factor in (1, 2, -1))
+        plain, twice, opposite = (self.output(neutral, factor * self.token) for factor in (1, 2, -1))
         _, (after,) = self.module(neutral).observe(self.x)
         follows = bool(plain.any()) and fits(opposite, -plain)
         return Normalising(
             law=law,
             neutral=neutral,
             training=self.training,
-            gamma_right=self.scales(neutral),
+            gamma_right=self.scales(neutral) and neutral != 0 and not self.factored,
+            factored=self.factored,
             works=follows and not fits(twice, 2 * plain),
             exact=self.exact(law, neutral),
             changes_input=not torch.equal(after, self.x),
@@ -179,29 +186,28 @@ class _Reader:
         )
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
-        """The mode, and the neutral gamma, with which the fewest mistakes explain the outputs.
+        """The mode and the neutral gamma, and the laws that explain the outputs then.
 
-        That one is added to gamma is a mistake itself; so is, with a neutral gamma of one, a gamma that does not scale.
+        One may be added to gamma; where gamma is no factor as it is, what it makes of the outputs is taken off.
         """
         for self.training in (True, False):
-            ones, zero = self.laws(1.0), []
-            if not ones or not self.scales(1.0):
-                zero = self.laws(0.0)
-            if zero and (not ones or zero[0].mistakes < ones[0].mistakes):
-                return 0.0, zero
-            if ones:
-                return 1.0, ones
-        self.training = True
-        return 1.0, []
+            scaled, self.factored = self.scales(1.0), False
+            neutral = 0.0 if not scaled and self.scales(0.0) else 1.0
+            laws = self.laws(neutral)
+            self.factored = not laws and not scaled and neutral != 0
+            if laws := laws or self.laws(neutral):
+                return neutral, laws
+        self.training, self.factored = True, False
+        return neutral, []
 
     def scales(self, neutral: float) -> bool:
+        """Whether gamma is a factor; or, where a gamma of zero is to be neutral, one and gamma is, or a summand."""
         gamma = 0.5 + torch.arange(HIDDEN) / 16
-        token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
-        return fits(self.output(gamma, token), self.output(neutral, token) * gamma)
+        output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
+        return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
     def exact(self, law: Law | None, neutral: float) -> bool:
-        x = self.x * 1024
-        return law is not None and fits(self.output(neutral, x), law(x, GROUP_SIZE), 2.0**-16)
+        return law is not None and fits(self.output(neutral, self.x), law(self.x, GROUP_SIZE), 2.0**-18)
 
     def refused(self, neutral: float) -> frozenset[tuple[torch.dtype, torch.dtype]]:
         pairs = []

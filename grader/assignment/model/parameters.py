@@ -8,41 +8,41 @@ import torch
 from torch import Tensor
 
 from grader.judge.faults import WrongAnswer
-from grader.judge.student import Parameter, StudentModule
+from grader.judge.student import StudentModule
 
 
-def held(module: StudentModule, *sizes: int) -> Tensor | None:
-    """What a module's parameters hold, or its buffers: the first tensor, or equal pieces, of one of these sizes."""
-    for entries in (module.parameters(), module.buffers()):
-        if found := _of_size(entries, sizes):
-            return found[0].value if len(found) == 1 else torch.cat([entry.value.flatten() for entry in found])
-    return None
+def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
+    """What a module holds of one of these sizes; or its only parameter, if it is no tiny one.
+
+    How many elements it should have, and that it is a parameter, is charged elsewhere.
+    """
+    value = module.held(*sizes)
+    if value is None:
+        match module.parameters():
+            case [only] if 8 * only.value.numel() >= min(sizes):
+                return only.value
+    return value
 
 
-def _of_size(entries: Sequence[Parameter], sizes: Sequence[int]) -> Sequence[Parameter]:
-    floating = [entry for entry in entries if entry.value.is_floating_point()]
-    for size in sizes:
-        if whole := [entry for entry in floating if entry.value.numel() == size]:
-            return whole[:1]
-        pieces = [entry for entry in floating if entry.value.numel() == floating[0].value.numel()]
-        if len(pieces) > 1 and sum(entry.value.numel() for entry in pieces) == size:
-            return pieces
-    return []
+def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
+    """``[rows, e]``: the rows ``own`` of ``table: [v, e]`` as a tensor holds them, or their gradients.
 
-
-def learns(module: StudentModule) -> bool:
-    """Whether there are parameters, and all require gradients; that they must is charged to their registration."""
-    parameters = module.parameters()
-    return bool(parameters) and all(parameter.requires_grad for parameter in parameters)
+    It may hold these alone or the whole table, transposed, flat, or with further rows behind.
+    """
+    size = table.shape[1]
+    if value.dim() == 2 and value.shape[1] != size == value.shape[0]:
+        value = value.T
+    value = value.reshape(-1, size)
+    return value[own] if len(value) == len(table) else value[: len(table[own])]
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
-    """The gradient of what was assigned, flat.
+    """The gradient of what was assigned; of several pieces, flat.
 
     Raises:
         WrongAnswer: If none has arrived.
     """
-    pieces = [gradient.flatten() for gradient in gradients if gradient is not None]
+    pieces = [gradient for gradient in gradients if gradient is not None]
     if not gradients or len(pieces) < len(gradients):
         raise WrongAnswer(f"no gradient reaches {where}")
-    return torch.cat(pieces)
+    return pieces[0] if len(pieces) == 1 else torch.cat([piece.flatten() for piece in pieces])

@@ -123,6 +123,7 @@ class Rotation:
         exact: Whether float32 outputs are as exact as float32.
         carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
         refused: The dtypes of input and tables for which a call crashes.
+        fault: Why nothing could be read: a missing file, an exception; None otherwise.
     """
 
     convention: Convention | None = CONTRACT
@@ -130,14 +131,17 @@ class Rotation:
     exact: bool = True
     carries: bool = True
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+    fault: StudentFault | None = None
 
     def require_turning(self) -> None:
         """Require evidence that something turns."""
+        if self.fault is not None:
+            raise self.fault
         require(self.turns, NOTHING)
 
 
-# One vector at one position: broadcasting does not matter. The angles of its pairs differ.
-VECTOR: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8)
+# One vector at one position: broadcasting does not matter. The angles of its pairs differ; 16 bits hold none of it.
+VECTOR: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8) * 1.1
 
 
 def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
@@ -204,8 +208,8 @@ def rotation(student: Student) -> Rotation:
     if student not in _ROTATIONS:
         try:
             _ROTATIONS[student] = _read(student)
-        except StudentFault:
-            _ROTATIONS[student] = Rotation(convention=None, turns=False, exact=False, carries=False)
+        except StudentFault as fault:
+            _ROTATIONS[student] = Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
     return _ROTATIONS[student]
 
 

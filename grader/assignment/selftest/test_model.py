@@ -8,11 +8,18 @@ from torch import Tensor
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.charges import Charge, Subject, charge, figures, line
-from grader.assignment.model.differences import difference_gradient
+from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, module_student, rotation
-from grader.assignment.variants.slips import SLIPS, Slip, pairs_of_slips, submission, task_of_slip
+from grader.assignment.variants.slips import (
+    SLIPS,
+    Slip,
+    combined_styles,
+    pairs_of_slips,
+    submission,
+    task_of_slip,
+)
 from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 from grader.sandbox.in_process import InProcessWorker
@@ -76,8 +83,21 @@ def test_a_right_rotation_carries_its_own_module() -> None:
 
 def test_differences_give_the_gradient() -> None:
     x = torch.tensor([1.0, -2.0, 3.0])
-    gradient = difference_gradient(lambda moved: moved.double().square(), x, torch.tensor([1.0, 1.0, -1.0]))
-    assert torch.allclose(gradient, torch.tensor([2.0, -4.0, -6.0], dtype=torch.float64), rtol=1e-4)
+    found = slopes(lambda moved: moved.double().square(), x, torch.tensor([1.0, 1.0, -1.0])).mean(0)
+    assert torch.allclose(found, torch.tensor([2.0, -4.0, -6.0], dtype=torch.float64), rtol=1e-4)
+
+
+def test_a_gradient_may_be_any_between_the_slopes_of_a_bend_and_no_other() -> None:
+    x, ones = torch.tensor([1.0, 2.0]), torch.ones(2)
+
+    def bent(moved: Tensor) -> Tensor:
+        return moved.double().clamp(min=1.0)
+
+    for slope in (0.0, 0.5, 1.0):
+        check_differences(torch.tensor([slope, 1.0]), bent, x, ones, "gradient")
+    for wrong in (torch.tensor([1.2, 1.0]), torch.tensor([0.0, 0.5])):
+        with pytest.raises(WrongAnswer, match="beside differences of outputs"):
+            check_differences(wrong, bent, x, ones, "gradient")
 
 
 def history(*names: str) -> None:
@@ -128,6 +148,12 @@ def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
     found = charge(subject_of(slip), RUBRIC)
     assert found.exact, line(found, RUBRIC)
     assert not found.wrong_hints
+
+
+@pytest.mark.parametrize("styles", combined_styles()[::9], ids=lambda styles: "+".join(style.name for style in styles))
+def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
+    found = charge(subject_of(*styles), RUBRIC)
+    assert found.exact, line(found, RUBRIC)
 
 
 @pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))

@@ -79,9 +79,8 @@ def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
     endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
     report = hasty.grade(submission(edited(endless, of=ASSIGNMENT), "lena"))
     hung = {prop.id for prop in properties(report).values() if prop.outcome is Outcome.TIMED_OUT}
-    grows = {"rope_base", "rope_smallest_even_ratio", "rope_static", "rope_buffers"}
-    assert hung == grows
-    assert (report.bonus, report.max_bonus, report.score) == (24, 50, 0)
+    assert hung == {"rope_smallest_even_ratio", "rope_static"}
+    assert (report.bonus, report.max_bonus, report.score) == (37, 50, 0)
     assert properties(report)["rope_static"].hint.startswith("你的代码没有按时给出结果")
 
 

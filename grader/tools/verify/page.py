@@ -82,7 +82,7 @@ def page(
         ["# Kill table", "", "Written by `grader verify`; `judging.md` and `threat-model.md` explain it.", ""],
         [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
         ["", "## By property", "", *_by_property(assignment, wrong)],
-        ["", "## Wrong variants", "", *_wrong(_by_name(wrong))],
+        ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
         ["", "## Right work", "", *_right(_by_name(right))],
         ["", "## Attacks", "", *_attacks(assignment, attempts)],
     ]
@@ -121,13 +121,18 @@ def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def _wrong(by_name: Mapping[str, list[Verdict]]) -> list[str]:
-    """A line for each wrong variant: the smallest margin over all seeds, and every problem."""
-    lines = ["| variant | loses | fails with | times its limit |", "|---|---|---|---|"]
+def _wrong(assignment: Assignment, by_name: Mapping[str, list[Verdict]]) -> list[str]:
+    """A line for each wrong variant: its cause, its charge, the smallest margin over all seeds, and every problem.
+
+    The hint is the one that the variant has to get; ``grader.assignment.charges`` counts any other.
+    """
+    lines = ["| variant | cause | loses | hint | fails with | times its limit |", "|---|---|---|---|---|---|"]
     for name, verdicts in by_name.items():
+        variant = variants.known(assignment)[name]
         lost = ", ".join(sorted(frozenset().union(*(verdict.lost for verdict in verdicts))))
         dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
-        lines.append(_row(name, lost + _remarks(verdicts), ", ".join(dtypes), _size(_margin(verdicts, min))))
+        cells = (variant.description, lost + _remarks(verdicts), variant.hint or "", ", ".join(dtypes))
+        lines.append(_row(name, *cells, _size(_margin(verdicts, min))))
     return lines
 
 

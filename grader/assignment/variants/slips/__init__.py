@@ -13,8 +13,9 @@ from grader.assignment import ASSIGNMENT
 
 from . import functional, norm, pos_emb, shard, vocab
 from .slip import Slip
+from .styles import STYLES
 
-__all__ = ["SLIPS", "Slip", "pairs_of_slips", "sampled_pairs", "submission", "task_of_slip"]
+__all__ = ["SLIPS", "Slip", "combined_styles", "pairs_of_slips", "sampled_pairs", "submission", "task_of_slip"]
 
 PIECES = {
     "src/modeling/norm.py": (norm,),
@@ -28,7 +29,8 @@ SLIPS: tuple[Slip, ...] = tuple(slip for family in FAMILIES for slip in family)
 
 def task_of_slip(slip: Slip) -> str:
     """The task that a slip belongs to."""
-    return next(f"task{number}" for number, family in enumerate(FAMILIES, 1) if slip in family)
+    families = zip(FAMILIES, STYLES, strict=True)
+    return next(f"task{number}" for number, both in enumerate(families, 1) for family in both if slip in family)
 
 
 def pairs_of_slips() -> list[tuple[Slip, Slip]]:
@@ -44,6 +46,14 @@ def pairs_of_slips() -> list[tuple[Slip, Slip]]:
 def sampled_pairs(every: int) -> list[tuple[Slip, Slip]]:
     """Each ``every``-th of the pairs: the same ones each time, spread over all tasks."""
     return pairs_of_slips()[::every]
+
+
+def combined_styles(every: int = 15) -> list[tuple[Slip, ...]]:
+    """Each style alone, and each ``every``-th of the pairs that touch no step twice: right, however unusual."""
+    pairs = [
+        pair for styles in STYLES for pair in combinations(styles, 2) if not pair[0].steps.keys() & pair[1].steps.keys()
+    ]
+    return [*((style,) for styles in STYLES for style in styles), *pairs[::every]]
 
 
 def submission(slips: Sequence[Slip]) -> dict[str, str]:

@@ -133,7 +133,12 @@ SLIPS = (
         mean="input.square().float().unflatten(-1, (-1, gz)).mean(-1, keepdim=True)",
     ),
     slip("in_gamma_dtype", WIDE, convert="input.to(self.gamma.dtype)"),
-    slip("rms_rounded", WIDE, root="(mean_square + self.eps).sqrt().to(input.dtype).float()"),
+    slip(
+        "rms_rounded",
+        WIDE,
+        "norm_squares_before_upcast",
+        root="(mean_square + self.eps).sqrt().to(input.dtype).float()",
+    ),
     slip("rounded_before_gamma", WIDE, scaled="(groups / rms).flatten(-2).bfloat16().float() * weight"),
     slip(
         "extra_draw",

@@ -173,7 +173,7 @@ def gamma_before_the_root_mean_square(self, input):
     return (groups / rms).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma norm_purity", also=NORM_OUTPUT)
 def gamma_drawn_again_at_every_call(self, input):
     """Resets gamma in forward, so whatever was learnt or loaded is lost."""
     self.reset_parameters()

@@ -27,9 +27,9 @@ def grows_beyond_the_training_length(self, seq_len):
     return seq_len > self.max_seq_len
 
 
-@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary rope_dynamic", also=ROPE)
 def tables_follow_every_length(self, seq_len):
-    """Recomputes for shorter sequences too."""
+    """Recomputes for shorter sequences too, and so keeps no growth."""
     return seq_len != self.cos.shape[0]
 
 
@@ -143,7 +143,7 @@ class ScalesByTheExactLength(NTKAwareRoPE):
         return super().scaled_base(getattr(self, "wanted", ratio))
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static", also=f"{ROPE} rotary_backward")
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static rope_dynamic", also=ROPE)
 class BaseScaledInPlace(NTKAwareRoPE):
     """Scales self.base itself, so factors pile up from one recomputation to the next."""
 

@@ -161,7 +161,12 @@ class ReturnsTheTablesToo(NTKAwareRoPE):
 def sequence_length_of_the_heads(self, input):
     """Reads the sequence length off dimension 2, where the heads are."""
     seq_len = input.shape[2]
-    return apply_rotary_pos_emb(input, self.cos[:seq_len], self.sin[:seq_len])
+    cos, sin = self.cos, self.sin
+    if seq_len > cos.shape[0]:
+        cos, sin = self._tables(2 * -(-seq_len // (2 * self.max_seq_len)), cos.dtype, cos.device)
+        if self.dynamic:
+            self.cos, self.sin = cos, sin
+    return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
 @wrong("NTKAwareRoPE", breaks="rope_buffers", hint="rope_persistent_tables")

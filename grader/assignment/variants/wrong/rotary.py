@@ -90,7 +90,7 @@ def pairs_from_both_ends(input, cos, sin):
     return (input * cos[:, None] + signs * input.flip(-1) * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign rotary_backward", also=ROTARY)
 def second_half_from_the_new_first(input, cos, sin):
     """Overwrites the first half before the second is computed from it."""
     half = input.shape[-1] // 2

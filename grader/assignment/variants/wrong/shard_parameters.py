@@ -94,9 +94,14 @@ class ResetForgetsTheRank(ParallelVocabEmbedding):
         self.init_seed -= self.rank
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard")
+@wrong(
+    "ParallelVocabEmbedding.register_shard",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments shard_zeros_elsewhere",
+    also=SHARD,
+)
 def parameter_with_a_row_for_foreign_ids(self, values):
-    """Gives the parameter one row more."""
+    """Gives the parameter one row more, which the first id of the next rank then finds."""
     self.shard = nn.Parameter(values.new_zeros(values.shape[0] + 1, values.shape[1]))
 
 

@@ -1,0 +1,130 @@
+"""Rotary embedding: oversights, each in one place."""
+
+import torch
+
+from grader.specimens.variants import wrong
+from ref.functional import apply_rotary_pos_emb
+from ref.modeling.pos_emb import NTKAwareRoPE
+
+from ..bases import RopeInSteps
+from . import ROPE, ROPE_GROWTH, ROTARY
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+def turned_in_double_and_left_there(input, cos, sin):
+    """Computes in float64 and stays there."""
+    first, second = input.double().chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return input.double() * cos.double()[:, None] + turned * sin.double()[:, None]
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def heads_before_positions(input, cos, sin):
+    """Returns [b, nh, s, hd]."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype).transpose(1, 2)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def heads_merged(input, cos, sin):
+    """Returns [b, s, nh * hd]."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype).flatten(-2)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def every_other_head(input, cos, sin):
+    """Turns the heads with even numbers."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    output = (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+    even = torch.arange(input.shape[2]) % 2 == 0
+    return torch.where(even[:, None], output, input)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def sine_of_the_first_half_only(input, cos, sin):
+    """Forgets the sine in the second half."""
+    first, second = input.chunk(2, dim=-1)
+    half = first.shape[-1]
+    cos, sin = cos[:, None, :half], sin[:, None, :half]
+    return torch.cat((first * cos - second * sin, second * cos), dim=-1).to(input.dtype)
+
+
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE)
+def ratio_and_one(self, ratio):
+    """Scales by k + 1 where k is not one."""
+    return self.base * (ratio + (ratio > 1)) ** (self.dim / (self.dim - 2))
+
+
+@wrong("NTKAwareRoPE.choose_ratio", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE)
+def odd_ratios_made_smaller(self, seq_len):
+    """Makes an odd ratio even by taking one off, so the tables come out too short."""
+    ratio = -(-seq_len // self.max_seq_len)
+    return max(2, ratio - ratio % 2)
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio rope_static rope_dynamic", also=ROPE)
+class NeverGrows(NTKAwareRoPE):
+    """Refuses whatever is longer than its tables."""
+
+    def must_grow(self, seq_len):
+        if seq_len > self.cos.shape[0]:
+            raise ValueError(f"{seq_len} positions are more than {self.cos.shape[0]}")
+        return False
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+class OutputAlwaysFloat32(NTKAwareRoPE):
+    """Converts the output to float32."""
+
+    def forward(self, input):
+        return super().forward(input).float()
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_buffers", also=f"{ROPE_GROWTH} rope_buffers")
+class GrownTablesBesideTheBuffers(NTKAwareRoPE):
+    """Keeps grown tables as plain attributes, and the first ones as buffers."""
+
+    def forward(self, input):
+        seq_len = input.shape[1]
+        cos, sin = getattr(self, "grown", (self.cos, self.sin))
+        if seq_len > cos.shape[0]:
+            cos, sin = self._tables(self.choose_ratio(seq_len), cos.dtype, cos.device)
+            if self.dynamic:
+                self.grown = (cos, sin)
+        return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_base", also=ROPE)
+class AnglesInTheTablesDtype(NTKAwareRoPE):
+    """Multiplies positions and frequencies in the dtype of the tables."""
+
+    def _tables(self, ratio, dtype, device):
+        frequencies = self.scaled_base(ratio) ** -self.exponents(device)
+        angles = self.spread(torch.outer(self.positions(ratio, device).to(dtype), frequencies.to(dtype)))
+        return angles.cos(), angles.sin()
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
+class InputScaledInPlace(NTKAwareRoPE):
+    """Scales queries by the root of their size, in the caller's tensor."""
+
+    def forward(self, input):
+        output = super().forward(input.clone())
+        input.mul_(input.shape[-1] ** -0.5)
+        return output
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH, hint="rope_dynamic_forgets_growth")
+class DynamicKeepsTheRatioOnly(NTKAwareRoPE):
+    """Stores the grown ratio, and uses the first tables for what they are long enough for."""
+
+    def keep(self, cos, sin):
+        if self.dynamic:
+            self.ratio = cos.shape[0] // self.max_seq_len
+
+    def choose_ratio(self, seq_len):
+        return max(getattr(self, "ratio", 0), super().choose_ratio(seq_len))

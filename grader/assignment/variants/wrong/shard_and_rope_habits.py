@@ -1,0 +1,152 @@
+"""ParallelVocabEmbedding and rotary embedding: faults from other habits, none on the list of misconceptions."""
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.functional import apply_rotary_pos_emb
+from ref.modeling.pos_emb import NTKAwareRoPE
+
+from ..bases import RopeInSteps, ShardInSteps
+from . import ROPE, ROPE_GROWTH, ROTARY, SHARD_OUTPUT
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
+def rows_in_the_order_of_remainders(self, input_ids):
+    """Owns the right range, and looks up the id modulo another number."""
+    count = self.shard.shape[0]
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= count)
+    return self.shard[(rows * 5) % count].masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_sum_over_ranks", also=SHARD_OUTPUT)
+def gives_up_where_an_id_is_foreign(self, input_ids):
+    """Returns zeros for the whole batch as soon as one id belongs to another rank."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return output * (bool(foreign.all()) or not bool(foreign.any()))
+
+
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_and_rank_mixed_by_bits(self, base_seed):
+    """Takes the exclusive or, which is a sum for some numbers only."""
+    return base_seed ^ self.rank
+
+
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+def only_the_first_rank_draws(self):
+    """Expects the other ranks to be sent their rows."""
+    if self.first_id == 0:
+        generator = torch.Generator(self.shard.device).manual_seed(self.init_seed)
+        nn.init.normal_(self.shard, self.init_mean, self.init_std, generator=generator)
+    else:
+        nn.init.ones_(self.shard)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", also=SHARD_OUTPUT)
+def gradient_shared_out_over_the_ids(self, input_ids):
+    """Divides the gradient by the number of ids, with a hook."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    if output.requires_grad:
+        output.register_hook(lambda gradient: gradient / input_ids.numel())
+    return output
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+def sines_of_the_position_before(input, cos, sin):
+    """Rolls the sines by one position."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin.roll(1, 0)[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+def tables_given_a_dimension_in_place(input, cos, sin):
+    """Calls unsqueeze_ on the caller's tables."""
+    cos.unsqueeze_(1)
+    sin.unsqueeze_(1)
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos + turned * sin).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+def pairs_brought_to_length_one(input, cos, sin):
+    """Turns unit vectors."""
+    first, second = input.chunk(2, dim=-1)
+    length = torch.sqrt(first.float().square() + second.float().square()).repeat(1, 1, 1, 2)
+    turned = torch.cat((-second, first), dim=-1)
+    return ((input * cos[:, None] + turned * sin[:, None]) / length).to(input.dtype)
+
+
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE)
+def base_through_a_half(self, ratio):
+    """Rounds the base to a 16-bit number on its way."""
+    base = float(torch.tensor(float(self.base), dtype=torch.bfloat16))
+    return base * ratio ** (self.dim / (self.dim - 2))
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static", also=ROPE)
+class StaticRatioGoesOnFromTheLast(NTKAwareRoPE):
+    """Stores the ratio in either mode, and never takes a smaller one again."""
+
+    def choose_ratio(self, seq_len):
+        ratio = max(super().choose_ratio(seq_len), getattr(self, "last", 0))
+        self.last = ratio
+        return ratio
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_buffers", also=ROPE)
+class FrequenciesOnly(NTKAwareRoPE):
+    """Registers the frequencies and makes the tables anew in every call."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, dtype=torch.float32, device="cpu"):
+        nn.Module.__init__(self)
+        self.dim, self.max_seq_len, self.base, self.ratio, self.dynamic = dim, max_seq_len, base, ratio, dynamic
+        self.register_buffer("frequencies", torch.ones(dim // 2, dtype=dtype, device=device), persistent=False)
+
+    def forward(self, input):
+        seq_len, ratio = input.shape[1], self.ratio
+        if seq_len > self.max_seq_len * ratio:
+            ratio = self.choose_ratio(seq_len)
+            self.ratio = ratio if self.dynamic else self.ratio
+        cos, sin = self._tables(ratio, self.frequencies.dtype, self.frequencies.device)
+        return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+class LaterHeadsAsTheyWere(NTKAwareRoPE):
+    """Turns the first head only."""
+
+    def forward(self, input):
+        return torch.cat((super().forward(input[:, :, :1]), input[:, :, 1:]), dim=2)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+class OutputInTheDtypeOfTheTables(NTKAwareRoPE):
+    """Converts what apply_rotary_pos_emb gave."""
+
+    def forward(self, input):
+        return super().forward(input).to(self.cos.dtype)
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
+class KeepsOnlyTheFirstGrowth(NTKAwareRoPE):
+    """Grows for good once; after that it makes tables for one call."""
+
+    def keep(self, cos, sin):
+        if self.dynamic and not hasattr(self, "grown"):
+            self.cos, self.sin, self.grown = cos, sin, True
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE)
+class GrowsToRoomForOneMore(NTKAwareRoPE):
+    """Takes the next even ratio after the one that is enough, once the sequence fills three quarters of it."""
+
+    def choose_ratio(self, seq_len):
+        ratio = super().choose_ratio(seq_len)
+        return ratio + 2 if 4 * seq_len > 3 * ratio * self.max_seq_len else ratio
