@@ -42,7 +42,7 @@ def _shuffled(variants: tuple[Variant, ...]) -> list[Variant]:
 
 @pytest.mark.parametrize(
     ("subtracted", "whole_within", "single_within"),
-    [([LECTURE], 10, 20), ([], 15, 350)],
+    [([LECTURE], 15, 15), ([], 15, 500)],
     ids=["the lecture subtracted", "the lecture shared by many"],
 )
 def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
