@@ -32,7 +32,7 @@ echo "Submitted batch job $!"
 SCANCEL = """#!/bin/sh
 echo "scancel $*" >> {log}
 kill -- -"$1"
-(sleep 2; kill -9 -- -"$1") >/dev/null 2>&1 &  # as Slurm does, after half a minute
+(sleep 2; kill -s KILL -- -"$1") >/dev/null 2>&1 &  # as Slurm does, after half a minute
 """
 
 
