@@ -18,7 +18,7 @@ from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
 def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
-    jobs: Annotated[int, typer.Option(min=1, help="JudgePool at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
     from ..tools.verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
