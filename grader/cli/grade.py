@@ -63,7 +63,7 @@ class Layer(StrEnum):
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
-    jobs: Annotated[int, typer.Option(min=1, help="JudgePool at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         DeviceChoice, typer.Option(help="auto takes a second device beside the CPU: a GPU, or a simulated one.")

@@ -37,7 +37,7 @@ TIMES = re.compile(r'"(started_at|duration_s)": [^\n]*')
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """JudgePool that give everybody the same; the list has whom they have graded."""
+    """Judges that give everybody the same; the list has whom they have graded."""
     graded: list[str] = []
 
     def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
