@@ -68,7 +68,7 @@ def test_a_wrong_variant_gets_its_own_hint_and_no_other(variant: Variant) -> Non
     student = student_of(variant.files)
     for property_id in variant.breaks & PROBES.keys():
         own = BOTH_RIGHT.get((variant.name, property_id), variant.hint)
-        probed = own in LISTED[property_id] and own not in SHOWN_BY_CASES.get(property_id, ())  # no case has failed here
+        probed = own in LISTED[property_id] and own not in SHOWN_BY_CASES.get(property_id, ())  # without a case
         assert diagnose(student, property_id) == (own if probed else None), property_id
 
 
