@@ -8,7 +8,7 @@ from .points import NO_ANSWER
 from .verdicts import RAW
 
 NO_PURITY = 99.0  # everything but that both modes agree
-DRAW_LOST = 92.0  # initialisation and registration look at the parameter
+REGISTRATION_LOST = 97.0  # nothing else asks what `named_parameters` lists
 FORGE = f"""
 {RAW}
 
@@ -102,7 +102,7 @@ def wide_in_evaluation_mode_only(self, input):
     return _honest(self, input) if self.training else input.flatten()[:1].expand(1 << 24)
 
 
-@replaces("GroupRMSNorm.named_parameters", score=DRAW_LOST)
+@replaces("GroupRMSNorm.named_parameters", score=REGISTRATION_LOST)
 def parameters_expanded_without_end(self, *_, **__):
     """Two hundred parameters of sixty thousand elements in four bytes each."""
     import sys

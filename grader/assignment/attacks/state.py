@@ -23,9 +23,9 @@ def sets_the_default_device_to_meta():
     torch.set_default_device("meta")
 
 
-@on_import("src/functional.py", score=0.0, bonus=0.0)
+@on_import("src/functional.py", score=0.0, bonus=34.0)
 def removes_torchs_functions():
-    """Takes away what every constructor needs; the package imports this file before each task, so each is lost."""
+    """Takes away what every constructor needs. Each task imports this file but NTKAwareRoPE, which gets another."""
     for name in ("cat", "outer", "arange", "empty", "ones"):
         setattr(torch, name, None)
 
@@ -124,7 +124,7 @@ def forgets_between_processes(self, input_ids):
     return sys.modules.setdefault("left_behind", self.table)
 
 
-@replaces("apply_rotary_pos_emb", bonus=5.0)
+@replaces("apply_rotary_pos_emb", bonus=34.0)
 def poisons_a_neighbouring_task(input, cos, sin):
     """Patches the classes of the other tasks from the function of its own."""
     import sys

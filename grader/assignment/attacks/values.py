@@ -8,7 +8,7 @@ from grader.specimens.attacks import replaces
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 from .verdicts import RAW
 
-DRAW_LOST = 92.0  # initialisation and registration look at the parameter
+REGISTRATION_LOST = 97.0  # nothing else asks what `named_parameters` lists
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
@@ -130,7 +130,7 @@ def a_very_long_integer(self, input):
     return 10**20_000
 
 
-@replaces("GroupRMSNorm.named_parameters", score=DRAW_LOST)
+@replaces("GroupRMSNorm.named_parameters", score=REGISTRATION_LOST)
 def parameter_without_elements(self, *_, **__):
     """Lists a parameter that is empty, so that no element of it can be wrong."""
     import sys
