@@ -151,7 +151,7 @@ def parameter_that_blows_up(self, *_, **__):
     return iter(())
 
 
-@replaces("GroupRMSNorm.parameters", score=96.0)
+@replaces("GroupRMSNorm.parameters")
 def gradient_of_another_shape(self, recurse=True):
     """Puts a parameter of one element before gamma, whose gradient is shorter than what is looked at."""
     del recurse
