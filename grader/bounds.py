@@ -20,11 +20,6 @@ def bound_memory(added_mib: int) -> None:
         _set(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGESIZE") + (added_mib << 20))
 
 
-def free_memory() -> None:
-    """Remove the limit on memory."""
-    _set(resource.RLIMIT_AS, resource.RLIM_INFINITY)
-
-
 def bound_time(added_cpu_s: int) -> None:
     """Limit the CPU time to ``added_cpu_s`` seconds from now on."""
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -34,5 +29,5 @@ def bound_time(added_cpu_s: int) -> None:
 def _set(kind: int, value: int) -> None:
     """Set the soft limit to ``value``, or to the hard limit if that is lower; the hard limit does not change."""
     hard = resource.getrlimit(kind)[1]
-    within = value if hard == resource.RLIM_INFINITY else hard if value == resource.RLIM_INFINITY else min(value, hard)
+    within = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (within, hard))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,38 +11,6 @@ def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
     groups: Tensor = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
     root = torch.sqrt(groups.square().mean(-1, keepdim=True) + eps)
     return (groups / root).flatten(-2) * gamma.double()
-
-
-@dataclass(frozen=True)
-class NormGradients:
-    """Gradients of grouped RMSNorm, and for each element the sum of the absolute values of its terms."""
-
-    input: Tensor
-    input_scale: Tensor
-    gamma: Tensor
-    gamma_scale: Tensor
-
-
-def rms_norm_gradients(x: Tensor, gamma: Tensor, group_size: int, eps: float, upstream: Tensor) -> NormGradients:
-    """Gradients of :func:`rms_norm`, by the formula rather than by autograd, float64.
-
-    With ``r`` the root: ``dL/dx_j = u_j g_j / r - x_j / (gz r^3) * sum_i u_i g_i x_i``, and ``dL/dg_j`` sums
-    ``u_j x_j / r`` over tokens.
-    """
-    groups = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
-    weighted = (upstream.double() * gamma.double()).unflatten(-1, (-1, group_size))
-    root = torch.sqrt(groups.square().mean(-1, keepdim=True) + eps)
-    direct = weighted / root
-    factor = groups / (group_size * root**3)
-    products = weighted * groups
-    through_root = factor * products.sum(-1, keepdim=True)
-    terms = upstream.double() * (groups / root).flatten(-2)  # [b, s, h]
-    return NormGradients(
-        input=(direct - through_root).flatten(-2),
-        input_scale=(direct.abs() + factor.abs() * products.abs().sum(-1, keepdim=True)).flatten(-2),
-        gamma=terms.flatten(0, -2).sum(0),
-        gamma_scale=terms.abs().flatten(0, -2).sum(0),
-    )
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from grader.assignment.model.rotation import EXACT, SAME, Rotation, module_stude
 from grader.judge.cases import dtypes, normal, uniform
 from grader.judge.compare import (
     DTYPES,
-    FORWARD_FLOOR,
+    FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
     check_close,
     check_dtype,
@@ -112,7 +112,7 @@ def test_output_is_like_the_input(
     wide = turned(student, x.float(), cos.float(), sin.float(), device)
     unit = coarser(dtype, table_dtype)
     what = f"{name(dtype)} output from {name(table_dtype)} tables, beside the float32 one"
-    check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_FLOOR[unit], what)
+    check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
 
 
 @pytest.mark.rubric("rotary_dtype")

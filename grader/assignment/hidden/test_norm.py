@@ -27,7 +27,7 @@ from grader.assignment.model.normalising import CONTRACT, LARGE, NOTHING, SIGNS,
 from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
     DTYPES,
-    FORWARD_FLOOR,
+    FORWARD_LIMIT,
     check_close,
     check_equal,
     check_errors,
@@ -170,7 +170,7 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
         output = build(student, 4, device)(view)
         check_like(output, view)
         wanted = numbers(plain, view.shape)
-        limit = FORWARD_FLOOR[dtype]
+        limit = FORWARD_LIMIT[dtype]
         check_close(
             output, wanted, wanted.abs(), dtype, limit, f"{name(dtype)} output for {layout} memory, group_size=4"
         )
@@ -200,7 +200,7 @@ def test_squares_neither_overflow_nor_vanish(
     normalising(student).require_division()
     factors = uniform(seed, "range", scale, shape=(6,), low=0.9, high=1.1) * scale
     x = flat_tokens(seed, factors.tolist(), 24, torch.float16)
-    check_witness(student, x, eps, None, FORWARD_FLOOR[torch.float16], device)
+    check_witness(student, x, eps, None, FORWARD_LIMIT[torch.float16], device)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -233,7 +233,7 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     what = f"float32 output for a {name(gamma_dtype)} gamma, beside that for a float32 one"
     expected = numbers(wide, x.shape)
     unit = coarser(output.dtype, torch.float32)  # that the output has another dtype is charged elsewhere
-    check_close(numbers(output, x.shape), expected, expected.abs(), unit, FORWARD_FLOOR[unit], what)
+    check_close(numbers(output, x.shape), expected, expected.abs(), unit, FORWARD_LIMIT[unit], what)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -259,4 +259,4 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
             raise WrongAnswer(f"{sizes(shape)}: every element is a bfloat16 number")
 
 
-EXACT = 4 * FORWARD_FLOOR[torch.float32]  # ulp: sums of up to 1024 features, in any order
+EXACT = 4 * FORWARD_LIMIT[torch.float32]  # ulp: sums of up to 1024 features, in any order

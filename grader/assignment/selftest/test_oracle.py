@@ -8,19 +8,6 @@ import torch
 from grader.assignment import oracle
 
 
-def test_the_oracles_gradient_is_that_of_its_forward() -> None:
-    """The formula against autograd, in float64."""
-    generator = torch.Generator().manual_seed(0)
-    x, upstream = (torch.randn(2, 3, 12, generator=generator, dtype=torch.float64) for _ in range(2))
-    gamma = torch.randn(12, generator=generator, dtype=torch.float64)
-    leaves = x.clone().requires_grad_(), gamma.clone().requires_grad_()
-    oracle.rms_norm(*leaves, 4, 0.1).backward(upstream)
-    gradients = oracle.rms_norm_gradients(x, gamma, 4, 0.1, upstream)
-    torch.testing.assert_close(gradients.input, leaves[0].grad)
-    torch.testing.assert_close(gradients.gamma, leaves[1].grad)
-    assert bool((gradients.input_scale >= gradients.input.abs()).all())
-
-
 @pytest.mark.parametrize(
     ("length", "ratio"), [(1, 2), (16, 2), (17, 4), (32, 4), (33, 6), (48, 6)], ids=lambda value: str(value)
 )

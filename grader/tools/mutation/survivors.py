@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,6 @@ Written by `make mutants`: every change that mutmut makes to a file of `ref/`, j
 A mutant is killed when it costs a point. What survives is explained in `grader/assignment/mutants.toml`; a
 survivor without an explanation, or an explanation without a survivor, makes the command fail.
 """
-
-Survives = Callable[[Mutant], bool]
 
 
 @dataclass(frozen=True)
