@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,12 +21,14 @@ from torch import Tensor
 
 from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
 from ..sandbox.protocol import Message, ProtocolError, payload, unpack
+from .readings import Read
 from .student import StartWorker, Student
 
 IN_FLIGHT = 2  # properties: while the judge looks at one, the worker computes the next
 PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # times what the reference needed, in a range; more gets who is asked plainly
 MOST_REMEMBERED = 4096  # passes; one is some KiB
 
+Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
 Decide = Callable[[Student], Verdicts | None]  # what the tests of a property say; None if one of them does not pass
 
@@ -174,9 +176,9 @@ class Replayed:
 
 
 class Foresight:
-    """What a judge keeps from one submission to the next: what properties ask for, and the replies that have passed.
+    """What a judge keeps from one submission to the next: what is asked for, and the replies that have passed.
 
-    A verdict is a function of the seed and the replies, so the same replies need no second look.
+    A verdict is a function of the seed, the replies and the readings, so the same ones need no second look.
 
     Args:
         remembered: How many passes to keep, the latest ones.
@@ -185,20 +187,60 @@ class Foresight:
     def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
         """Nothing, before the rehearsal."""
         self.remembered = remembered
-        self.properties: dict[str, Foreseen] = {}
-        self._passed: OrderedDict[tuple[str, bytes], Verdicts] = OrderedDict()
+        self.asked: dict[Asked, Foreseen] = {}
+        self.readings: dict[Read, Any] = {}  # what they find out about the reference
+        self._needed: dict[str, Sequence[Read]] = {}
+        self._passed: OrderedDict[tuple[Asked, bytes, str], Verdicts] = OrderedDict()
+
+    def note(self, asked: Asked, foreseen: Foreseen | None, needed: Iterable[Read] = ()) -> None:
+        """Keep what a property or a reading asked the reference for, if that can be foreseen.
+
+        Args:
+            asked: The property, or the reading.
+            foreseen: What it asked for; None where that cannot be foreseen.
+            needed: The readings that a property uses.
+        """
+        if foreseen is not None:
+            self.asked[asked] = foreseen
+        if isinstance(asked, str):
+            self._needed[asked] = tuple(needed)
+
+    def order(self, properties: Iterable[str]) -> list[Asked]:
+        """What those properties ask for, each reading before the first of them that needs it."""
+        order: dict[Asked, None] = {}
+        for prop in properties:
+            order |= dict.fromkeys(self._needed.get(prop, ()))
+            order[prop] = None
+        return list(order)
+
+    def read(self, read: Read, replies: bytes, student: Student) -> None:
+        """Note what a reading finds out from replies, if it finds the reference's; any other is for its own worker."""
+
+        def like_the_reference(replaying: Student) -> Verdicts | None:
+            return {} if read(replaying) == self.readings[read] else None
+
+        known = repr(list(student.readings.found.values()))  # a reading may use earlier ones
+        if self._passing(read, known, replies, student, like_the_reference) is not None:
+            student.readings.found[read] = self.readings[read]
 
     def decide(self, prop: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
         """What the tests of a property say about replies; None where they do not all pass."""
-        key = (prop, hashlib.sha256(replies).digest())
+        found = [repr(student.readings.of(read)) for read in self._needed.get(prop, ())]
+        return self._passing(prop, "\n".join(found), replies, student, decide)
+
+    def _passing(self, asked: Asked, known: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
+        key = (asked, hashlib.sha256(replies).digest(), known)
         if key in self._passed:
             self._passed.move_to_end(key)
             return self._passed[key]
         try:
-            replayed = Replayed(self.properties[prop], replies)
+            replayed = Replayed(self.asked[asked], replies)
         except ProtocolError:
             return None
-        verdicts = decide(student.met_through(replayed.start))
+        try:
+            verdicts = decide(student.met_through(replayed.start))
+        except _Unforeseen:
+            return None
         if verdicts is None or replayed.strayed:
             return None
         self._passed[key] = verdicts
@@ -228,15 +270,18 @@ class LookingAhead:
         self._foresight = foresight
         self._student = student
         self._start_worker = start_worker
-        self._waiting = deque(properties)
-        self._sent: deque[str] = deque()
+        self._waiting = deque(foresight.order(properties))
+        self._sent: deque[Asked] = deque()
         self._worker: AheadWorker | None = None
-        self._answered = 0  # properties, by this worker
+        self._answered = 0  # by this worker
         self._undecided = 0  # in a row
         self._spent_s = 0.0
 
     def decide(self, prop: str, decide: Decide) -> Verdicts | None:
         """The verdicts of the next property, if it passes; None if that is up to a worker of its own."""
+        while callable(read := self._next()):
+            if (replies := self._replies(read)) is not None:
+                self._foresight.read(read, replies, self._student)
         replies = self._replies(prop)
         if replies is None:
             return None
@@ -245,7 +290,7 @@ class LookingAhead:
             self._undecided += 1
             return None
         self._undecided = 0
-        self._student.charge(self._foresight.properties[prop].names, self._spent_s)
+        self._student.charge(self._foresight.asked[prop].names, self._spent_s)
         return verdicts
 
     def decided_plainly(self, passed: bool) -> None:
@@ -253,16 +298,20 @@ class LookingAhead:
         if passed and self._undecided >= IN_FLIGHT:
             self._undecided = 0
 
-    def _replies(self, prop: str) -> bytes | None:
+    def _next(self) -> Asked | None:
+        """What will be answered first."""
+        return next(iter((*self._sent, *self._waiting)), None)
+
+    def _replies(self, asked: Asked) -> bytes | None:
         while True:
             self._send()
-            if not self._sent or self._sent[0] != prop:
-                if self._waiting and self._waiting[0] == prop:
+            if not self._sent or self._sent[0] != asked:
+                if self._waiting and self._waiting[0] == asked:
                     self._waiting.popleft()
                 return None
             assert self._worker is not None, "what has been sent has been sent to a worker"
             try:
-                replies = self._worker.answer_ahead(self._foresight.properties[prop].limit_s)
+                replies = self._worker.answer_ahead(self._foresight.asked[asked].limit_s)
             except WorkerFailed:
                 self._sent.popleft()
                 self._undecided += 1
@@ -279,13 +328,13 @@ class LookingAhead:
             self.close()
 
     def _send(self) -> None:
-        """Have as many properties under way as there is hope for."""
+        """Have as much under way as there is hope for."""
         while self._waiting and len(self._sent) < IN_FLIGHT - self._undecided:
-            prop = self._waiting.popleft()
-            foreseen = self._foresight.properties.get(prop)
+            asked = self._waiting.popleft()
+            foreseen = self._foresight.asked.get(asked)
             if foreseen is None or self._student.gives_up(foreseen.names):
                 continue
-            self._sent.append(prop)
+            self._sent.append(asked)
             try:
                 if self._worker is None:
                     self._worker = self._start_worker(self._student.files)

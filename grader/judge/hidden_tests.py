@@ -28,6 +28,7 @@ from .ahead import Foreseen, Foresight, LookingAhead, Recorder, StartAhead, Verd
 from .compare import PASSED
 from .devices import NONE, others, simulated, whole_suite
 from .faults import StudentFault
+from .readings import Read, Readings
 from .student import StartWorker, Student
 
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
@@ -88,7 +89,7 @@ class HiddenTests:
 
     def foreseen(self) -> list[Foreseen]:
         """What the properties ask for, after the rehearsal."""
-        return list(self._plugin.foresight.properties.values())
+        return list(self._plugin.foresight.asked.values())
 
     def forget_passes(self) -> None:
         """From now on, look at all replies, whether they have passed before or not."""
@@ -250,14 +251,24 @@ class _Plugin:
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
         """Have pytest decide every property on the reference; record what those ask for that need nothing of pytest."""
+        recorders: dict[Read, Recorder] = {}
+
+        def reader(read: Read) -> Student:
+            recorders[read] = Recorder(start_worker)
+            return reference.met_through(recorders[read].start)
+
+        reference.readings = readings = Readings(reader)
         for prop, items in self._tests.items():
             recorder = Recorder(start_worker)
             student = reference.met_through(recorder.start)
+            readings.used.clear()
             self._decide(prop, student)
             student.start_afresh()
-            foreseen = recorder.foreseen()
-            if foreseen and all(item.nodeid in self._plain for item in items):
-                self.foresight.properties[prop] = foreseen
+            plain = all(item.nodeid in self._plain for item in items)
+            self.foresight.note(prop, recorder.foreseen() if plain else None, readings.used)
+        for read, recorder in recorders.items():
+            self.foresight.note(read, recorder.foreseen())
+        self.foresight.readings = readings.found
         return []
 
     def _decide(self, prop: str, student: Student) -> None:

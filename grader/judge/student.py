@@ -24,6 +24,7 @@ from .faults import (
     mask_values,
     safe_text,
 )
+from .readings import Read, Readings, T
 
 MAX_NAMES = 8  # of a state, or of devices: more would only fill the report
 
@@ -73,6 +74,7 @@ class Student:
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
+        self.readings = Readings(self._reader)
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,6 +116,22 @@ class Student:
             self._siblings[path, text] = Student(files, self._start_worker, self._rubric, self._limits)
         return self._siblings[path, text]
 
+    def reading(self, read: Callable[[Student], T]) -> T:
+        """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
+
+        Raises:
+            StudentFault: If this property may ask for nothing more.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        return self.readings.of(read)
+
+    def _reader(self, _: Read) -> Student:
+        """The student that a reading asks: it spends the same time, and knows what hangs or cannot be imported."""
+        reader = self.met_through(self._start_worker)
+        reader._left_s, reader._hung, reader._import_faults = self._left_s, self._hung, self._import_faults
+        return reader
+
     def start_case(self) -> None:
         """Forget what an earlier case has asked for without looking at the result."""
         self._deferred.clear()
@@ -121,8 +139,10 @@ class Student:
     # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
 
     def met_through(self, start_worker: StartWorker) -> Student:
-        """The same submission, as if nothing had been asked of it yet, with another kind of worker."""
-        return Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+        """The same submission with another kind of worker: of what has been asked, only readings are known."""
+        student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+        student.readings = self.readings
+        return student
 
     def announce(self, property_id: str) -> None:
         """Say which property comes next, before anything is asked for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -149,11 +149,11 @@ class Operations:
 
         Of several, it is the first that a new module has drawn: a bias of zeros, or a scale of ones, is none of these.
         """
-        module = self._modules[target]
-        plain = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
-        for held in (list(module.parameters()), list(module.buffers()), plain):
+        for held in _stores(self._modules[target]):
             floating = [tensor for tensor in held if tensor.is_floating_point()]
             if whole := [tensor for tensor in floating if tensor.numel() == size]:
+                if len(whole) == 1:
+                    return whole
                 drawn = (place for place, tensor in enumerate(whole) if bool((tensor != tensor.flatten()[:1]).any()))
                 place = self._places.setdefault((target, size), next(drawn, 0))
                 return whole[min(place, len(whole) - 1) :][:1]
@@ -202,6 +202,13 @@ class Operations:
             return
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or "none"
         raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
+
+
+def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
+    """Where a module may hold numbers: parameters, then buffers, then plain attributes."""
+    yield list(module.parameters())
+    yield list(module.buffers())
+    yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
 
 
 def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:

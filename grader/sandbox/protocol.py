@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import torch
@@ -41,6 +42,7 @@ DTYPES: dict[str, torch.dtype] = {
     )
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 NOTHING = memoryview(b"")
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
@@ -53,6 +55,7 @@ class Patience(Protocol):
         """Seconds until it wants to be asked again; raises :class:`DeadlineExceeded` when there are none left."""
 
 
+Entry = tuple[torch.dtype, str, tuple[int, ...], tuple[int, ...], int]  # of a tensor, with its size in bytes
 Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
 
 
@@ -114,8 +117,10 @@ def _plain(tensor: Tensor) -> Tensor:
         raise ProtocolError(f"a tensor on the device {tensor.device}")
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
         raise ProtocolError(f"a tensor of shape {list(tensor.shape)}, which is too large")
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, list(plain.shape), list(plain.stride()))
+    plain = tensor.detach()
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, plain.shape, plain.stride())
     if end > plain.untyped_storage().nbytes():
         raise ProtocolError("a tensor that reaches beyond its memory")
     return plain
@@ -129,9 +134,10 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     """
     if depth > MAX_DEPTH:
         raise ProtocolError("nested too deeply")
-    if tree is None or isinstance(tree, (bool, int, float, str)):
+    kind = type(tree)
+    if kind in LEAVES:
         return tree
-    if not isinstance(tree, dict) or len(tree) != 1:
+    if kind is not dict or len(tree) != 1:
         raise ProtocolError("a malformed value")
     ((tag, body),) = tree.items()
     if tag == "tensor" and type(body) is int and 0 <= body < len(tensors):
@@ -151,11 +157,13 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
 # ── Tensors as bytes ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _storage_bytes(dtype: torch.dtype, shape: list[int], stride: list[int]) -> int:
+def _storage_bytes(dtype: torch.dtype, shape: Sequence[int], stride: Sequence[int]) -> int:
     """Bytes from the first to the last element of a strided tensor; zero when it has no element."""
     if 0 in shape:
         return 0
-    last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    last = 0
+    for size, step in zip(shape, stride, strict=True):
+        last += (size - 1) * step
     return (last + 1) * dtype.itemsize
 
 
@@ -169,21 +177,28 @@ def payload(tensor: Tensor) -> tuple[list[Any], bytes]:
     return entry, ctypes.string_at(tensor.data_ptr(), size) if size else b""
 
 
-def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], int]:
+def _check_entry(entry: Any) -> Entry:
     """Validate one header entry and add its size in bytes."""
     if not isinstance(entry, list) or len(entry) != 4:
         raise ProtocolError("a malformed tensor header")
     name, device, shape, stride = entry
     if not isinstance(name, str) or name not in DTYPES or not isinstance(device, str):
         raise ProtocolError("a tensor of an unknown dtype")
+    if not isinstance(shape, list) or not isinstance(stride, list) or {*map(type, shape), *map(type, stride)} - {int}:
+        raise ProtocolError("a malformed tensor shape")
+    return _checked(name, device, tuple(shape), tuple(stride))
+
+
+@lru_cache(maxsize=4096)  # few shapes, asked for again and again; what is refused is not kept
+def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, ...]) -> Entry:
     if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
         raise ProtocolError("a tensor on an unknown device")
     for numbers in (shape, stride):
-        if not isinstance(numbers, list) or len(numbers) > MAX_DIMS or len(shape) != len(stride):
+        if len(numbers) > MAX_DIMS or len(shape) != len(stride):
             raise ProtocolError("a malformed tensor shape")
-        if any(type(n) is not int or not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
+        if any(not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
             raise ProtocolError("a malformed tensor shape")
     # Empty dimensions do not count: the strides of the others must not overflow either.
     if math.prod(size for size in shape if size) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
@@ -293,7 +308,12 @@ def _unpacked(read: Callable[[int], bytearray]) -> Any:
 
 
 def _tensor(
-    dtype: torch.dtype, device: str, shape: list[int], stride: list[int], size: int, read: Callable[[int], bytearray]
+    dtype: torch.dtype,
+    device: str,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    size: int,
+    read: Callable[[int], bytearray],
 ) -> Tensor:
     """Read the bytes of one tensor into memory of our own and give them their shape."""
     data = read(size)

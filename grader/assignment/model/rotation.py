@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -200,17 +199,17 @@ def _carries(student: Student, convention: Convention) -> bool:
     )
 
 
-_ROTATIONS: WeakKeyDictionary[Student, Rotation] = WeakKeyDictionary()
+def read_rotation(student: Student) -> Rotation:
+    """Ask one submission; without a convention, and with the reason, where it cannot be read."""
+    try:
+        return _read(student)
+    except StudentFault as fault:
+        return Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
 
 
 def rotation(student: Student) -> Rotation:
     """What the student's apply_rotary_pos_emb does, read once a submission."""
-    if student not in _ROTATIONS:
-        try:
-            _ROTATIONS[student] = _read(student)
-        except StudentFault as fault:
-            _ROTATIONS[student] = Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
-    return _ROTATIONS[student]
+    return student.reading(read_rotation)
 
 
 def module_student(student: Student) -> tuple[Student, Convention]:

@@ -86,7 +86,8 @@ class Trial:
         self.student = Student({"src/functional.py": ""}, _no_worker, rubric, Limits())
         self.foresight = Foresight()
         foreseen = Foreseen(frozenset({NAME}), list(map(fingerprint, REQUESTS)), torch.empty(0), 1.0)
-        self.foresight.properties.update(dict.fromkeys(PROPERTIES, foreseen))
+        for prop in PROPERTIES:
+            self.foresight.note(prop, foreseen)
         self._script = list(script)
         self.again()
 
