@@ -1,10 +1,10 @@
-"""Looking ahead: a submission is asked for whole properties at once, as the reference was, and may only pass so.
+"""Looking ahead: a worker gets all requests of a property at once, and a property may only pass this way, never fail.
 
-Asking one thing after another, of a new process for each property, takes most of a submission's time. So what a
-property asks the reference for is recorded at the rehearsal. A submission gets one worker, which is sent these requests
-property by property; it imports the submission anew for each, and ends where one has left something behind. The hidden
-tests then run on the replies, and what they ask for must be what was recorded. Where every case passes, the property
-has passed: no verdict but a pass comes from here, and any other is up to a worker of the property's own.
+One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
+records what each property asks the reference for. A submission then gets one worker, which receives these requests
+property by property. It imports the submission anew for each property, and ends when the submission has left something
+behind in the process. The hidden tests run on the replies, and have to ask for exactly what was recorded. A property
+passes when all its cases do; any other property is judged again, request by request, in a worker of its own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..sandbox.protocol import Message, ProtocolError, payload, unpack
 from .student import StartWorker, Student
 
 IN_FLIGHT = 2  # properties: while the judge looks at one, the worker computes the next
-PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # times what the reference needed, in a range; more gets who is asked plainly
+PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # the time limit is 50 times what the reference needed, within 0.2 to 2 s
 MOST_REMEMBERED = 4096  # passes; one is some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
-Decide = Callable[[Student], Verdicts | None]  # what the tests of a property say; None if one of them does not pass
+Decide = Callable[[Student], Verdicts | None]  # runs the tests of a property; None if one of them does not pass
 
 
 class AheadWorker(Protocol):
@@ -36,10 +36,10 @@ class AheadWorker(Protocol):
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the last property was charged."""
+        """Seconds charged for the last property."""
 
     def ask_ahead(self, requests: Tensor, bare_packages: bool) -> None:
-        """Send what a property asks for."""
+        """Send all requests of a property."""
 
     def answer_ahead(self, timeout_s: float) -> bytes | None:
         """Receive the replies, in the order of the properties."""
@@ -56,7 +56,7 @@ class Foreseen:
     """What a property asked the reference for.
 
     Attributes:
-        names: Of what is defined in the files that it imports.
+        names: The classes and functions that it loads.
         requests: A fingerprint of each request.
         packed: All of them, ready to be sent.
         limit_s: Wall-clock seconds that a submission gets for all of them.
@@ -69,10 +69,10 @@ class Foreseen:
 
 
 class Recorder:
-    """A worker for the reference that notes what it is asked for."""
+    """A worker for the reference that records the requests of one property."""
 
     def __init__(self, start_worker: StartWorker) -> None:
-        """Before the first request."""
+        """Record nothing yet; ``start_worker`` gives the worker that does the work."""
         self._start_worker = start_worker
         self._files: Mapping[str, str] | None = None
         self._names: set[str] = set()
@@ -81,7 +81,7 @@ class Recorder:
         self._spent_s = 0.0
 
     def start(self, files: Mapping[str, str]) -> Recorder:
-        """Hold those files; a property that asks more than one submission cannot be foreseen."""
+        """Hold these files; a property that needs two versions of the files cannot be foreseen."""
         self._files = self._files or files
         if files != self._files:
             self._message = None
@@ -89,14 +89,14 @@ class Recorder:
         return self
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Note the request and pass it on."""
+        """Record the request and pass it on."""
         self._names |= {arguments["name"] for operation, arguments in operations if operation == "load"}
         self._requests.append(fingerprint(operations))
         try:
             if self._message is not None:
                 self._message.add(operations)
         except ProtocolError:
-            self._message = None  # too much to be asked for at once
+            self._message = None  # too large for one message
         started = time.monotonic()
         try:
             return self._worker.request(operations, timeout_s)
@@ -105,15 +105,15 @@ class Recorder:
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the worker behind it was charged for the last request."""
+        """Seconds that the real worker charged for the last request."""
         return self._worker.spent_s
 
     def close(self) -> None:
-        """End the worker behind it."""
+        """End the real worker."""
         self._worker.close()
 
     def foreseen(self) -> Foreseen | None:
-        """All that was asked for; None where that was nothing, or too much."""
+        """All recorded requests; None if there were none, or too many for one message."""
         if self._message is None or not self._requests:
             return None
         packed = torch.frombuffer(bytearray(self._message.packed()), dtype=torch.uint8)
@@ -122,7 +122,7 @@ class Recorder:
 
 
 def fingerprint(value: Any) -> Any:
-    """Equal for two values if a worker could not tell one from the other."""
+    """Something to compare by: equal for two values only if a worker could not tell them apart."""
     if isinstance(value, Tensor):
         return payload(value)
     if isinstance(value, dict):
@@ -137,12 +137,12 @@ class _Unforeseen(Exception):
 
 
 class Replayed:
-    """In place of a worker: gives replies that came at once, as long as the requests are those that were recorded."""
+    """Stands in for a worker: gives the replies that are there already, while the requests are the recorded ones."""
 
     spent_s = 0.0
 
     def __init__(self, foreseen: Foreseen, replies: bytes) -> None:
-        """Before the first request.
+        """Unpack the replies.
 
         Raises:
             ProtocolError: If the replies break a rule of the protocol.
@@ -153,14 +153,14 @@ class Replayed:
         self.strayed = False
 
     def start(self, files: Mapping[str, str]) -> Replayed:
-        """Stand for the worker that has answered; there is none for any other files."""
+        """Stand for a worker with these files; there are no replies for any other files."""
         self._files = self._files or files
         self.strayed = self.strayed or files != self._files
         return self
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """The reply to the next request."""
-        del timeout_s  # the reply is there
+        del timeout_s  # the reply has come already
         recorded, reply = next(self._pairs, (None, None))
         if self.strayed:
             raise _Unforeseen
@@ -174,22 +174,22 @@ class Replayed:
 
 
 class Foresight:
-    """What a judge keeps from one submission to the next: what properties ask for, and the replies that have passed.
+    """What a judge keeps from one submission to the next: each property's requests, and the replies that have passed.
 
-    A verdict is a function of the seed and the replies, so the same replies need no second look.
+    A verdict follows from the seed and the replies alone, so replies that have passed once are not judged again.
 
     Args:
-        remembered: How many passes to keep, the latest ones.
+        remembered: How many passing replies to keep, the latest ones.
     """
 
     def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
-        """Nothing, before the rehearsal."""
+        """Hold nothing; the rehearsal fills ``properties``."""
         self.remembered = remembered
         self.properties: dict[str, Foreseen] = {}
         self._passed: OrderedDict[tuple[str, bytes], Verdicts] = OrderedDict()
 
     def decide(self, prop: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
-        """What the tests of a property say about replies; None where they do not all pass."""
+        """The verdicts of a property's tests on these replies; None if one of them does not pass."""
         key = (prop, hashlib.sha256(replies).digest())
         if key in self._passed:
             self._passed.move_to_end(key)
@@ -208,23 +208,23 @@ class Foresight:
 
 
 class LookingAhead:
-    """One submission, asked ahead for its properties in the order of the tests.
+    """Asks one submission ahead for its properties, in the order of the tests.
 
-    After two properties in a row that did not pass so, the next ones are not tried until one has passed plainly: who
-    has much to fail should not wait for it twice.
+    After two properties in a row that did not pass ahead, no more are tried until one has passed in a worker of its
+    own: a submission that fails much would otherwise be computed twice.
 
     Args:
-        foresight: Of the judge.
-        student: The submission as it is asked plainly. It knows what has hung, and is charged for the time of a pass;
-            what does not pass is charged when it is asked for again.
+        foresight: What the judge keeps between submissions.
+        student: The submission as it is asked request by request. It knows what has hung, and is charged for the time
+            of a pass; a property that does not pass is charged when it is asked again.
         start_worker: Gives a worker that answers whole properties.
-        properties: All that will be decided, in that order.
+        properties: All properties to be decided, in order.
     """
 
     def __init__(
         self, foresight: Foresight, student: Student, start_worker: StartAhead, properties: Sequence[str]
     ) -> None:
-        """A worker is started when one is needed."""
+        """Start nothing yet: the worker is started when it is needed."""
         self._foresight = foresight
         self._student = student
         self._start_worker = start_worker
@@ -236,7 +236,7 @@ class LookingAhead:
         self._spent_s = 0.0
 
     def decide(self, prop: str, decide: Decide) -> Verdicts | None:
-        """The verdicts of the next property, if it passes; None if that is up to a worker of its own."""
+        """The verdicts of the next property if it passes; None if a worker of its own has to decide."""
         replies = self._replies(prop)
         if replies is None:
             return None
@@ -249,7 +249,7 @@ class LookingAhead:
         return verdicts
 
     def decided_plainly(self, passed: bool) -> None:
-        """Hear how a property ended that was up to a worker of its own."""
+        """Take note whether a property has passed that a worker of its own decided."""
         if passed and self._undecided >= IN_FLIGHT:
             self._undecided = 0
 
@@ -273,13 +273,13 @@ class LookingAhead:
                 self._answered += 1
                 self._spent_s = self._worker.spent_s
                 return replies
-            if not self._answered:  # it says that it has changed before it has been asked for anything
+            if not self._answered:  # the worker says that it has changed before it has answered anything
                 self._sent.popleft()
                 self._undecided += 1
             self.close()
 
     def _send(self) -> None:
-        """Have as many properties under way as there is hope for."""
+        """Send properties to the worker until as many are under way as are allowed now."""
         while self._waiting and len(self._sent) < IN_FLIGHT - self._undecided:
             prop = self._waiting.popleft()
             foreseen = self._foresight.properties.get(prop)
@@ -291,12 +291,12 @@ class LookingAhead:
                     self._worker = self._start_worker(self._student.files)
                     self._answered = 0
                 self._worker.ask_ahead(foreseen.packed, self._student.bare_packages)
-            except RuntimeError:  # no worker starts here, as asking plainly will find and say
+            except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._undecided = IN_FLIGHT
                 self.close()
 
     def close(self) -> None:
-        """End the worker; what it has not answered will be asked for again."""
+        """End the worker; properties that it has not answered will be sent again."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
