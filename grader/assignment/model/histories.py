@@ -1,6 +1,6 @@
-"""Histories: after any sequence of calls, a call answers as a new module in the contract's state would.
+"""Histories: after any sequence of calls, a module must answer a call as a new module would.
 
-It finds caches, stale tables and rewritten dtypes. A history that fails is cut down to the shortest that still does.
+This finds caches, stale tables and changed dtypes. A history that fails is shortened as long as it still fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student import StudentModule
 
-SAME = 4.0  # ulp: the same code on the same numbers; kernels may add in another order elsewhere in memory
+SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Step:
     update: tuple[Tensor, ...] | None = None
 
     def __str__(self) -> str:
-        """For messages."""
+        """The step in words, for messages."""
         if self.input is not None:
             return f"a {name(self.input.dtype)} call {list(self.input.shape)}"
         if self.mode is not None:
@@ -41,9 +41,9 @@ class Step:
         return "an update of the parameter"
 
 
-Values = tuple[Tensor, ...]  # of a parameter, in alternative layouts
-Make = Callable[[Values], StudentModule]  # a new module with a parameter's value
-Before = Callable[[Sequence[Step]], Sequence[Step]]  # from a history to what a new module must have met, such as growth
+Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
+Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
+Before = Callable[[Sequence[Step]], Sequence[Step]]  # from a history to the steps a new module needs first, as growth
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values, before: Before = lambda _: ()) -> None:
@@ -51,9 +51,9 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, before: Befo
 
     Args:
         make: Builds a module with a parameter's value.
-        steps: What is done, one after another; the last one is a call.
+        steps: The history; its last step is a call.
         start: The parameter's first value.
-        before: The part of a history that may have changed the module's state.
+        before: Gives the steps of a history that may change a module's state, to be done on the new module, too.
 
     Raises:
         WrongAnswer: With the shortest history that fails.
@@ -67,7 +67,7 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, before: Befo
 
 
 def _answered(make: Make, steps: Sequence[Step], start: Values, before: Before) -> Sequence[Step]:
-    """The steps without calls that fail on a new module, too: those are charged where they are asked of one."""
+    """The steps without calls that fail even on a new module: other properties charge for those."""
     kept: list[Step] = []
     state = start
     for step in steps:
@@ -82,7 +82,7 @@ def _answered(make: Make, steps: Sequence[Step], start: Values, before: Before) 
 
 
 def _shorten(make: Make, steps: Sequence[Step], start: Values, before: Before) -> Sequence[Step]:
-    """Leave out what is not needed for the last call to differ."""
+    """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
         if len(fewer) > 1 and _differs(make, fewer, start, before):
@@ -97,9 +97,9 @@ def _differs(make: Make, steps: Sequence[Step], start: Values, before: Before) -
     try:
         new, again = _play(make(state), needed), _play(make(state), needed)
     except StudentFault:
-        return False  # what fails on a new module is charged where it is asked of one
+        return False  # another property charges for a call that fails on a new module
     if not _same(new, again):
-        return False  # so is what differs from one new module to the next
+        return False  # and for new modules that differ from each other
     try:
         used = _play(make(start), steps)
     except StudentFault:
