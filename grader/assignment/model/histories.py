@@ -1,6 +1,6 @@
-"""Histories: after any sequence of calls, a call answers as a new module in the contract's state would.
+"""Histories: after any sequence of calls, a module must answer a call as a new module would.
 
-It finds caches, stale tables and rewritten dtypes. A history that fails is cut down to the shortest that still does.
+This finds caches, stale tables and changed dtypes. A history that fails is shortened as long as it still fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student import StudentModule
 
-SAME = 4.0  # ulp: the same code on the same numbers; kernels may add in another order elsewhere in memory
+SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Step:
     update: tuple[Tensor, ...] | None = None
 
     def __str__(self) -> str:
-        """For messages."""
+        """The step in words, for messages."""
         if self.input is not None:
             return f"a {name(self.input.dtype)} call {list(self.input.shape)}"
         if self.mode is not None:
@@ -42,8 +42,8 @@ class Step:
         return "an update of the parameter"
 
 
-Values = tuple[Tensor, ...]  # of a parameter, in alternative layouts
-Make = Callable[[Values], StudentModule]  # a new module with a parameter's value
+Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
+Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values) -> None:
@@ -51,7 +51,7 @@ def check_history(make: Make, steps: Sequence[Step], start: Values) -> None:
 
     Args:
         make: Builds a module with a parameter's value.
-        steps: What is done, one after another; the last one is a call.
+        steps: The history; its last step is a call.
         start: The parameter's first value.
 
     Raises:
@@ -103,7 +103,7 @@ def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | 
 
 
 def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
-    """Leave out what is not needed for the last call to differ."""
+    """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
         if len(fewer) > 1 and _differs(make, fewer, start):
@@ -118,9 +118,9 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     try:
         new, again = _play(make(state), needed), _play(make(state), needed)
     except StudentFault:
-        return False  # what fails on a new module is charged where it is asked of one
+        return False  # another property charges for a call that fails on a new module
     if not _same(new, again):
-        return False  # so is what differs from one new module to the next
+        return False  # and for new modules that differ from each other
     try:
         used = _play(make(start), steps)
     except StudentFault:

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.ahead import IN_FLIGHT, Foreseen, Foresight, LookingAhead, Recorder, Verdicts, fingerprint
+from grader.judge.ahead import IN_FLIGHT, LookingAhead
 from grader.judge.faults import StudentFault, TimedOut
+from grader.judge.foresight import Foreseen, Foresight, Recorder, Verdicts, fingerprint
 from grader.judge.judge import Judge
 from grader.judge.student import Student
 from grader.rubric import Rubric
