@@ -21,7 +21,7 @@ from ..sandbox.protocol import Message, ProtocolError, payload, unpack
 from .readings import Read
 from .student import StartWorker, Student
 
-PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # the time limit is 50 times what the reference needed, within 0.2 to 2 s
+PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 MOST_REMEMBERED = 4096  # passes; one is some KiB
 
 Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does

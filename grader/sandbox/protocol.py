@@ -17,7 +17,6 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Protocol
 
 import torch
@@ -55,7 +54,7 @@ class Patience(Protocol):
         """Seconds to wait before asking again; raises :class:`DeadlineExceeded` when the time is over."""
 
 
-Entry = tuple[torch.dtype, str, tuple[int, ...], tuple[int, ...], int]  # of a tensor, with its size in bytes
+Entry = tuple[torch.dtype, str, list[int], list[int], int]  # of a tensor, with its size in bytes
 Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
 
 
@@ -186,11 +185,6 @@ def _check_entry(entry: Any) -> Entry:
         raise ProtocolError("a tensor of an unknown dtype")
     if not isinstance(shape, list) or not isinstance(stride, list) or {*map(type, shape), *map(type, stride)} - {int}:
         raise ProtocolError("a malformed tensor shape")
-    return _checked(name, device, tuple(shape), tuple(stride))
-
-
-@lru_cache(maxsize=4096)  # few shapes, asked for again and again; what is refused is not kept
-def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, ...]) -> Entry:
     if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
@@ -310,8 +304,8 @@ def _unpacked(read: Callable[[int], bytearray]) -> Any:
 def _tensor(
     dtype: torch.dtype,
     device: str,
-    shape: tuple[int, ...],
-    stride: tuple[int, ...],
+    shape: list[int],
+    stride: list[int],
     size: int,
     read: Callable[[int], bytearray],
 ) -> Tensor:
