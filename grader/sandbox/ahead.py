@@ -51,11 +51,12 @@ class Ahead:
                     break
         finally:
             operations.forget()
+            self._surroundings.restore()
         return replies.packed()
 
     def nothing_is_left(self) -> bool:
-        """Whether the process is as it was before the submission, so that it can answer the next property."""
-        return self._surroundings.restore()
+        """Whether the process is as it was before the submission: only then its replies count, and it goes on."""
+        return self._surroundings.unchanged()
 
 
 def _add(replies: Message, reply: dict[str, Any]) -> None:

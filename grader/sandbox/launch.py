@@ -111,22 +111,22 @@ class Worker:
         finally:
             self.spent_s = allowance.spent_s
 
-    def ask_ahead(self, requests: torch.Tensor, bare_packages: bool) -> None:
-        """Send all requests of a property; the worker imports the submission anew and answers after earlier properties.
+    def ask_ahead(self, requests: Sequence[torch.Tensor], bare_packages: bool) -> None:
+        """Send all requests of some properties; the worker imports the submission anew for each of them.
 
         A worker answers such requests or those of :meth:`request`, never both.
 
         Args:
-            requests: A packed list of requests, as bytes.
+            requests: For each property a packed list of requests, as bytes.
             bare_packages: Whether to import without the packages' ``__init__.py``.
         """
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._own_pid, math.inf)
-        self._channel.post({"ahead": requests, "bare_packages": bare_packages})
+        self._channel.post({"ahead": list(requests), "bare_packages": bare_packages})
 
-    def answer_ahead(self, timeout_s: float) -> bytes | None:
-        """The packed replies to the next property; None if an earlier one has left something behind in the worker.
+    def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
+        """The packed replies to what was asked next; None if the submission has left something behind in the worker.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
@@ -134,8 +134,8 @@ class Worker:
         allowance = Allowance(self._own_pid, timeout_s)
         try:
             match self._channel.receive(allowance):
-                case {"replies": torch.Tensor(dtype=torch.uint8) as packed} if packed.is_contiguous():
-                    return ctypes.string_at(packed.data_ptr(), packed.numel())
+                case {"replies": list(packed)} if all(map(_are_bytes, packed)):
+                    return [ctypes.string_at(each.data_ptr(), each.numel()) for each in packed]
                 case str(word) if word == CHANGED:
                     return None
             raise ProtocolError("a malformed reply")
@@ -176,6 +176,10 @@ class Worker:
         if usage["killed_by_a_stranger"] and grace_s:
             raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
         return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
+
+
+def _are_bytes(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous()
 
 
 class Zygote:

@@ -55,14 +55,17 @@ def _answer_requests(channel: Channel, request: dict[str, Any], operations: Oper
 
 
 def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) -> None:
-    """Answer until the submission has left something behind in this process; then say so, and end."""
+    """Answer some properties at a time until the submission has left something behind; then say only that."""
     while True:
-        replies = ahead.answer(_bytes(request["ahead"]), request["bare_packages"])
-        channel.send({"replies": torch.frombuffer(bytearray(replies), dtype=torch.uint8)})
+        # The garbage collector counts no tuple of bytes, so this one is not taken for something left behind.
+        replies: tuple[bytes, ...] = ()
+        while request["ahead"]:
+            replies += (ahead.answer(_bytes(request["ahead"].pop(0)), request["bare_packages"]),)
         request.clear()
         if not ahead.nothing_is_left():
             channel.send(CHANGED)
             return
+        channel.send({"replies": [torch.frombuffer(bytearray(each), dtype=torch.uint8) for each in replies]})
         request = channel.receive()
 
 
