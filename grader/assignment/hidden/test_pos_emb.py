@@ -29,6 +29,7 @@ from grader.judge.student import Student, StudentModule
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+ALIKE = "all positions are turned alike, so nothing can be seen here"
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
 )
@@ -84,7 +85,7 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
         again = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **options)
         same = not torch.equal(ropes.turn(again, SHORT), as_stated)
     require(same, f"the default of {argument} is another one than in the stub: leaving it out gives another module")
-    require(not ropes.same(as_stated[:1], as_stated[1:2]), "all positions are turned alike, so nothing can be seen here")
+    require(not ropes.same(as_stated[:1], as_stated[1:2]), ALIKE)
 
 
 @pytest.mark.rubric("rope_boundary")
@@ -96,7 +97,7 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
 def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int, dynamic: bool, device: str) -> None:
     ropes = Ropes(student, device)
     wanted = ropes.of_ratio(ratio, ratio * MS)
-    require(not ropes.same(wanted[:1], wanted[1:2]), "all positions are turned alike, so nothing can be seen here")
+    require(not ropes.same(wanted[:1], wanted[1:2]), ALIKE)
     for length in sorted({1, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
         turned = ropes.turn(ropes.new(ratio, dynamic=dynamic), length)
         ropes.check(turned, wanted, told(length, ratio, dynamic=dynamic))
