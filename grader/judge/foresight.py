@@ -100,13 +100,16 @@ class Recorder:
 
 def fingerprint(value: Any) -> Any:
     """Something to compare by: equal for two values only if a worker could not tell them apart."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool:
+        return kind, value
     if isinstance(value, Tensor):
         return payload(value)
     if isinstance(value, dict):
         return "dict", [(key, fingerprint(item)) for key, item in value.items()]
     if isinstance(value, (list, tuple)):
         return [fingerprint(item) for item in value]
-    return type(value), repr(value)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    return kind, repr(value)  # 0.0 and -0.0 are equal, and so are 1 and 1.0
 
 
 class _Unforeseen(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from .protocol import CHANGED, Channel, PeerClosed, ProtocolError
 from .surroundings import Surroundings
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
+ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
@@ -83,6 +85,7 @@ def prepare() -> None:
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
+    gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
 
