@@ -21,9 +21,10 @@ import torch
 
 from .allowance import Allowance
 from .bubblewrap import container
+from .channel import Channel, DeadlineExceeded, PeerClosed
 from .levels import LAYERS, Isolation
 from .limits import GPU_VARIABLES, Limits
-from .protocol import CHANGED, Channel, DeadlineExceeded, PeerClosed, ProtocolError
+from .protocol import CHANGED, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
 START = (

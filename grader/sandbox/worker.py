@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from .ahead import Ahead, invalid_reply
+from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations
-from .protocol import CHANGED, Channel, PeerClosed, ProtocolError
+from .protocol import CHANGED, ProtocolError
 from .surroundings import Surroundings
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
