@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from torch import Tensor
-
 from ..sandbox.launch import WorkerFailed
 from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
@@ -30,8 +28,8 @@ class AheadWorker(Protocol):
     def spent_s(self) -> float:
         """Seconds charged for the last batch."""
 
-    def ask_ahead(self, requests: Sequence[Tensor], bare_packages: bool) -> None:
-        """Send a batch: for each of some properties all its requests."""
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
+        """Ask for a batch: for each of some properties all its requests, by their place among all that are foreseen."""
 
     def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
         """Receive the replies to the next batch."""
@@ -73,6 +71,7 @@ class LookingAhead:
         self._student = student
         self._start_worker = start_worker
         self._together = together
+        self._numbers = {asked: number for number, asked in enumerate(foresight.asked)}
         self._waiting = deque(foresight.order(properties))
         self._sent: deque[list[Asked]] = deque()
         self._replies: dict[Asked, bytes] = {}
@@ -134,8 +133,7 @@ class LookingAhead:
             self._sent.append(batch)
             try:
                 self._worker = self._worker or self._start_worker(self._student.files)
-                packed = [self._foresight.asked[asked].packed for asked in batch]
-                self._worker.ask_ahead(packed, self._student.bare_packages)
+                self._worker.ask_ahead([self._numbers[asked] for asked in batch], self._student.bare_packages)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._undecided = IN_FLIGHT
                 self.close()

@@ -112,19 +112,19 @@ class Worker:
         finally:
             self.spent_s = allowance.spent_s
 
-    def ask_ahead(self, requests: Sequence[torch.Tensor], bare_packages: bool) -> None:
-        """Send all requests of some properties; the worker imports the submission anew for each of them.
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
+        """Ask for all requests of some properties; the worker imports the submission anew for each of them.
 
         A worker answers such requests or those of :meth:`request`, never both.
 
         Args:
-            requests: For each property a packed list of requests, as bytes.
+            numbers: The places of the properties among what :meth:`Zygote.keep` was given.
             bare_packages: Whether to import without the packages' ``__init__.py``.
         """
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._own_pid, math.inf)
-        self._channel.post({"ahead": list(requests), "bare_packages": bare_packages})
+        self._channel.post({"ahead": list(numbers), "bare_packages": bare_packages})
 
     def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
         """The packed replies to what was asked next; None if the submission has left something behind in the worker.
@@ -249,6 +249,20 @@ class Zygote:
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
+
+    def keep(self, requests: Sequence[torch.Tensor]) -> None:
+        """Have workers that start from now on know these lists of requests, each packed into bytes.
+
+        They are the same for all submissions, so it saves time to unpack them once, before the fork.
+        """
+        _ = self.isolation  # waits until the fork server is ready
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            socket.send_fds(self._control, [b'{"keep": true}\n'], [theirs.fileno()])
+            channel = Channel(ours.detach())
+        channel.send({"requests": list(requests)})
+        self._answer()
+        channel.close()
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have the fork server carry out one command; returns its answer."""

@@ -25,7 +25,7 @@ ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests a
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int, surroundings: Surroundings) -> None:
+def serve(fd: int, surroundings: Surroundings, kept: list[Any]) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
@@ -37,10 +37,10 @@ def serve(fd: int, surroundings: Surroundings) -> None:
     channel = Channel(fd)
     channel.send("ready")
     with contextlib.suppress(PeerClosed):
-        files = json.loads(_bytes(channel.receive()["files"]))
+        files = json.loads(as_bytes(channel.receive()["files"]))
         request = channel.receive()
         if "ahead" in request:
-            _answer_properties(channel, request, Ahead(files, surroundings))
+            _answer_properties(channel, request, Ahead(files, surroundings, kept))
         else:
             _answer_requests(channel, request, Operations(files))
 
@@ -63,7 +63,7 @@ def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) 
         # The garbage collector counts no tuple of bytes, so this one is not taken for something left behind.
         replies: tuple[bytes, ...] = ()
         while request["ahead"]:
-            replies += (ahead.answer(_bytes(request["ahead"].pop(0)), request["bare_packages"]),)
+            replies += (ahead.answer(request["ahead"].pop(0), request["bare_packages"]),)
         request.clear()
         if not ahead.nothing_is_left():
             channel.send(CHANGED)
@@ -72,7 +72,8 @@ def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) 
         request = channel.receive()
 
 
-def _bytes(packed: torch.Tensor) -> bytes:
+def as_bytes(packed: torch.Tensor) -> bytes:
+    """What the elements of a tensor of bytes are."""
     return ctypes.string_at(packed.data_ptr(), packed.numel())
 
 

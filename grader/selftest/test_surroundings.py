@@ -123,10 +123,11 @@ def answers(zygote: Zygote, body: str, at_import: bool = False) -> list[list[byt
     requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
     requests.add([("call", {"target": "call", "arguments": [ONES]})])
     packed = torch.frombuffer(bytearray(requests.packed()), dtype=torch.uint8)
+    zygote.keep([packed] * 4)
     worker = zygote.start({"src/functional.py": text, "src/sibling.py": ""})
     try:
-        worker.ask_ahead([packed, packed], False)
-        worker.ask_ahead([packed, packed], False)
+        worker.ask_ahead([0, 1], False)
+        worker.ask_ahead([2, 3], False)
         return [worker.answer_ahead(LIMIT_S), worker.answer_ahead(LIMIT_S)]
     except WorkerFailed:
         return [None]

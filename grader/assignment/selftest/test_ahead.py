@@ -60,11 +60,11 @@ class Scripted:
         self.asked = 0
         self.closed = False
 
-    def ask_ahead(self, requests: Sequence[Tensor], bare_packages: bool) -> None:
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
         """Count what is asked for."""
         del bare_packages
-        self.asked += len(requests)
-        self._batches.append(len(requests))
+        self.asked += len(numbers)
+        self._batches.append(len(numbers))
 
     def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
         """The next answers of the script."""
