@@ -6,6 +6,8 @@ with that ratio, and so many positions that nothing has to grow. Only ``rope_bas
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -17,7 +19,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import Convention, module_student
 from grader.judge.cases import generator
 from grader.judge.compare import check_close, check_errors, ulp
-from grader.judge.faults import StudentFault, WrongAnswer
+from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
@@ -124,6 +126,29 @@ class Ropes:
         first = self.new(1)
         in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
+
+
+_ENDLESS: WeakKeyDictionary[Student, set[bool]] = WeakKeyDictionary()  # modules, by dynamic, whose growth never ends
+
+
+@contextmanager
+def growing(student: Student, *, dynamic: bool) -> Iterator[None]:
+    """Around growth in a case about something else: growth that never ends is charged where growth is asked for.
+
+    It is waited for once; what else the property asks for is asked of the submission afresh.
+
+    Raises:
+        TimedOut: At once, if such a module has given no answer before.
+    """
+    endless = _ENDLESS.setdefault(student, set())
+    if dynamic in endless:
+        raise TimedOut("growth has given no answer in time")
+    try:
+        yield
+    except TimedOut:
+        endless.add(dynamic)
+        student.start_afresh()
+        raise
 
 
 def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import arrived
+from grader.assignment.hidden.rope_tables import growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import EXACT, SAME, Rotation, module_student, rotation, turning_scale
@@ -161,7 +162,8 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
     sizes = {"dim": 8, "max_seq_len": 8, "base": 10000, "ratio": 1}
     try:
-        output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
+        with growing(judged, dynamic=False):
+            output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
     except StudentFault:
         return  # a module that gives no output is charged for that, and not for its gradients
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
