@@ -26,8 +26,12 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "wrong": ("To correct", "需要修正"),
     "missing_file": ("this file is missing", "缺少这个文件"),
     "own_module": (
-        "{error}. A file of src/ is imported relatively, as in: from .{name} import …",
-        "{error}。src/ 中的文件要用相对导入，例如：from .{name} import …",
+        "{error}. A file of src/ is imported relatively, as in: from {relative} import …",
+        "{error}。src/ 中的文件要用相对导入，例如：from {relative} import …",
+    ),
+    "elsewhere_in_src": (
+        "there is no {missing}, but there is {found}: from {relative} import …",
+        "没有 {missing}，但有 {found}：from {relative} import …",
     ),
     "exits": ("this file ends the program when it is imported", "这个文件一导入就结束了程序"),
     "costs": (" (no test of {tasks} could run)", "（{tasks}的测试都无法运行）"),
@@ -121,6 +125,18 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
+    "not_finite": ("Some are not finite numbers.", "其中有的不是有限数。"),
+    "all_zero": ("All wrong values are zero.", "所有不对的值都是零。"),
+    "opposite": ("All wrong values have the opposite sign.", "所有不对的值符号都相反。"),
+    "too_large": ("All wrong values are too large by the same factor.", "所有不对的值都偏大，且倍数相同。"),
+    "too_small": ("All wrong values are too small by the same factor.", "所有不对的值都偏小，且倍数相同。"),
+    "elsewhere": ("The right numbers are there, in other places.", "数是对的，位置不对。"),
+    "of_ids": ("Wrong for the ids {ids}.", "出错的 id：{ids}。"),
+    "one_id": ("Wrong for the id {ids} alone.", "只有 id {ids} 出错。"),
+    "modes_differ": (
+        "in evaluation mode, the same input gives another output than in training:",
+        "同样的输入，在评估模式下的输出与训练模式不同：",
+    ),
     "changed": ("the call changed {name}", "调用改变了 {name}"),
     "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
     "unnamed_number": (

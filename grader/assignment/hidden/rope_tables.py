@@ -24,6 +24,7 @@ from grader.judge.student import Student, StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
 PLENTY = 128  # positions that no case goes beyond: with so many from the start, nothing grows
+RATIOS_READ = range(1, 19)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of other ratios are off by hundredths
 # A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
 TABLE_LIMIT = 32.0
@@ -59,6 +60,7 @@ class Ropes:
         """Decide with which rotation the module is judged."""
         self.student, self.convention = module_student(student)
         self.device = device
+        self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position: what it is turned into tells the angle.
         self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
         self.asking = _ASKING.get(self.student, Asking())
@@ -110,13 +112,37 @@ class Ropes:
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether the positions that both have are turned alike."""
         try:
-            self.check(actual, expected, "")
+            self._compare(actual, expected, "")
         except WrongAnswer:
             return False
         return True
 
     def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
-        """Require the positions that both have to be turned alike."""
+        """Require the positions that both have to be turned alike; the message says which ratio's tables were used."""
+        try:
+            self._compare(actual, expected, what)
+        except WrongAnswer as fault:
+            if used := self._told_ratio(actual):
+                fault.args = (f"{fault}; {used}",)
+            raise
+
+    def ratios_of(self, turned: Tensor) -> list[int]:
+        """The ratios whose new modules turn alike: one, where ratios show in the tables."""
+        if not self._shown:
+            self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
+        return [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
+
+    def _told_ratio(self, turned: Tensor) -> str:
+        """Which ratio's tables were used, for messages; empty where the tables do not show it."""
+        try:
+            ratios = self.ratios_of(turned)
+        except StudentFault:
+            return ""
+        if not ratios:
+            return f"they are the tables of no ratio from 1 to {max(RATIOS_READ)}"
+        return f"they are the tables of ratio {ratios[0]}" if len(ratios) == 1 else ""
+
+    def _compare(self, actual: Tensor, expected: Tensor, what: str) -> None:
         length = min(len(actual), len(expected))
         scale = self.vector.double().norm().expand(length, DIM)
         check_close(actual[:length], expected[:length], scale, torch.float32, SAME_LIMIT, what)

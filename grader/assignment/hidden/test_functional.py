@@ -189,4 +189,5 @@ def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: 
             return  # charged to the dtypes
         raise
     for was, now, what in zip((x, cos, sin), after, ("the input", "cos", "sin"), strict=True):
+        require(now.shape == was.shape, f"{what} has another shape after the call")
         check_equal(now, was, f"{what} after the call")

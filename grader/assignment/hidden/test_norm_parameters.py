@@ -20,7 +20,6 @@ from grader.judge.compare import (
     PARAMETER_GRADIENT_LIMIT,
     check_close,
     check_equal,
-    check_shape,
     coarser,
     name,
     require,
@@ -193,7 +192,7 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     before = module.held(24)
     output, (after,) = module.observe(x)
     check_equal(after, x, "the input after the call")
-    check_shape(numbers(output, output.shape), x.shape)
+    numbers(output, x.shape)  # as many as there should be; how they are placed is charged to the shape
     after_call = module.held(24)
     check_equal(module.train(False)(x), output, "the output in evaluation mode beside that in training mode")
     if before is not None and after_call is not None:
