@@ -118,6 +118,7 @@ PHRASES: Final = {
     "{what} and the default rank": "{what}（默认 rank）",
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
+    "other numbers than this draw gives": "不是这次采样应得到的数",
     "{n} parameters are registered {when}, not {wanted}": "注册了 {n} 个参数（{when}），应为 {wanted} 个",
     "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
     "by default": "默认",

@@ -21,7 +21,8 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
-from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, check_rows, read_rows, require_something
+from grader.assignment.model.row_words import answered, check_rows
+from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.faults import Crashed, WrongAnswer
@@ -65,18 +66,8 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
         try:
             check_rows(output, table[owned], owned, table, f"own ids of rank {rank} of {world}")
         except WrongAnswer as fault:
-            fault.args = (f"{fault}; {answered(rows_of(student, table, rank, world, device))}",)
+            fault.args = (f"{fault}; {answered(rows_of(student, table, rank, world, device).given)}",)
             raise
-
-
-def answered(rows: Rows) -> str:
-    """Which ids give something, for messages."""
-    ids = (rows.given.nan_to_num(nan=1.0) != 0).any(-1).nonzero().flatten().tolist()
-    if not ids:
-        return "this rank answers no id"
-    if len(ids) > 1 and ids == list(range(ids[0], ids[-1] + 1)):
-        return f"this rank answers the ids {ids[0]} to {ids[-1]}"
-    return f"this rank answers the ids {', '.join(map(str, ids[:6]))}{' …' if len(ids) > 6 else ''}"
 
 
 @pytest.mark.rubric("shard_owned_ids")

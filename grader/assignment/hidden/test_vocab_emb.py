@@ -12,7 +12,8 @@ from torch import Tensor
 from grader.assignment.hidden.checks import check_drawn, check_only_parameter, normal_draw, only_parameter
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
-from grader.assignment.model.rows import check_gradient, check_like_wide, check_rows, read_rows, require_something
+from grader.assignment.model.row_words import check_rows
+from grader.assignment.model.rows import check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.student import Student, StudentModule

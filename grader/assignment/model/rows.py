@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from grader.judge.compare import check_close, check_equal, check_shape, require
-from grader.judge.faults import Crashed, WrongAnswer
+from grader.judge.faults import Crashed
 from grader.judge.student import StudentModule
 
+from .row_words import SAME_FACTOR, check_received
+
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest of what a multiple is rounded to
-SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
-SCALED = "its own row times a number"
-TOLD = 3  # ids that a message names
 NOTHING = "every output is zero, so that nothing can be seen here"
 
 
@@ -101,50 +99,6 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     )
 
 
-def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, what: str) -> None:
-    """Require the expected rows bit for bit, however the output is placed.
-
-    Args:
-        output: What the ids give, ``[*ids.shape, e]``.
-        expected: What they should give: rows of the table, or zeros.
-        ids: Whose rows these are.
-        table: The whole one, ``[v, e]``.
-        what: For the message.
-
-    Raises:
-        WrongAnswer: Naming some ids, and the rows that they give.
-    """
-    check_shape(output, expected.shape)
-    actual = output.detach().cpu().double()
-    wrong = (actual != expected.cpu().double()).any(-1)
-    if bool(wrong.any()):
-        seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
-        some = [f"id {identifier} gives {row}" for identifier, row in [*seen.items()][:TOLD]]
-        if set(seen.values()) == {SCALED}:
-            factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
-            alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
-            some = [
-                "all give their own row times one number" if alike else "all give their own row times a number each"
-            ]
-        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} ids give something else"
-        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=table.numel())
-
-
-def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
-    """What an id gives, ``[e]``, in words."""
-    if not bool(given.isfinite().all()):
-        return "numbers that are not finite"
-    if not bool(given.any()):
-        return "zeros"
-    if bool((same := (table == given).all(-1)).any()):
-        return f"the row of id {int(same.to(torch.uint8).argmax())}"
-    own = table[identifier]
-    if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
-        return "its own row, rounded"
-    found = _sources(given.unsqueeze(0), table[identifier : identifier + 1])
-    return SCALED if len(own) > 1 and int(found.source) == 0 else "no row of the table"
-
-
 def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
     """Compare the gradient of the rows ``own`` of a table with what the rows that ids give ask for.
 
@@ -157,48 +111,10 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
         expected, gradient = rows.gradient(ids, upstream)[own][known], gradient[known]
         if bool(((rows.factor == 1) | (rows.source < 0)).all()):
             uses = [upstream.double()[rows.source[ids] == row] for row in torch.arange(rows.rows)[own][known]]
-            _check_received(gradient, expected, torch.arange(rows.rows)[own][known], uses, what)
+            check_received(gradient, expected, torch.arange(rows.rows)[own][known], uses, what)
         else:
             sizes = rows.gradient(ids, upstream.abs())[own][known].abs()
             check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)
-
-
-def _check_received(gradient: Tensor, expected: Tensor, identifiers: Tensor, uses: Sequence[Tensor], what: str) -> None:
-    """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive."""
-    check_shape(gradient, expected.shape)
-    actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
-    wrong = (actual != expected).any(-1)
-    if bool(wrong.any()):
-        rows = wrong.nonzero().flatten().tolist()[:TOLD]
-        some = [
-            f"the row of id {int(identifiers[row])} receives {_received(actual[row], expected[row], uses[row])}"
-            for row in rows
-        ]
-        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} rows receive something else"
-        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=actual.numel())
-
-
-def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
-    """How the gradient of a row lies to the one that it should receive, both ``[e]``, in words.
-
-    Args:
-        actual: What it receives.
-        expected: The sum of what it should receive.
-        uses: The gradient that arrives from each of its uses, ``[uses, e]``.
-    """
-    if not bool(actual.any()):
-        return "nothing"
-    if not bool(expected.any()):
-        return "something, where none of these ids uses it"
-    if len(uses) > 1:
-        if bool((actual == uses).all(-1).any()):
-            return "what one of its uses sends"
-        if bool(((actual - uses.mean(0)).abs() <= SAME_FACTOR * uses.abs().amax(0)).all()):
-            return "the mean of what its uses send"
-    factor = (actual @ expected) / expected.square().sum()
-    if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
-        return "too little" if float(factor.abs()) < 1 else "too much"
-    return "another sum"
 
 
 def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: str) -> None:
