@@ -29,6 +29,7 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of other ratios are
 # A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
+SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
 UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
 
 
@@ -215,4 +216,22 @@ def check_tables(
         expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
         candidates.append((table_errors(read, expected, both, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
-    check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)
+    try:
+        check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)
+    except WrongAnswer as fault:
+        if speed := _told_speed(read, angles):
+            fault.args = (f"{fault}; {speed}",)
+        raise
+
+
+def _told_speed(read: Tensor, angles: Tensor) -> str:
+    """How fast the first and the last pair turn, for messages, read at position 1; empty where that is right."""
+    turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
+    if not bool((turned[0].abs() < SPEED).all()):
+        swapped = bool(((turned[0] - torch.pi / 2).abs() < SPEED).all())
+        return (
+            "position 0 is turned by a quarter: sines stand for cosines" if swapped else "position 0 is turned already"
+        )
+    quotients = {"first": turned[1, 0] / angles[1, 0], "last": turned[1, -1] / angles[1, -1]}
+    off = {which: float(quotient) for which, quotient in quotients.items() if not abs(float(quotient) - 1) <= SPEED}
+    return "; ".join(f"the {which} pair turns too {'fast' if off[which] > 1 else 'slowly'}" for which in off)

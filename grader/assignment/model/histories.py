@@ -63,7 +63,8 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, before: Befo
         if step.input is not None and end > 1 and _differs(make, steps[:end], start, before):
             shortest = _shorten(make, steps[:end], start, before)
             told = " then ".join(map(str, shortest[:-1]))
-            raise WrongAnswer(f"{shortest[-1]} gives another output than on a new module, after {told}")
+            message = f"{shortest[-1]} gives another output than on a new module, after {told}"
+            raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 
 def _answered(make: Make, steps: Sequence[Step], start: Values, before: Before) -> Sequence[Step]:

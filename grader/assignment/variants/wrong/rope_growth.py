@@ -189,7 +189,13 @@ def refuses_to_grow_when_static(self, seq_len):
     return seq_len > self.cos.shape[0]
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static rope_dynamic", also=ROPE)
+@wrong(
+    "NTKAwareRoPE",
+    over=RopeInSteps,
+    breaks="rope_static rope_dynamic",
+    also=ROPE,
+    hint="rope_static_keeps_growth rope_dynamic_forgets_growth",
+)
 class DynamicTheOtherWayRound(NTKAwareRoPE):
     """Keeps the tables unless dynamic."""
 
