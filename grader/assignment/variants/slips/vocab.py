@@ -126,7 +126,7 @@ SLIPS = (
     slip(
         "vocab_cached_table",
         f"{PURE} {BACK}",
-        "earlier_call_remembered",
+        "earlier_call_remembered gradient_cut",
         v_table="self.__dict__.setdefault('t', self.table.detach().clone()) + 0 * self.table",
     ),
     slip("vocab_detached", BACK, "gradient_cut", v_table="self.table.detach()"),
