@@ -13,7 +13,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose import PROBES, diagnose, pos_emb
 from grader.assignment.diagnose.fit import TOLERANCE, fits, only
-from grader.assignment.diagnose.shown import EXPLAINED, NEEDED, SHOWN_BY_CASES
+from grader.assignment.diagnose.shown import EXPLAINED, SHOWN_BY_CASES
 from grader.assignment.model import normalising
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, submission
@@ -50,7 +50,7 @@ def student_of(files: Mapping[str, str]) -> Student:
 def test_a_property_can_be_told_a_cause_exactly_if_the_rubric_lists_misconceptions_for_it() -> None:
     assert PROBES.keys() | SHOWN_BY_CASES.keys() == LISTED.keys()
     for property_id, causes in SHOWN_BY_CASES.items():
-        assert set(causes) <= LISTED[property_id] & (EXPLAINED.keys() | NEEDED.keys())
+        assert set(causes) <= LISTED[property_id] & EXPLAINED.keys()
 
 
 def test_every_misconception_has_a_variant_or_a_slip() -> None:
