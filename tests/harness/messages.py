@@ -125,6 +125,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
+    "about": ("In the {what}:", "{what}中："),
     "not_finite": ("Some are not finite numbers.", "其中有的不是有限数。"),
     "all_zero": ("All wrong values are zero.", "所有不对的值都是零。"),
     "opposite": ("All wrong values have the opposite sign.", "所有不对的值符号都相反。"),

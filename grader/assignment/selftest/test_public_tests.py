@@ -170,6 +170,17 @@ def test_the_first_hint_is_about_what_the_test_saw(
     assert "Reshape [b, s, h]" not in told
 
 
+def test_tables_are_named_with_what_shows_them(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(solved, tmp_path / "a")
+    rope = folder / "src" / "modeling" / "pos_emb.py"
+    text = rope.read_text(encoding="utf-8")
+    assert "seq_len > cos.shape[0]" in text
+    rope.write_text(text.replace("seq_len > cos.shape[0]", "seq_len >= cos.shape[0]"), encoding="utf-8")
+    told = run(folder, "tests", "--task", "4").stdout
+    assert "In the cosines and sines for s = 12, ms = 4, k = 3:" in told
+    assert "The right numbers are there" not in told
+
+
 def test_foreign_ids_and_rows_without_gradient_are_named(solved: Path, tmp_path: Path, run: WarmPython) -> None:
     lookup = "rows.masked_fill(foreign, 0)"
     edge = {"rows >= self.shard": "rows > self.shard", lookup: "rows.clamp(0, self.shard.shape[0] - 1)"}
