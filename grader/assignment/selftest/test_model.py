@@ -37,7 +37,7 @@ def student_with(*names: str) -> Student:
 
 def subject_of(*slips: Slip) -> Subject:
     blamed = frozenset().union(*(slip.properties for slip in slips))
-    hints = frozenset(slip.misconception for slip in slips if slip.misconception)
+    hints = frozenset[str]().union(*(slip.hints for slip in slips))
     name = "+".join(slip.name for slip in slips)
     return Subject("slips", name, task_of_slip(slips[0]), blamed, hints, submission(slips))
 
@@ -140,7 +140,7 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
     known = {misconception.id for misconception in RUBRIC.misconceptions}
     for slip in SLIPS:
         assert slip.properties <= RUBRIC.only(task_of_slip(slip)).properties.keys(), slip.name
-        assert slip.misconception is None or slip.misconception in known, slip.name
+        assert slip.hints <= known, slip.name
 
 
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)

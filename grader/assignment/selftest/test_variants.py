@@ -43,7 +43,7 @@ def sample(variants: Iterable[Variant]) -> list[Variant]:
     chosen: dict[str, Variant] = {}
     seen: set[object] = set()
     for variant in variants:
-        signs = {variant.breaks, variant.hint}
+        signs = {variant.breaks, *variant.hints}
         if not signs <= seen and not variant.name.endswith(SLOW):
             chosen[variant.name] = variant
             seen |= signs
@@ -99,16 +99,16 @@ def test_a_valid_variant_loses_nothing(judge: Judge, variant: Variant) -> None:
 
 def test_the_sample_shows_every_property_and_every_misconception(rubric: Rubric) -> None:
     assert {identifier for variant in SAMPLE for identifier in variant.breaks} == set(rubric.properties)
-    shown = {variant.hint for variant in SAMPLE} | {slip.misconception for slip in SLIPS}
+    shown = {hint for variant in SAMPLE for hint in variant.hints} | {hint for slip in SLIPS for hint in slip.hints}
     assert shown >= {misconception.id for misconception in rubric.misconceptions}
 
 
 def test_variants_have_names_of_their_own_and_ids_that_exist(rubric: Rubric) -> None:
     assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
-    known = {misconception.id for misconception in rubric.misconceptions} | {None}
+    known = {misconception.id for misconception in rubric.misconceptions}
     for variant in VARIANTS:
         assert variant.breaks | variant.also <= rubric.properties.keys(), variant.name
-        assert variant.hint in known, variant.name
+        assert variant.hints <= known, variant.name
         assert variant.valid == (not variant.breaks), variant.name
         assert variant.files != ASSIGNMENT.solution(), variant.name
 
