@@ -27,6 +27,8 @@ def without_a_law(student: Student, x: Tensor) -> str | None:
         return values(filled(module, reading.neutral).train(reading.training)(x), x.shape)
 
     plain = output(x)
+    if not reading.works or not bool(plain.isfinite().all()):
+        return None
     if _mixes_tokens(output, x, plain):
         return "norm_mixes_tokens"
     for factor, mistake in ((0.5, "norm_without_root"), (4.0, "norm_multiplies")):

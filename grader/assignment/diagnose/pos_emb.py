@@ -49,8 +49,10 @@ RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
 
 def pairing_and_sign(student: Student) -> str | None:
     """Name the convention that the function follows; None for the contract's."""
-    convention = rotation(student).convention
-    return convention.name or None if convention is not None else _of_each_pair(student)
+    read = rotation(student)
+    if read.convention is not None:
+        return read.convention.name or None
+    return _of_each_pair(student) if read.turns else None
 
 
 def _of_each_pair(student: Student) -> str | None:

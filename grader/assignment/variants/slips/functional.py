@@ -47,7 +47,6 @@ SLIPS = (
     slip(
         "not_turned",
         f"{PAIRS} {SPREAD} {LIKE} {BACK} {PURE}",
-        "rotary_other_turn",
         tables="torch.ones_like(cos), torch.zeros_like(sin)",
     ),
     slip("angle_doubled", PAIRS, "rotary_other_turn", tables="cos * cos - sin * sin, 2 * sin * cos"),
