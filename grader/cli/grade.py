@@ -189,6 +189,10 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     for one in run.attention:
         text = clean(one.text, len(one.text))
         OUT.print(f"{one.id}: {one.code}: {text}", markup=False, highlight=False, soft_wrap=True)
+    for ruling in run.unsettled:
+        OUT.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
+    if run.mistake:
+        fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")
     if any(line.status == "grader_error" for line in lines):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",

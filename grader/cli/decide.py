@@ -1,0 +1,215 @@
+"""``grader decide``: what only a person can decide, written down beside the reports."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from ..assignment import ASSIGNMENT
+from ..decisions.book import Placed, placed
+from ..decisions.file import Entry, append
+from ..decisions.folder import about
+from ..decisions.model import EVERYONE, FILE, PERSONAL, Decision, DecisionError, Ruling
+from ..decisions.people import People, Unknown, key, students
+from ..decisions.words import for_staff
+from ..results.report import Report, first_problem
+from .decided import DecidedClass, as_graded, read_decided
+from .terminal import OUT, fail, find, language_of
+
+
+def decide(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    student: Annotated[
+        str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
+    ] = None,
+    override: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="A property's id, score or bonus: it gets --points.")
+    ] = None,
+    points: Annotated[float | None, typer.Option(min=0, help="With --override.")] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="Something to tell the student.")] = None,
+    due: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="A deadline of their own, such as 2026-10-09T23:59.")
+    ] = None,
+    late_days: Annotated[int | None, typer.Option(min=0, help="Days of lateness that cost nothing.")] = None,
+    excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and that costs nothing.")] = False,
+    attempt: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
+    ] = None,
+    team: Annotated[
+        list[str] | None, typer.Option(metavar="WHO", help="Somebody who handed in together with STUDENT.")
+    ] = None,
+    withdraw: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What no longer holds: a property, score, bonus, due, comment …")
+    ] = None,
+    renew: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What still holds, although its ground has changed.")
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="The reason; the student reads it.")] = None,
+    who: Annotated[str, typer.Option(help="Who decided. Default: the name of your account.")] = "",
+    lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
+) -> None:
+    """Decide about a student: points, a comment, lateness, an excuse, an attempt, a team. Without options, list all.
+
+    A decision stays through every regrade. Grades, pages and exports follow it; reports keep what the grader said.
+    """
+    language, known = language_of(lang), read_decided(out, ASSIGNMENT.rubric)
+    said: dict[str, object] = {
+        "override": override,
+        "comment": comment,
+        "due": _moment(due) if due else None,
+        "late_days": late_days,
+        "excuse": excuse or None,
+        "attempt": attempt,
+        "team": tuple(team) if team else None,
+        "withdraw": withdraw,
+    }
+    wanted: list[Mapping[str, object]] = [{name: value} for name, value in said.items() if value is not None]
+    if renew and student:
+        wanted.append(_renewed(_rulings(known, student), renew))
+    if not wanted:
+        _list(known, student, language)
+        return
+    if student is None:
+        fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
+    common = {"points": points, "why": why, "who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
+    made = [_made(known, student, {**common, **each}) for each in wanted]
+    before = _grades(known)
+    try:
+        append(out, [own.decision for own in made], _named(known.book.people, made))
+    except DecisionError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.", 3)
+    _print_moves(before, _grades(now := read_decided(out, ASSIGNMENT.rubric)), now)
+
+
+def _moment(text: str) -> datetime:
+    """A time as somebody typed it: a day means its end; without a zone, that of the deadline, or else this place's."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"--due {text}: not a time. Write it as 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
+    if len(text) == len("2026-10-09"):
+        moment = datetime.combine(moment.date(), time(23, 59))
+    due = ASSIGNMENT.rubric.policy.due
+    return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
+
+
+def _made(known: DecidedClass, student: str, said: Mapping[str, object]) -> Placed:
+    """A decision about a student, checked against the class; ends the command if it makes no sense."""
+    if "override" not in said:
+        said = {**said, "points": None}
+    try:
+        decision = Decision.model_validate({**said, "student": student})
+    except ValidationError as error:
+        fail(f"{first_problem(error)}.")
+    people = known.book.people
+    if student != EVERYONE:
+        decision = decision.model_copy(update={"student": _whom(known, student, decision)})
+
+    def reports(submission: str) -> Report:
+        return as_graded(known.folder, submission)
+
+    (own,) = placed([Entry(decision, 0)], people, reports, known.rubric.policy)
+    if own.ruling.void:
+        fail(f"{student}: {decision.slot}: {own.ruling.stale}.")
+    if decision.override and decision.points is not None and own.now and " of " in own.now.was:
+        most = float(own.now.was.rpartition(" ")[2])
+        if decision.points > most:
+            fail(f"--points {decision.points:g}: {decision.override} has only {most:g}.")
+    return Placed(own.ruling, own.about, own.now) if own.now is None else _with_ground(own)
+
+
+def _with_ground(own: Placed) -> Placed:
+    decision = own.decision.model_copy(update={"ground": own.now})
+    return Placed(Ruling(decision, 0), own.about, own.now)
+
+
+def _whom(known: DecidedClass, text: str, decision: Decision) -> str:
+    """How the file names the student: by an id that stays the same, rather than as it was typed."""
+    people = known.book.people
+    try:
+        if decision.slot in PERSONAL:
+            found = people.students(text)
+        else:
+            works = people.submissions(text)
+            if len(works) > 1:
+                fail(f"{text}: handed in several times. Name one of {', '.join(works)}.")
+            return _work_name(people, works[0])
+    except Unknown:
+        work = find(known.folder, text)
+        if decision.slot not in PERSONAL:
+            return _work_name(people, work)
+        found = people.students(work)
+    if len(found) > 1:
+        fail(f"{text}: belongs to several students. Name one of {', '.join(map(people.name, found))}.")
+    return people.name(found[0])
+
+
+def _work_name(people: People, work: str) -> str:
+    """The student, where that is as good as the submission's id, which may be another one after the next download."""
+    line = people.lines[work]
+    owners = [key(student) for student in students(work, line.origin)]
+    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
+
+
+def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
+    line = known.book.people.lines[find(known.folder, student)]
+    return about(line, known.book)
+
+
+def _renewed(rulings: Sequence[Ruling], slot: str) -> Mapping[str, object]:
+    """What was decided there, to be decided again."""
+    own = next((ruling.decision for ruling in rulings if ruling.decision.slot == slot), None)
+    if own is None:
+        there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
+        fail(f"--renew {slot}: no such decision holds. There is {there}.")
+    return {own.what: getattr(own, own.what), "points": own.points}
+
+
+def _named(people: People, made: Sequence[Placed]) -> str:
+    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
+    each = [one for own in made for one in own.about]
+    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
+    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+
+
+Cells = Mapping[tuple[str, str], str]
+
+
+def _grades(known: DecidedClass) -> Cells:
+    """Every grade as text, by student and submission."""
+    return {
+        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
+        for found in known.grades.values()
+        for own in found
+    }
+
+
+def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
+    moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
+    for submission, student in moved:
+        sides = (side.get((submission, student), "does not count") for side in (before, after))
+        _line(f"{student} ({submission}): {' → '.join(sides)}")
+    _line(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+
+
+def _list(known: DecidedClass, student: str | None, language: str) -> None:
+    """Print all decisions that hold, or those about one student."""
+    people = known.book.people
+    lines = [people.lines[find(known.folder, student)]] if student else known.lines
+    for line in lines:
+        for ruling in about(line, known.book):
+            _line(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
+    if not any(about(line, known.book) for line in lines):
+        _line("nothing was decided.")
+
+
+def _line(text: str) -> None:
+    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
