@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from ..assignment import ASSIGNMENT
-from ..decisions.book import Placed, placed
-from ..decisions.file import Entry, append
+from ..decisions.book import Placed
+from ..decisions.draft import drafted
+from ..decisions.file import append
 from ..decisions.folder import about
-from ..decisions.model import EVERYONE, FILE, PERSONAL, Decision, DecisionError, Ruling
-from ..decisions.people import People, Unknown, key, students
+from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
+from ..decisions.people import People
 from ..decisions.words import for_staff
-from ..results.report import Report, first_problem
-from .decided import DecidedClass, as_graded, read_decided
+from .decided import DecidedClass, read_decided
 from .terminal import OUT, fail, find, language_of
 
 
@@ -69,18 +68,18 @@ def decide(
         "team": tuple(team) if team else None,
         "withdraw": withdraw,
     }
-    wanted: list[Mapping[str, object]] = [{name: value} for name, value in said.items() if value is not None]
+    wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
     if renew and student:
-        wanted.append(_renewed(_rulings(known, student), renew))
+        wanted.append(_renewed(_rulings(known, student), renew) | ({"why": why} if why else {}))
     if not wanted:
         _list(known, student, language)
         return
     if student is None:
         fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
-    common = {"points": points, "why": why, "who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
-    made = [_made(known, student, {**common, **each}) for each in wanted]
+    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
     before = _grades(known)
     try:
+        made = [_draft(known, {**common, "student": _meant(known, student), **each}) for each in wanted]
         append(out, [own.decision for own in made], _named(known.book.people, made))
     except DecisionError as error:
         fail(str(error))
@@ -101,62 +100,19 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 
 
-def _made(known: DecidedClass, student: str, said: Mapping[str, object]) -> Placed:
-    """A decision about a student, checked against the class; ends the command if it makes no sense."""
-    if "override" not in said:
-        said = {**said, "points": None}
-    try:
-        decision = Decision.model_validate({**said, "student": student})
-    except ValidationError as error:
-        fail(f"{first_problem(error)}.")
-    people = known.book.people
-    if student != EVERYONE:
-        decision = decision.model_copy(update={"student": _whom(known, student, decision)})
-
-    def reports(submission: str) -> Report:
-        return as_graded(known.folder, submission)
-
-    (own,) = placed([Entry(decision, 0)], people, reports, known.rubric.policy)
-    if own.ruling.void:
-        fail(f"{student}: {decision.slot}: {own.ruling.stale}.")
-    if decision.override and decision.points is not None and own.now and " of " in own.now.was:
-        most = float(own.now.was.rpartition(" ")[2])
-        if decision.points > most:
-            fail(f"--points {decision.points:g}: {decision.override} has only {most:g}.")
-    return Placed(own.ruling, own.about, own.now) if own.now is None else _with_ground(own)
+def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
+    """One of the things that were decided at once: only an override has points, and a comment needs no reason."""
+    return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
 
 
-def _with_ground(own: Placed) -> Placed:
-    decision = own.decision.model_copy(update={"ground": own.now})
-    return Placed(Ruling(decision, 0), own.about, own.now)
+def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
+    return drafted(said, known.book, known.as_graded, known.rubric.policy)
 
 
-def _whom(known: DecidedClass, text: str, decision: Decision) -> str:
-    """How the file names the student: by an id that stays the same, rather than as it was typed."""
-    people = known.book.people
-    try:
-        if decision.slot in PERSONAL:
-            found = people.students(text)
-        else:
-            works = people.submissions(text)
-            if len(works) > 1:
-                fail(f"{text}: handed in several times. Name one of {', '.join(works)}.")
-            return _work_name(people, works[0])
-    except Unknown:
-        work = find(known.folder, text)
-        if decision.slot not in PERSONAL:
-            return _work_name(people, work)
-        found = people.students(work)
-    if len(found) > 1:
-        fail(f"{text}: belongs to several students. Name one of {', '.join(map(people.name, found))}.")
-    return people.name(found[0])
-
-
-def _work_name(people: People, work: str) -> str:
-    """The student, where that is as good as the submission's id, which may be another one after the next download."""
-    line = people.lines[work]
-    owners = [key(student) for student in students(work, line.origin)]
-    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
+def _meant(known: DecidedClass, text: str) -> str:
+    """Whom a person means: as show finds them, where the class has nobody of exactly that name."""
+    exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
+    return text if exact else find(known.folder, text)
 
 
 def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
@@ -164,13 +120,13 @@ def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
     return about(line, known.book)
 
 
-def _renewed(rulings: Sequence[Ruling], slot: str) -> Mapping[str, object]:
+def _renewed(rulings: Sequence[Ruling], slot: str) -> dict[str, object]:
     """What was decided there, to be decided again."""
     own = next((ruling.decision for ruling in rulings if ruling.decision.slot == slot), None)
     if own is None:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
         fail(f"--renew {slot}: no such decision holds. There is {there}.")
-    return {own.what: getattr(own, own.what), "points": own.points}
+    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
 
 
 def _named(people: People, made: Sequence[Placed]) -> str:

@@ -37,18 +37,19 @@ class DecidedClass:
 
     def report(self, submission: str) -> Report:
         """A report with the points that people decided on."""
-        return decided(as_graded(self.folder, submission), self.book, self.rubric)
+        return decided(self.as_graded(submission), self.book, self.rubric)
 
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """From a submission's id to the grades of its students; empty where another submission of theirs counts."""
         found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
-        lines = [in_force(line, self.book, self._as_graded, self.rubric) for line in self.lines]
+        lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
         for own in grades(lines, self.book, self.rubric.policy):
             found[own.line.id].append(own)
         return found
 
-    def _as_graded(self, submission: str) -> Report:
+    def as_graded(self, submission: str) -> Report:
+        """A report as the grader wrote it."""
         return as_graded(self.folder, submission)
 
 
@@ -58,7 +59,11 @@ def as_graded(folder: Path, submission: str) -> Report:
 
 
 def read_decided(
-    folder: Path, rubric: Rubric, lines: Sequence[SummaryLine] | None = None, ledger: sqlite3.Connection | None = None
+    folder: Path,
+    rubric: Rubric,
+    lines: Sequence[SummaryLine] | None = None,
+    ledger: sqlite3.Connection | None = None,
+    quiet: bool = False,
 ) -> DecidedClass:
     """Read a class and the decisions about it, and say which of them a person should look at.
 
@@ -67,6 +72,7 @@ def read_decided(
         rubric: Has the policy.
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.
+        quiet: Whether to say nothing.
     """
     lines = read_class(folder) if lines is None else lines
 
@@ -80,6 +86,6 @@ def read_decided(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or folder}: {error.strerror}.")
-    for ruling in book.unsettled:
+    for ruling in () if quiet else book.unsettled:
         ERR.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
     return DecidedClass(folder, lines, book, rubric)

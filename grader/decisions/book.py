@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
 
 from ..results.policy import extendable
@@ -115,7 +116,10 @@ def _misfit(own: Decision, report: Report) -> str:
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
-    return "" if _property(own.override, report) else "no property of that id in the report"
+    if _property(own.override, report):
+        return ""
+    near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
+    return f"no property {own.override} in the report{f'; {near[0]} perhaps' if near else ''}"
 
 
 def _unfit(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:

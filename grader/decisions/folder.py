@@ -25,7 +25,12 @@ SUMMARY = "summary.json"
 
 
 def decisions_of(
-    folder: Path, lines: Sequence[SummaryLine], reports: Read, rubric: Rubric, ledger: sqlite3.Connection | None = None
+    folder: Path,
+    lines: Sequence[SummaryLine],
+    reports: Read,
+    rubric: Rubric,
+    ledger: sqlite3.Connection | None = None,
+    note: bool = True,
 ) -> Book:
     """The decisions about a class; what has changed in their file since the last command is entered in the ledger.
 
@@ -36,6 +41,7 @@ def decisions_of(
         rubric: Has the policy.
         ledger: The opened ledger. Without it, it is opened if there are decisions; while a run is under way it cannot
             be, and the next command enters them.
+        note: Whether to enter anything at all.
 
     Raises:
         DecisionError: If the file has a mistake, or is gone although the ledger knows of decisions.
@@ -49,7 +55,7 @@ def decisions_of(
                 "withdraws them all."
             )
         found = entered(ledger, found)
-    elif entries:
+    elif entries and note:
         with contextlib.suppress(LedgerError, OSError), opened(folder) as own:
             found = entered(own, found)
     return book(found, people)

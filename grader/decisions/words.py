@@ -19,6 +19,7 @@ _WORDS: Final = {
     LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
     BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
     "team": ("Handed in together with {names}.", "与 {names} 共同提交。"),
+    "why": (" Reason: {why}", "理由：{why}"),
     "by": (" ({who}, {when})", "（{who}，{when}）"),
     "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),
 }
@@ -26,8 +27,9 @@ _WORDS: Final = {
 
 def sentence(own: Decision, rubric: Rubric, language: str) -> str:
     """What was decided and why, for the student."""
-    what = _say(_key(own, rubric), language, own, rubric)
-    return f"{what} {own.why}" if own.why else what
+    what = _ended(_say(_key(own, rubric), language, own, rubric), language)
+    place = LANGUAGES.index(language)
+    return what + _WORDS["why"][place].format(why=_ended(own.why, language)) if own.why else what
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
@@ -36,6 +38,11 @@ def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
     by = _WORDS["by"][place].format(who=own.who, when=own.when.date())
     again = _WORDS["stale"][place].format(stale=ruling.stale) if ruling.stale else ""
     return f"{sentence(own, rubric, language)}{by}{again}"
+
+
+def _ended(text: str, language: str) -> str:
+    """The text as a sentence with its end."""
+    return text if text.endswith((".", "!", "?", "。", "！", "？")) else text + {"en": ".", "zh": "。"}[language]
 
 
 def _key(own: Decision, rubric: Rubric) -> str:

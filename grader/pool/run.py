@@ -101,7 +101,7 @@ class Run:
 
     def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
         """Whether an earlier result is kept: the submission has not changed. Writes its report again if necessary."""
-        if entry is None or not _same(entry, self._read(candidate)):
+        if entry is None or not unchanged(entry, self._read(candidate)):
             return False
         path = self._out / candidate.id / REPORT
         untouched, same = _untouched(path, entry), entry.origin == candidate.origin
@@ -174,7 +174,7 @@ class Run:
         return retold(whole, book, written, rubric)
 
 
-def _same(entry: Entry, submission: Submission) -> bool:
+def unchanged(entry: Entry, submission: Submission) -> bool:
     """Whether a submission is the one that was graded: the same files, and the same notices about them."""
     graded = (entry.sha256, entry.notices, entry.reason)
     return graded == (submission.sha256, submission.notices, submission.reason)

@@ -238,7 +238,8 @@ def first_problem(error: ValidationError) -> str:
     """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    text = f"{place}: {first['msg']}" if place else first["msg"]
+    what = first["msg"].removeprefix("Value error, ")  # of checks of ours
+    text = f"{place}: {what}" if place else what
     return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 
 
