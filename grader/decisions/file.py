@@ -135,6 +135,6 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which JSON allows
     ground = {name: own for name, own in vars(value).items() if own}
     return f"{{ {', '.join(f'{name} = {_value(own)}' for name, own in ground.items())} }}"

@@ -187,9 +187,9 @@ def _read(candidate: Candidate) -> Any:
 
 
 def _discover(argument: tuple[list[Path], str | None, list[Student], Expected, bool]) -> Any:
-    paths, *how = argument
+    paths, source, roster, expected, every_attempt = argument
     try:
-        found = discover(paths, *how)
+        found = discover(paths, source, roster, expected, every_attempt)
     except IntakeError as error:
         return {"refused": str(error)}
     except (MemoryError, RecursionError):
