@@ -46,16 +46,16 @@ def decisions_of(
     Raises:
         DecisionError: If the file has a mistake, or is gone although the ledger knows of decisions.
     """
-    entries, people = read(folder), People(lines)
+    entries, people, there = read(folder), People(lines), (folder / FILE).exists()
     found = placed(entries, people, reports, rubric.policy)
     if ledger is not None:
-        if not (folder / FILE).exists() and (lost := len(standing(ledger))):
+        if not there and (lost := len(standing(ledger))):
             raise DecisionError(
                 f"{folder / FILE}: is gone, and the ledger knows {lost} decisions of it. Put it back; an empty file "
                 "withdraws them all."
             )
         found = entered(ledger, found)
-    elif entries and note:
+    elif there and note:
         with contextlib.suppress(LedgerError, OSError), opened(folder) as own:
             found = entered(own, found)
     return book(found, people)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import export, grade
+from grader.results.database import LEDGER
 from grader.results.report import Report, Summary
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
@@ -168,6 +169,45 @@ def test_points_policy_and_language_are_views_and_run_nothing(
         assert "120 graded " in lower.stderr
     run(*given, "en")
     assert own.read_bytes() == english
+
+
+def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points, the deadline and the cap, with what people decided, and with who would no longer pass."""
+    del judged
+    write_zip(tmp_path / "given.zip", exports.gradescope(people))
+    given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
+    never = CliRunner().invoke(cli.app, [*map(str, given), "--dry-run"])
+    assert (never.exit_code, (tmp_path / "out").exists()) == (2, False)
+    assert "nothing has been graded into it yet. Grade without --dry-run first." in never.stderr
+    run(*given)
+    run("decide", tmp_path / "out", "Ada Lovelace 0", "--late-days", "1", "--why", "ill")
+    before = _contents(tmp_path / "out")
+    unchanged = run(*given, "--dry-run").stdout.splitlines()
+    assert unchanged == ["Nothing changed.", f"As they were: {len(people) - 1}.", "Nothing was written."]
+    strict = f"{LATE}thresholds = {{ pass = 110 }}\n"
+    with monkeypatch.context() as patch:
+        with_policy(strict, tmp_path, patch, grade)
+        late = next(person for person in people if person.kind == "late")
+        lines = run(*given, "--dry-run").stdout.splitlines()
+        assert lines[0] == "Fewer points: 1"
+        assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
+        assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
+    with monkeypatch.context() as patch:
+        with_policy("", tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        lines = run(*given, "--dry-run").stdout.splitlines()
+        graded = sum(SCORES[person.kind] is not None for person in people)
+        assert lines[0] == f"Fewer points: {graded}"
+        assert "      it is worth other points: 12 → 11" in lines
+    other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
+    assert f"To be graded first, so not known yet: {len(people) - 1}." in other
+    assert _contents(tmp_path / "out") == before
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    """Every file in a folder, but for the ledger, which SQLite may lay out anew."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != LEDGER}
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:
