@@ -201,7 +201,8 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     for one in run.attention:
         text = clean(one.text, len(one.text))
         OUT.print(f"{one.id}: {one.code}: {text}", markup=False, highlight=False, soft_wrap=True)
-    for ruling in run.unsettled:
+    told = {one.text for one in run.attention}
+    for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         OUT.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
     if run.mistake:
         fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")

@@ -67,10 +67,13 @@ def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[Stu
 
 def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGrade]:
     owners = students(line.id, line.origin)
-    teams = [team.decision.team or () for own in owners if (team := book.of(key(own), "team"))]
-    members = [_member(name, book) for team in teams for name in team]
-    for student in {key(student): student for student in (*members, *owners)}.values():
-        yield _grade(student, line, book, policy)
+    teams = [team for own in owners if (team := book.of(key(own), "team"))]
+    members = {key(student): student for student in owners}
+    for name in (name for team in teams for name in team.decision.team or ()):
+        mate = _member(name, book)
+        members.setdefault(key(mate), mate)
+    for student in members.values():
+        yield _grade(student, line, teams, book, policy)
 
 
 def _member(name: str, book: Book) -> Student:
@@ -79,11 +82,11 @@ def _member(name: str, book: Book) -> Student:
     return book.people.known[found] if found else newcomer(name)
 
 
-def _grade(student: Student, line: SummaryLine, book: Book, policy: Policy) -> StudentGrade:
+def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: Book, policy: Policy) -> StudentGrade:
     own = key(student)
     due, free, excuse = (book.of(own, slot) for slot in ("due", "late_days", "excuse"))
     terms = Terms(due.decision.due if due else None, (free.decision.late_days or 0) if free else 0)
-    rulings = tuple(book.about(line.id, own))
+    rulings = tuple(dict.fromkeys((*book.about(line.id, own), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
     if line.score is None or line.bonus is None:

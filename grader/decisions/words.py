@@ -18,7 +18,7 @@ _WORDS: Final = {
     "attempt": ("The submission that counts: {attempt}.", "计入成绩的提交：{attempt}。"),
     LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
     BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
-    "team": ("Handed in together with {names}.", "与 {names} 共同提交。"),
+    "team": ("The submission of a team, and that of {names} as well.", "团队提交，同时也是 {names} 的提交。"),
     "why": (" Reason: {why}", "理由：{why}"),
     "by": (" ({who}, {when})", "（{who}，{when}）"),
     "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),

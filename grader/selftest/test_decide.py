@@ -102,6 +102,15 @@ def test_pages_tell_the_student_why_and_not_who(out: Path) -> None:
     assert "Decided" not in (out / "html" / "students" / "ada.html").read_text()
 
 
+def test_points_that_the_grader_did_not_give_are_marked_on_the_page(out: Path) -> None:
+    decided(out, "bo", "--override", "eps", "--points", "6", *REASON)
+    decided(out, "ada", "--override", "eps", "--points", "2", *REASON)
+    run("report", out, "--lang", "en")
+    raised, lowered = ((out / "html" / "students" / f"{own}.html").read_text() for own in ("bo", "ada"))
+    assert "eps is right (decided by a person)" in raised
+    assert '<p class="outcome">decided by a person</p>' in lowered
+
+
 @pytest.mark.parametrize("who", ["bo", "c-bo", "Bo Li", "bo l"])
 def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: str) -> None:
     decided(out, who, "--late-days", "1", *REASON)
