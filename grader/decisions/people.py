@@ -37,14 +37,19 @@ class People:
         self.lines = {line.id: line for line in lines}
         self.known: dict[Key, Student] = {}
         self.handed_in: dict[Key, list[str]] = {}
+        self._called: dict[str, dict[Key, None]] = {}  # students by everything that they are called
+        self._works = {own.casefold(): own for own in self.lines}
         for line in self.lines.values():
             for student in students(line.id, line.origin):
-                self.known.setdefault(key(student), student)
-                self.handed_in.setdefault(key(student), []).append(line.id)
+                own = key(student)
+                self.known.setdefault(own, student)
+                self.handed_in.setdefault(own, []).append(line.id)
+                for text in _texts(student):
+                    self._called.setdefault(text.casefold(), {})[own] = None
 
     def find(self, text: str) -> Key | None:
         """The one student of that id, address or name; None if there is none, or if several share it."""
-        found = [own for own, student in self.known.items() if _is(text, *_texts(student))]
+        found = [*self._called.get(text.casefold(), ())]
         return found[0] if len(found) == 1 else None
 
     def students(self, text: str) -> list[Key]:
@@ -53,16 +58,16 @@ class People:
         Raises:
             Unknown: If there is none, or if several share it.
         """
-        found = [own for own, student in self.known.items() if _is(text, *_texts(student))]
+        found = [*self._called.get(text.casefold(), ())]
         if len(found) > 1:
             raise Unknown(f"may be any of {', '.join(map(self.name, found[:MOST_NAMED]))}: give an id or an address")
         if found:
             return found
-        line = next((line for line in self.lines.values() if _is(text, line.id)), None)
-        if line is None:
-            near = get_close_matches(text, [*self._all_texts()], n=1)
+        work = self._works.get(text.casefold())
+        if work is None:
+            near = get_close_matches(text, [*self.lines, *self._all_texts()], n=1)
             raise Unknown(f"nobody in the class{f'; {near[0]} perhaps' if near else ''}")
-        return [key(student) for student in students(line.id, line.origin)]
+        return [key(student) for student in students(work, self.lines[work].origin)]
 
     def submissions(self, text: str) -> list[str]:
         """The submission of that id, or all of a student.
@@ -70,19 +75,16 @@ class People:
         Raises:
             Unknown: As :meth:`students` does.
         """
-        if found := [own for own in self.lines if _is(text, own)]:
-            return found
+        if work := self._works.get(text.casefold()):
+            return [work]
         return [own for student in self.students(text) for own in self.handed_in[student]]
 
     def name(self, student: Key) -> str:
         """The shortest way to write down a student so that nobody else is meant."""
-        known = self.known[student]
-        texts = [text for text in (known.id, known.email, known.name) if text]
-        alone = (text for text in texts if sum(_is(text, *_texts(other)) for other in self.known.values()) == 1)
-        return next(alone, self.handed_in[student][0])
+        texts = (text for text in _texts(self.known[student]) if self.find(text) == student)
+        return next(texts, self.handed_in[student][0])
 
     def _all_texts(self) -> Iterator[str]:
-        yield from self.lines
         for student in self.known.values():
             yield from _texts(student)
 
@@ -94,7 +96,3 @@ def newcomer(text: str) -> Student:
 
 def _texts(student: Student) -> Sequence[str]:
     return [text for text in (student.id, student.email, student.name) if text]
-
-
-def _is(text: str, *known: str) -> bool:
-    return any(text.casefold() == own.casefold() for own in known)

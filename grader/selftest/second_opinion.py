@@ -25,7 +25,7 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
     listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["submissions"]
     reports = {one["id"]: json.loads((folder / one["id"] / "report.json").read_text("utf-8")) for one in listed}
     owners = {own: [one["id"] for one in _origin(report).get("students", [])] for own, report in reports.items()}
-    ids = {}
+    ids: dict[str, list[str]] = {}
     for own, report in reports.items():
         for one in _origin(report).get("students", []):
             ids |= {text: [one["id"]] for text in (one["id"], one["email"], one["name"])}
@@ -85,7 +85,7 @@ def _grade(
     late = max(0, _days(_origin(report), policy, person.get("due")) - (person.get("late_days") or 0))
     penalty = policy.get("late_penalty", {})
     share = penalty.get("per_day", 0) * late + (penalty.get("flat", 0) if late else 0)
-    return round(earned - round(min(1.0, share) * earned, 2), 2)
+    return float(round(earned - round(min(1.0, share) * earned, 2), 2))
 
 
 def _days(origin: dict[str, Any], policy: dict[str, Any], own: datetime | None) -> int:

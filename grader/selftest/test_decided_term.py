@@ -14,7 +14,7 @@ from grader.cli import app as cli
 from grader.cli import decide, diff, export, grade, report, show
 from grader.decisions.file import read
 from grader.selftest import exports
-from grader.selftest.exports import KINDS, Someone, gradebook, worksheet, write_zip
+from grader.selftest.exports import Someone, gradebook, worksheet, write_zip
 from grader.selftest.second_opinion import EXCUSED, Grades, second_opinion
 from grader.selftest.submissions import write_folder
 from grader.selftest.term import run, with_policy
@@ -27,6 +27,7 @@ bonus_cap = 15
 thresholds = { pass = 50, merit = 90 }
 """
 PLATFORMS = ("canvas", "moodle", "gradescope")
+KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empty", "duplicated", "good")
 PROPERTIES = {"attention_causal": 30, "swiglu_gate": 12, "attention_heads": 40}
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -34,9 +35,8 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 def people(platform: str) -> list[Someone]:
     """Ten who handed in, of every kind, and one who did not; numbers are the platform's own."""
     first = 20 * PLATFORMS.index(platform)
-    kinds = [KINDS[number % len(KINDS)] for number in range(10)]
     names = [f"{exports.NAMES[number % 6]} {first + number}" for number in range(10)]
-    found = [Someone(first + number, *each) for number, each in enumerate(zip(names, kinds, strict=True))]
+    found = [Someone(first + number, *each) for number, each in enumerate(zip(names, KINDS, strict=True))]
     return [*found, Someone(first + 10, f"Absent, Anton {first}", "absent")]
 
 
@@ -55,21 +55,22 @@ def graded(folder: Path, platform: str) -> Path:
 
 def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None:
     """Decisions of every kind, some about the same thing, some taken back; who and what is drawn."""
-    able = [one for one in everyone if one.kind in ("good", "wrong", "late")]
+    able = [one for one in everyone if one.kind in ("good", "wrong", "duplicated")]
+    able = [one for one in able if out.name != "gradescope" or one.kind != "duplicated"]  # there, two submissions
+    late, again = ([one for one in everyone if one.kind == kind] for kind in ("late", "duplicated"))
 
     def decided(who: str, *options: str) -> None:
         run("decide", out, who, *options, "--why", "We have talked about it.", "--who", "kim")
 
-    for one in rng.sample(able, 4):
+    for one in rng.sample(able, 3):
         prop, most = rng.choice([*PROPERTIES.items()])
         decided(one.user, "--override", prop, "--points", str(rng.randint(0, most)))
     decided(rng.choice(able).name, "--override", "score", "--points", "66.5")
     decided(rng.choice(able).user, "--override", "bonus", "--points", str(rng.randint(0, 15)))
     decided(next(one.user for one in everyone if one.kind == "hostile"), "--override", "score", "--points", "41")
-    late = [one for one in everyone if one.kind == "late"]
     if "canvas" not in out.name:  # Canvas flags lateness, and gives no time to compare with
         decided(late[0].user, "--due", rng.choice(["2026-10-02T22:30Z", "2026-10-03T12:00Z"]))
-    decided(late[-1].user, "--late-days", str(rng.randint(0, 2)))
+    decided(late[1].user, "--late-days", str(rng.randint(0, 2)))
     decided(rng.choice(able).user, "--excuse")
     pardoned = rng.choice(able).user
     decided(pardoned, "--excuse")
@@ -79,7 +80,7 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
         decided(able[0].user, "--team", everyone[-1].name)
     else:
         decided("*", "--attempt", "best")
-        decided(next(one.user for one in everyone if one.kind == "duplicated"), "--attempt", "last")
+        decided(again[0].user, "--attempt", rng.choice(["last", f"submission_{10 * again[0].number + 1}"]))
 
 
 def uploaded(path: Path, key: str, value: str) -> Grades:

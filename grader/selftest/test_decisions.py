@@ -239,8 +239,13 @@ def test_of_several_submissions_the_one_that_was_looked_at_is_meant() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_students_read_what_and_why_and_staff_also_who(language: str) -> None:
     kinds: list[dict[str, object]] = [
-        *({"override": name, "points": 3.5} for name in ("swiglu_gate", "of_old", "score", "bonus")),
-        *({"attempt": which} for which in ("last", "best", "two")),
+        {"override": "swiglu_gate", "points": 3.5},
+        {"override": "of_old", "points": 3.5},
+        {"override": "score", "points": 3.5},
+        {"override": "bonus", "points": 3.5},
+        {"attempt": "last"},
+        {"attempt": "best"},
+        {"attempt": "two"},
         {"due": DUE},
         {"late_days": 2},
         {"excuse": True},
