@@ -71,10 +71,10 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
     if "canvas" not in out.name:  # Canvas flags lateness, and gives no time to compare with
         decided(late[0].user, "--due", rng.choice(["2026-10-02T22:30Z", "2026-10-03T12:00Z"]))
     decided(late[1].user, "--late-days", str(rng.randint(0, 2)))
-    decided(rng.choice(able).user, "--excuse")
-    pardoned = rng.choice(able).user
-    decided(pardoned, "--excuse")
-    decided(pardoned, "--withdraw", "excuse")
+    excused, back = rng.sample(able, 2)
+    decided(excused.user, "--excuse")
+    decided(back.user, "--excuse")
+    decided(back.user, "--withdraw", "excuse")
     decided(everyone[-1].user if out.name != "gradescope" else everyone[0].user, "--comment", "Come and see me.")
     if out.name != "gradescope":  # whose export does not have those who handed in nothing
         decided(able[0].user, "--team", everyone[-1].name)
