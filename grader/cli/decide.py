@@ -69,8 +69,10 @@ def decide(
         "withdraw": withdraw,
     }
     wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
+    if len(wanted) == 1:  # a comment alone may have a reason
+        wanted[0]["why"] = why
     if renew and student:
-        wanted.append(_renewed(_rulings(known, student), renew) | ({"why": why} if why else {}))
+        wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
     if not wanted:
         _list(known, student, language)
         return
@@ -101,7 +103,7 @@ def _moment(text: str) -> datetime:
 
 
 def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
-    """One of the things that were decided at once: only an override has points, and a comment needs no reason."""
+    """One of the things that were decided at once: only an override has points; no comment has a reason."""
     return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
 
 
@@ -120,13 +122,13 @@ def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
     return about(line, known.book)
 
 
-def _renewed(rulings: Sequence[Ruling], slot: str) -> dict[str, object]:
-    """What was decided there, to be decided again."""
-    own = next((ruling.decision for ruling in rulings if ruling.decision.slot == slot), None)
-    if own is None:
+def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
+    """What was decided there, to be decided again; of comments, all."""
+    found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
+    if not found:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
         fail(f"--renew {slot}: no such decision holds. There is {there}.")
-    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+    return [{own.what: getattr(own, own.what), "points": own.points, "why": own.why} for own in found]
 
 
 def _named(people: People, made: Sequence[Placed]) -> str:

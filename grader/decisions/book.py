@@ -57,8 +57,13 @@ class Book:
         return next((ruling for ruling in rulings if ruling.decision.slot == slot), None)
 
     def about(self, submission: str, student: Key) -> list[Ruling]:
-        """Everything that holds for a submission and one of its students, in the order of the file."""
-        personal = filter(None, (self.of(student, slot) for slot in PERSONAL))
+        """Everything that holds for a submission and one of its students, in the order of the file.
+
+        Which attempt counts is nothing to whoever handed in once.
+        """
+        once = len(self.people.handed_in.get(student, ())) < 2
+        slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
+        personal = filter(None, (self.of(student, slot) for slot in slots))
         return sorted({*self.held.get(submission, ()), *personal}, key=lambda ruling: ruling.line)
 
     def points(self, submission: str) -> dict[str, float]:
@@ -160,6 +165,11 @@ def _property(identifier: str | None, report: Report) -> PropertyReport | None:
     return next((prop for task in report.tasks for prop in task.properties if prop.id == identifier), None)
 
 
+def _replaces(own: Decision, other: Decision) -> bool:
+    """Whether a decision ends another one about the same: all but comments do, which add up, unless one is repeated."""
+    return own.slot == other.slot and (own.comment is None or own.comment == other.comment)
+
+
 def changed(then: Ground | None, now: Ground | None) -> str:
     """How the ground of a decision has changed; empty if it has not, or if nobody knows what it was."""
     if then is None or now is None or then == now:
@@ -179,8 +189,7 @@ def book(found: Sequence[Placed], people: People) -> Book:
             ruling = replace(ruling, stale=changed(decision.ground, own.now))
         for one in () if ruling.void else own.about:
             before = held.get(one, [])
-            adds = decision.what == "comment"
-            held[one] = [other for other in before if adds or other.decision.slot != decision.slot]
+            held[one] = [other for other in before if not _replaces(decision, other.decision)]
             if not decision.withdraw:
                 held[one].append(ruling)
             elif len(held[one]) == len(before):

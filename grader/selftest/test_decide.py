@@ -153,6 +153,16 @@ def test_a_day_ends_at_midnight_where_the_deadline_is(out: Path, monkeypatch: py
     assert "due = 2026-10-09T23:59:00+08:00\n" in (out / FILE).read_text()
 
 
+def test_comments_are_renewed_together_and_a_reason_goes_with_what_it_is_for(out: Path) -> None:
+    decided(out, "ada", "--comment", "One.", "--late-days", "1", *REASON)
+    decided(out, "ada", "--comment", "Two.", "--who", "kim")
+    assert "One. (kim" in decided(out, "ada")
+    write_class(out, report("ada", files="1", name="Ada"))
+    assert decided(out, "ada").count("Look at it again: other files were handed in.") == 2
+    decided(out, "ada", "--renew", "comment")
+    assert "Look at it again" not in decided(out, "ada")
+
+
 # ── By hand, and again ──────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -199,6 +199,24 @@ def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     assert stale([worth], own) == ["the grader said “failed, 0 of 4”, and says “failed, 0 of 8” now"]
 
 
+def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
+    own, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
+    again = report("ada", files="1")
+    assert len(stale([again], decision("ada", **own), decision("ada", **other))) == 2
+    renewed = decision("ada", comment="Well done.", ground=Ground(files="1" * 64))
+    held = settled([again], decision("ada", **own), decision("ada", **other), renewed).held["ada"]
+    assert [ruling.decision.comment for ruling in held] == ["Look at eps.", "Well done."]
+    assert [bool(ruling.stale) for ruling in held] == [True, False]
+
+
+def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
+    rule = decision("*", attempt="best")
+    assert [own.rulings for own in graded([report("ada")], rule)] == [()]
+    both = [of(report(own), "gradescope", ADA, submitted_at="2026-10-01T12:00:00+00:00") for own in ("one", "two")]
+    ((only,),) = [own.rulings for own in graded(both, rule)]
+    assert only.decision == rule
+
+
 def test_what_is_about_a_person_does_not_depend_on_files() -> None:
     for what in ({"excuse": True}, {"late_days": 1}, {"attempt": "best"}, {"team": ("Cy",)}):
         assert stale([report("ada", files="1")], decision("ada", **what)) == []
