@@ -6,6 +6,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
+from .decide import decide
 from .diff import diff
 from .doctor import doctor
 from .export import export
@@ -26,5 +27,5 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-for _command in (grade, show, report, diff, export, similar, doctor, verify, release, gradescope):
+for _command in (grade, show, report, decide, diff, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)

@@ -14,7 +14,8 @@ from ..export.formats import FORMATS
 from ..export.formats import export as export_as
 from ..export.rows import ExportError, Row, refusals
 from ..results.database import LedgerError, opened
-from ..results.report import Report, Summary, write_text
+from ..results.report import Summary, write_text
+from .decided import read_decided
 from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, OUT, fail, read_written
 
 
@@ -29,6 +30,9 @@ def export(
     accept_drops: Annotated[
         bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
     ] = False,
+    accept_stale: Annotated[
+        bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")
+    ] = False,
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
     ] = False,
@@ -38,15 +42,17 @@ def export(
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
     # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / "summary.json", Summary).submissions
-    reports = [read_written(out / line.id / "report.json", Report) for line in lines]
     rubric = ASSIGNMENT.rubric
     try:
         content = template.read_bytes() if template else None
-        made = export_as(reports, to, rubric, content, assignment_id)
         with opened(out) as ledger:
+            known = read_decided(out, rubric, lines, ledger)
+            reports = [known.report(line.id) for line in lines]
+            made = export_as(reports, to, rubric, content, assignment_id, known.book)
             lower = drops(ledger, made.rows, to, rubric.policy)
             _say([*map(str, lower), *made.remarks, *refusals(made.rows)])
-            _refuse(lower, made.rows, accept_drops, accept_blanks)
+            unsettled = 0 if accept_stale else len(known.book.unsettled)
+            _refuse(lower, made.rows, unsettled, accept_drops, accept_blanks)
             ((name, text),) = made.files.items()
             path = file or out / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,8 +70,10 @@ def _say(lines: Iterable[str]) -> None:
         ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, accept_blanks: bool) -> None:
-    """End the command if grades would go down or get lost, unless the options accept that."""
+def _refuse(
+    lower: Sequence[Drop], rows: Sequence[Row], unsettled: int, accept_drops: bool, accept_blanks: bool
+) -> None:
+    """End the command if grades would go down or get lost, or decisions are unsettled, unless options accept that."""
     blank = sum(bool(row.grade and row.refused) for row in rows)
     problems, code = [], EXIT_BAD_INPUT
     if lower and not accept_drops:
@@ -75,6 +83,9 @@ def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, acce
         )
     if blank and not accept_blanks:
         problems.append(f"grades that would get lost: {blank} (--accept-blanks exports the others)")
+        code = EXIT_GRADER_ERROR
+    if unsettled:
+        problems.append(f"decisions to be looked at again: {unsettled} (--accept-stale exports them as they are)")
         code = EXIT_GRADER_ERROR
     if problems:
         fail(f"{'; '.join(problems)}. Nothing was written.", code)

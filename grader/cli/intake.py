@@ -25,13 +25,15 @@ Roster = Annotated[
 ]
 
 
-def found(reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None) -> list[Candidate]:
+def found(
+    reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+) -> list[Candidate]:
     """Every submission below the paths; ends the command with one line if they cannot be found."""
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     try:
         listed = read_roster(roster) if roster else ()
-        candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected)
+        candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected, every_attempt)
         return with_lateness(candidates, read_lateness(roster)) if roster else candidates
     except (IntakeError, RosterError) as error:
         fail(str(error))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..decisions.book import NOTHING, Book
+from ..decisions.words import sentence
 from ..results.report import Report
 from ..rubric import Rubric
 from . import canvas, gradescope, junit, moodle, nbgrader, plain
-from .rows import Export, Exporter, Request, blanks, rows
+from .rows import Export, Exporter, Request, Row, blanks, rows
 
 FORMATS: Mapping[str, Exporter] = {
     "canvas": canvas.export,
@@ -21,15 +23,24 @@ FORMATS: Mapping[str, Exporter] = {
 
 
 def export(
-    reports: Iterable[Report], to: str, rubric: Rubric, template: bytes | None = None, assignment_id: str = ""
+    reports: Iterable[Report],
+    to: str,
+    rubric: Rubric,
+    template: bytes | None = None,
+    assignment_id: str = "",
+    book: Book = NOTHING,
 ) -> Export:
-    """The files of one format, with grades by the policy; the remarks name students without a grade.
+    """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
 
     Raises:
         ExportError: If the platform would refuse the file.
     """
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
-    students = rows(reports, rubric.policy)
+    students = [replace(row, decided=_in_words(row, rubric)) for row in rows(reports, rubric.policy, book)]
     made = FORMATS[to](students, request)
     return replace(made, remarks=[*blanks(students), *made.remarks])
+
+
+def _in_words(row: Row, rubric: Rubric) -> str:
+    return " ".join(" ".join(sentence(ruling.decision, rubric, "en").split()) for ruling in row.rulings)

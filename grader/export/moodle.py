@@ -49,8 +49,8 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         if own.cell:
             points = number(own.cell.points)
             cells[target] = points.replace(".", ",") if "," in most else points
-            if comments is not None and own.cell.remark:
-                cells[comments] = " ".join(filter(None, [cells[comments], own.cell.remark]))
+        if comments is not None and own.remark not in cells[comments] and (own.cell or own.excused):
+            cells[comments] = inert(" ".join(filter(None, [cells[comments], own.remark])))
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told) if comments is None else ())
 
 
