@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import grader.tools.notebooks  # before nbformat, which is faster for what is said there
 from grader.definition import Assignment
 from grader.judge.judge import Judge
 from grader.rubric import Rubric

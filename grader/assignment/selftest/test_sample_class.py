@@ -75,6 +75,7 @@ def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str)
     assert report.status == ("unreadable" if identifier == "pavel" else "graded")
 
 
+@pytest.mark.process
 def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
     endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
     report = hasty.grade(submission(edited(endless, of=ASSIGNMENT), "lena"))
