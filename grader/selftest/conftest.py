@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-import grader.tools.notebooks  # before nbformat, which is faster for what is said there
 from grader.definition import Assignment
 from grader.judge.judge import Judge
 from grader.rubric import Rubric
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.settings import Settings
+from grader.tools import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 
 collect_ignore = ["small"]  # its tests belong to its students, and its hidden tests to the judge
 

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from typer.main import get_command
+from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.results.report import Report, Summary
 
-COMMAND = get_command(cli.app)  # made once, since it takes as long as what it does here
 fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "40")), deadline=None)
 
 ENVIRONMENT = {"python": "3", "torch": "2", "devices": ["cpu"], "isolation": "process"}
@@ -77,7 +75,7 @@ def show(out: Path, data: bytes) -> tuple[Result, ...]:
     """What the command says about a report of those bytes: alone, and as the class."""
     path = out / "ada" / "report.json"
     path.write_bytes(data)
-    results = tuple(CliRunner().invoke(COMMAND, ["show", str(out), *more]) for more in (["ada"], []))
+    results = tuple(CliRunner().invoke(cli.app, ["show", str(out), *more]) for more in (["ada"], []))
     assert path.read_bytes() == data
     return results
 
