@@ -54,7 +54,7 @@ def everywhere(source: str) -> dict[str, str]:
     return dict.fromkeys(files, source)
 
 
-@pytest.mark.parametrize(("result", "rows"), zip(RESULTS.values(), cycle(ROWS.values())), ids=RESULTS)  # independent
+@pytest.mark.parametrize(("result", "rows"), [*zip(RESULTS.values(), cycle(ROWS.values()))], ids=RESULTS)  # independent
 def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> None:
     files = everywhere(NOTHING.format(result=result, rows=rows))
     assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)

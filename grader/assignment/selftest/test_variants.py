@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
@@ -53,13 +53,15 @@ def sample(variants: Iterable[Variant]) -> list[Variant]:
 SAMPLE = WRONG if os.environ.get("GRADER_ALL_VARIANTS") == "1" else sample(WRONG)
 
 
-def parameters(variants: Iterable[Variant]) -> Iterator[object]:
+def parameters(variants: Iterable[Variant]) -> list[object]:
     """The variants for ``parametrize``; all but the first of each piece and each lost property are slow together."""
     seen: set[str] = set()
+    chosen: list[object] = []
     for variant in variants:
         signs = variant.breaks or {variant.piece}
-        yield pytest.param(variant, id=variant.name, marks=[pytest.mark.slow] if signs <= seen else [])
+        chosen.append(pytest.param(variant, id=variant.name, marks=[pytest.mark.slow] if signs <= seen else []))
         seen |= signs
+    return chosen
 
 
 def lost(results: Sequence[CaseResult]) -> set[str]:
