@@ -143,6 +143,7 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
         assert slip.hints <= known, slip.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)
 def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
     found = charge(subject_of(slip), RUBRIC)
@@ -150,12 +151,14 @@ def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
     assert not found.wrong_hints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("styles", combined_styles()[::9], ids=lambda styles: "+".join(style.name for style in styles))
 def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
     found = charge(subject_of(*styles), RUBRIC)
     assert found.exact, line(found, RUBRIC)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
 def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
     assert charge(subject_of(*pair), RUBRIC).caught

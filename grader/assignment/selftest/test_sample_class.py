@@ -75,6 +75,7 @@ def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str)
     assert report.status == ("unreadable" if identifier == "pavel" else "graded")
 
 
+@pytest.mark.process
 def test_a_hang_in_growth_costs_what_growth_is_about_on_all_devices(hasty: Judge) -> None:
     """And neither gradients nor buffers, whose cases with growth are left out."""
     endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
