@@ -1,15 +1,11 @@
-"""What hidden tests see of a submission: objects that look like the student's, and get values from a worker."""
+"""What hidden tests see of a submission: it has the student's names, and asks a worker for values."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any, overload
-
-import torch
-from torch import Tensor
+from typing import Any
 
 from ..rubric import Rubric
 from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
@@ -21,12 +17,9 @@ from .faults import (
     StudentFault,
     TimedOut,
     fault_from_reply,
-    mask_values,
-    safe_text,
 )
 from .readings import Read, Readings, T
-
-MAX_NAMES = 8  # of entries in a state dict, or of devices: more would only fill the report
+from .student_objects import StudentModule, StudentName
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -234,172 +227,3 @@ class Student:
                 self._gave_out = MemoryExceeded("not tried, since an earlier case of this property filled the memory")
             raise fault
         return reply["value"]
-
-
-@dataclass(frozen=True)
-class StudentFunction:
-    """A student's function, or the forward of a student's module."""
-
-    student: Student
-    name: str
-    target: int | str
-
-    def __call__(self, *arguments: Tensor) -> Tensor:
-        """Call it; returns the output.
-
-        Raises:
-            InvalidReply: If that is no tensor.
-        """
-        output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
-        return self._one_tensor(output)
-
-    def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Call it; returns the output, and the arguments as they are after the call."""
-        reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
-        match reply:
-            case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
-                return self._one_tensor(output), after
-        raise InvalidReply("a malformed reply")
-
-    def _one_tensor(self, output: Any) -> Tensor:
-        if isinstance(output, Tensor):
-            return output
-        kind = {list: "several values", type(None): "None"}.get(type(output), type(output).__name__)
-        raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
-
-    def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
-        """Call it and send ``upstream`` back through it."""
-        values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
-        reply = self.student.request(self.name, "backward", **values)
-        match reply:
-            case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
-                if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):
-                    return Gradients(of_arguments, of_parameters)
-        raise InvalidReply("a malformed reply")
-
-
-def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
-    """Whether as many tensors came back as were sent."""
-    return len(after) == len(sent) and all(isinstance(tensor, Tensor) for tensor in after)
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """Gradients after backward; None where there is none."""
-
-    of_arguments: list[Tensor | None]
-    of_parameters: list[Tensor | None]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A copy of a registered parameter or buffer."""
-
-    name: str
-    value: Tensor
-    requires_grad: bool = False
-
-
-@dataclass(frozen=True)
-class StudentModule(StudentFunction):
-    """A student's ``nn.Module``.
-
-    To construct it, to assign to it or to call a method takes effect, and may fail, only at the next request for a
-    value.
-    """
-
-    target: int
-
-    def parameters(self) -> list[Parameter]:
-        """The registered parameters."""
-        return self._tensors("parameters")
-
-    def buffers(self) -> list[Parameter]:
-        """The registered buffers, persistent or not."""
-        return self._tensors("buffers")
-
-    def held(self, *sizes: int) -> Tensor | None:
-        """The tensor of the first of these sizes that the module holds, as a parameter, a buffer or an attribute.
-
-        Flat if the module holds it in several tensors; None if it holds none of these sizes.
-        """
-        pieces = self.student.request(self.name, "held", target=self.target, sizes=list(sizes))
-        if not isinstance(pieces, list) or not all(isinstance(piece, Tensor) for piece in pieces):
-            raise InvalidReply("a malformed reply")
-        if len(pieces) < 2:
-            return pieces[0] if pieces else None
-        return torch.cat([piece.flatten() for piece in pieces])
-
-    def state_dict(self) -> list[str]:
-        """The names that ``state_dict()`` lists."""
-        names = self.student.request(self.name, "state_dict", target=self.target)
-        return _names(names)
-
-    def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
-        """Move the module to a device, call it there, and name the devices that its buffers end up on."""
-        values = {"target": self.target, "device": device, "shape": list(shape)}
-        devices = self.student.request(self.name, "buffer_devices", **values)
-        return _names(devices)
-
-    def assign(self, *values: Tensor | float) -> StudentModule:
-        """Fill the tensor that the module holds with the first value of its size; a number fills all parameters."""
-        self.student.defer(self.name, "assign", target=self.target, values=list(values))
-        return self
-
-    def assign_named(self, **values: Tensor) -> StudentModule:
-        """Set parameters by the names that the contract gives them; write ``__`` for a dot in a name."""
-        named = {name.replace("__", "."): value for name, value in values.items()}
-        self.student.defer(self.name, "assign_named", target=self.target, values=named)
-        return self
-
-    def reset_parameters(self) -> None:
-        """Call the method of that name."""
-        self._method("reset_parameters")
-
-    def to(self, where: torch.dtype | str) -> StudentModule:
-        """Convert to a dtype, or move to a device."""
-        self._method("to", where)
-        return self
-
-    def train(self, mode: bool) -> StudentModule:
-        """Switch to training or to evaluation mode."""
-        self._method("train", mode)
-        return self
-
-    def _method(self, name: str, *arguments: Any) -> None:
-        self.student.defer(self.name, "method", target=self.target, name=name, arguments=list(arguments))
-
-    def _tensors(self, operation: str) -> list[Parameter]:
-        entries = self.student.request(self.name, operation, target=self.target)
-        if not isinstance(entries, list):
-            raise InvalidReply("a malformed reply")
-        return [_parameter(entry) for entry in entries]
-
-
-@dataclass(frozen=True)
-class StudentName(StudentFunction):
-    """A name that the student defines: called with tensors it is a function, with keywords or nothing it is a class."""
-
-    @overload  # type: ignore[override] # a class is constructed by the same call
-    def __call__(self, first: Tensor, /, *others: Tensor) -> Tensor: ...
-
-    @overload
-    def __call__(self, **arguments: Any) -> StudentModule: ...
-
-    def __call__(self, *tensors: Tensor, **arguments: Any) -> Tensor | StudentModule:
-        """Call the function, or construct an object of the class."""
-        return super().__call__(*tensors) if tensors else self.student.construct(self.name, arguments)
-
-
-def _names(reply: Any) -> list[str]:
-    """The first few names of a reply, made fit to be shown."""
-    if not isinstance(reply, list):
-        raise InvalidReply("a malformed reply")
-    return [mask_values(safe_text(name)) or "?" for name in reply[:MAX_NAMES]]
-
-
-def _parameter(entry: Any) -> Parameter:
-    match entry:
-        case {"name": str(name), "value": Tensor() as value}:
-            return Parameter(name, value, entry.get("requires_grad") is True)
-    raise InvalidReply("a malformed reply")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...judge.faults import InvalidReply, WrongAnswer
-from ...judge.student import StudentModule
+from ...judge.student_objects import StudentModule
 
 # Wide enough for arithmetic in bfloat16, which is another mistake; the ways that a probe compares differ by far more.
 TOLERANCE: Final = 2.0**-6

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
-from grader.judge.student import StudentModule
+from grader.judge.student_objects import StudentModule
 from grader.judge.wording import own_look, places
 
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process

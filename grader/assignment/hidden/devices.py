@@ -16,7 +16,7 @@ from torch import Tensor
 from grader.judge.compare import check_errors, check_like, error_in_ulp, require
 from grader.judge.devices import label
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
-from grader.judge.student import StudentModule
+from grader.judge.student_objects import StudentModule
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from grader.assignment.model.normalising import LARGE, LAW, filled, normalising, numbers
 from grader.judge.cases import normal, signs
 from grader.judge.compare import DTYPES, check_close, name
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.

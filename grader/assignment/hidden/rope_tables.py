@@ -20,7 +20,8 @@ from grader.assignment.model.rotation import Convention, module_student
 from grader.judge.cases import generator
 from grader.judge.compare import check_close, check_errors, ulp
 from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
 PLENTY = 128  # positions; no case uses more, so a module with as many from the start does not grow

@@ -36,7 +36,8 @@ from grader.assignment.hidden.devices import (
 )
 from grader.judge.cases import integers, normal
 from grader.judge.faults import Crashed
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from grader.assignment.hidden.rope_tables import DIM, MS, construct, growing
 from grader.judge.cases import normal, uniform
 from grader.judge.compare import require
 from grader.judge.devices import label
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

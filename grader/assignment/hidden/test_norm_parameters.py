@@ -25,7 +25,8 @@ from grader.judge.compare import (
     require,
 )
 from grader.judge.faults import WrongAnswer
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 

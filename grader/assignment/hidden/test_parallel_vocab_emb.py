@@ -25,7 +25,8 @@ from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, 
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.faults import Crashed, WrongAnswer
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 VOCAB, EMB = 24, 5
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])

@@ -26,7 +26,8 @@ from grader.assignment.model.rotation import module_student
 from grader.judge.cases import dtypes, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.faults import Crashed, InvalidReply, StudentFault
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1

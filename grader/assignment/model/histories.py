@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
-from grader.judge.student import StudentModule
+from grader.judge.student_objects import StudentModule
 
 SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 

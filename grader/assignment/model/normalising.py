@@ -16,7 +16,8 @@ from torch import Tensor
 from grader.judge.cases import normal
 from grader.judge.compare import DTYPES, require
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
 HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size

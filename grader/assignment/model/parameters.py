@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from grader.judge.faults import WrongAnswer
-from grader.judge.student import StudentModule
+from grader.judge.student_objects import StudentModule
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:

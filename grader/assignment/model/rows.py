@@ -9,7 +9,7 @@ from torch import Tensor
 
 from grader.judge.compare import check_close, check_equal, check_shape, require
 from grader.judge.faults import Crashed
-from grader.judge.student import StudentModule
+from grader.judge.student_objects import StudentModule
 
 from .row_words import SAME_FACTOR, check_received
 

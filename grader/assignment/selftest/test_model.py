@@ -21,7 +21,8 @@ from grader.assignment.variants.slips import (
     task_of_slip,
 )
 from grader.judge.faults import WrongAnswer
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
 

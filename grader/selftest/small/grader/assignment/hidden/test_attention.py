@@ -8,7 +8,8 @@ from torch import Tensor
 
 from grader.judge.cases import normal
 from grader.judge.compare import check_close, check_shape
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 from .. import oracle
 

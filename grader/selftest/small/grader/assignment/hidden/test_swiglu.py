@@ -7,7 +7,8 @@ import torch
 
 from grader.judge.cases import normal
 from grader.judge.compare import INIT_LIMIT, check_close, require
-from grader.judge.student import Student, StudentModule
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 from .. import oracle
 
