@@ -179,6 +179,11 @@ def test_which_attempt_counts_is_decided_for_one_or_for_all() -> None:
     assert stale([early], decision("1", attempt="three")) == ["no submission three of theirs, but one"]
 
 
+def test_two_students_with_one_id_are_not_taken_for_one() -> None:
+    both = [of(report("ada"), "canvas", ADA), of(report("bo"), "moodle", Student(id="1", name="Bo Li"))]
+    assert points(graded(both, decision("*", attempt="best"))) == {"Ada Lovelace": None, "Bo Li": None}
+
+
 def test_the_last_of_several_without_times_is_nobodys_guess() -> None:
     both = [of(report(own), "canvas", ADA) for own in ("one", "two")]
     assert points(graded(both, decision("1", attempt="last"))) == {"Ada Lovelace": None}
