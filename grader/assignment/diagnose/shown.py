@@ -18,7 +18,7 @@ EXPLAINED: Final[Mapping[str, tuple[str, ...]]] = {
     "rope_default_argument": ("arguments_have_the_defaults",),
     "norm_memory_layout": ("any_memory_layout_works",),
     "output_dtype": (r".*: the output is \w+, not \w+$",),
-    "output_shape": (r".*: the shape is \[",),
+    "output_shape": (r".*: the shape is \[", "every_batch_row_and_head_turns_alike.*: float32 output"),
     "norm_rounded_to_gamma": ("a_float32_input_is_not_rounded", "only_the_output"),
     "norm_mode": (".*: the output in evaluation mode beside", r"earlier_calls.* after eval\(\)$"),
     "input_changed": (".*: the input after the call:", "earlier_calls"),
@@ -78,6 +78,7 @@ EXPLAINED: Final[Mapping[str, tuple[str, ...]]] = {
 
 # From a cause to what at least one of its cases must show.
 NEEDED: Final[Mapping[str, str]] = {
+    "output_shape": r".*: the shape is \[",
     "few_digits": "float32_outputs_are_exact",
     "norm_rounded_to_gamma": "a_float32_input",
     "norm_mode": ".*: the output in evaluation mode beside",

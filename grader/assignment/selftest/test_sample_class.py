@@ -111,8 +111,9 @@ def test_a_full_property_comes_without_a_hint(sample: Sample) -> None:
 
 
 def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> None:
-    """Expected values have fractions. The only ones in a message are its own error, in ulp or to one digit, and eps.
+    """Expected values have fractions. The only ones in a message are its own error and numbers of the input.
 
+    Errors are in ulp, or to one digit; eps and magnitudes are named.
     ``test_compare`` shows the other half: errors in ulp say the same whatever value was expected.
     """
     for name in EXPECTED:
@@ -120,6 +121,8 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
             for case in prop.cases:
                 known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
                 known += map(float, re.findall(r"(?:eps=|up to |mean |deviation )([-+.e\d]+)", case.message))
+                for inputs in re.findall(r"of magnitude ([-.e\d, ]+), group_size", case.message):
+                    known += map(float, inputs.split(", "))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
                     assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
 

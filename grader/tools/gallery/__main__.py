@@ -76,7 +76,7 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
     """The report of each variant, by its name."""
     submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
     with LocalExecutor(jobs) as executor:
-        results = grade_all(submissions, Settings(ASSIGNMENT, device="cpu", language="en"), executor)
+        results = grade_all(submissions, Settings(ASSIGNMENT, language="en"), executor)
         followed = follow(results, "wrong variants", len(variants), Console(stderr=True))
         return {report.submission.id: report for report in followed}
 

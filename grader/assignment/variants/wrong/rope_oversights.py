@@ -18,7 +18,7 @@ def turned_in_double_and_left_there(input, cos, sin):
     return input.double() * cos.double()[:, None] + turned * sin.double()[:, None]
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="output_shape")
 def heads_before_positions(input, cos, sin):
     """Returns [b, nh, s, hd]."""
     first, second = input.chunk(2, dim=-1)
