@@ -13,6 +13,7 @@ from .grade import grade
 from .gradescope import gradescope
 from .release import release
 from .report import report
+from .reproduce import reproduce
 from .show import show
 from .similar import similar
 from .verify import verify
@@ -26,5 +27,5 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-for _command in (grade, show, report, diff, export, similar, doctor, verify, release, gradescope):
+for _command in (grade, show, report, reproduce, diff, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)

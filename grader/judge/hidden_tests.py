@@ -55,16 +55,24 @@ class HiddenTests:
             others on those that are real.
         seed: Varies the inputs of the generated cases.
         properties: The rubric's property ids; tests of others are left out.
+        case: The id of the only case to run; None for all.
     """
 
-    def __init__(self, assignment: Assignment, devices: Sequence[str], seed: int, properties: Iterable[str]) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        devices: Sequence[str],
+        seed: int,
+        properties: Iterable[str],
+        case: str | None = None,
+    ) -> None:
         """Collect the tests.
 
         Raises:
             HiddenTestsError: If pytest cannot.
         """
         self._folder = assignment.hidden
-        self._plugin = _Plugin(devices, seed, frozenset(properties))
+        self._plugin = _Plugin(devices, seed, frozenset(properties), case)
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
         with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
@@ -144,14 +152,14 @@ class _Report(JSONReport):  # type: ignore[misc] # the library is untyped
 class _Plugin:
     """Fixtures for the hidden tests, and the loop that serves submissions."""
 
-    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str]) -> None:
+    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None) -> None:
         self.collected: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self.results: queue.SimpleQueue[list[CaseResult] | None] = queue.SimpleQueue()
         self.report = _Report()
         self.devices = devices
         self._seed = seed
-        self._properties = properties
+        self._properties, self._case = properties, case
         self._tests: dict[str, list[pytest.Item]] = {}  # by property
         self._plain: dict[str, pytest.Function] = {}
         self.foresight = Foresight()
@@ -182,6 +190,7 @@ class _Plugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the rubric's properties, those of one property together: it is met afresh once."""
         kept = [item for item in items if _property_of(item) in self._properties]
+        kept = [item for item in kept if self._case in (None, _case_id(item))]
         kept.sort(key=lambda item: "other_device" in _parameters(item))  # after what shows without one
         order = dict.fromkeys(map(_property_of, kept))  # of first appearance
         items[:] = [item for identifier in order for item in kept if _property_of(item) == identifier]

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -39,11 +40,17 @@ def serve(fd: int, surroundings: Surroundings) -> None:
         if "ahead" in request:
             _answer_properties(channel, request, Ahead(files, surroundings))
         else:
-            _answer_requests(channel, request, Operations(files))
+            _answer_requests(channel, request, Operations(files), files)
 
 
-def _answer_requests(channel: Channel, request: dict[str, Any], operations: Operations) -> None:
+def _answer_requests(
+    channel: Channel, request: dict[str, Any], operations: Operations, files: Mapping[str, str]
+) -> None:
     while True:
+        if "debug" in request:
+            from . import debugging  # which the fork server has imported, if it was told to
+
+            operations = debugging.Debugged(operations, files, channel, request["debug"] == "crash")
         reply = operations.perform(request["operations"])
         try:
             channel.send(reply)
