@@ -66,7 +66,7 @@ def reproduce(
             again = bench.run(submission.files, prop.id, case.id)
             if again is None:
                 fail(f"{case.id}: no such case of {prop.id} any more, for other tests or devices. Grade it again.")
-            show_case(report, prop, case, again, submission.files)
+            show_case(report, prop, case, again, submission.files, language)
             if for_student:
                 write_text(for_student, script(again.exchanges, ASSIGNMENT, prop.id, case, for_student.name, language))
                 OUT.print(f"for the student: {for_student}", markup=False, highlight=False, soft_wrap=True)

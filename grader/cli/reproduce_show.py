@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
+from ..assignment import ASSIGNMENT
 from ..intake.origin import clean
 from ..judge.faults import frame_line
+from ..results.chinese import in_chinese
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
 from ..tools.reproduce.script import transcript
@@ -23,15 +25,21 @@ HELLO = "The debugger, in a locked worker: n next line, s into a call, c on, p N
 
 
 def show_case(
-    report: Report, prop: PropertyReport, case: CaseReport, again: Reproduction, files: Mapping[str, str]
+    report: Report,
+    prop: PropertyReport,
+    case: CaseReport,
+    again: Reproduction,
+    files: Mapping[str, str],
+    language: str,
 ) -> None:
     """Print what the report says of a case, what came of it now, and what was asked for."""
     now = again.result
+    message = in_chinese(now.message, ASSIGNMENT) if now.message and language == "zh" else now.message
     title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
     OUT.print(Text(title, style="bold"), soft_wrap=True)
     _part("report", [f"{case.outcome}: {case.message.partition(chr(10))[0]}  ({case.id})"])
     _part("hint", [prop.hint])
-    _part("now", [f"{now.outcome}: {now.message.partition(chr(10))[0]}" if now.message else now.outcome])
+    _part("now", [f"{now.outcome}: {message.partition(chr(10))[0]}" if message else now.outcome])
     if now.outcome is not case.outcome:
         _part("", [CHANGED])
     elif not again.alone:

@@ -16,6 +16,7 @@ from .literal import brief, source, tensor_source
 from .script_words import HELPERS, WORDS
 from .tape import Exchange
 
+MOST = 12  # requests that an assistant is shown
 Name = Callable[[Tensor], str]  # an expression for a tensor
 
 
@@ -65,18 +66,20 @@ def _body(exchanges: Sequence[Exchange], language: str) -> Iterator[str]:
         copied = f"{written[key]}.clone()"
         return f'{copied}.to("cuda")' if tensor.device.type != "cpu" else copied
 
-    for line in calls(exchanges, name, show=True):
-        yield from inputs
-        inputs.clear()
-        yield line
+    calls = Calls(name, show=True)
+    for one in exchanges:
+        for line in calls.of(one):
+            yield from inputs
+            inputs.clear()
+            yield line
+        if one.own and one.reply is not None and "value" in one.reply and _gives(one):
+            yield f"# {WORDS[language]['came_back']}{_told(one.reply['value'])}"
     if any(not one.own for one in exchanges):
         yield f"# {WORDS[language]['left_out']}"
-    for one in exchanges:
-        if one.own and one.reply is not None and "value" in one.reply and _shown(one):
-            yield f"# {WORDS[language]['came_back']}{_told(one.reply['value'])}"
 
 
-def _shown(exchange: Exchange) -> bool:
+def _gives(exchange: Exchange) -> bool:
+    """Whether what comes back is a value, and not only the end of an import."""
     return exchange.operations[-1][0] != "load"
 
 
@@ -92,48 +95,56 @@ def _told(value: Any) -> str:
 
 
 def transcript(exchanges: Sequence[Exchange]) -> list[str]:
-    """The calls for an assistant to read, tensors in a few words, each with what came back."""
-    lines = []
-    for one in exchanges:
-        lines += list(calls([one], brief, show=False))
+    """The calls for an assistant to read, tensors in a few words, each with what came back; the last ones of many."""
+    calls, lines = Calls(brief), [f"… {len(exchanges) - MOST} requests before these"] * (len(exchanges) > MOST)
+    for one in exchanges[-MOST:]:
+        lines += calls.of(one)
         if one.reply is None:
             lines.append("→ no answer")
-        elif "value" in one.reply and _shown(one):
+        elif "value" in one.reply and _gives(one):
             lines.append(f"→ {_told(one.reply['value'])}")
     return lines
 
 
-def calls(exchanges: Sequence[Exchange], name: Name, show: bool) -> Iterator[str]:
-    """The requests as lines of Python; those with another text of a file are left out.
+class Calls:
+    """Writes requests as lines of Python, one after the other.
 
     Args:
-        exchanges: In order.
         name: Gives an expression for a tensor.
         show: Whether to print what comes back.
     """
-    imported: set[str] = set()
-    outputs = 0
-    for one in exchanges:
-        for operation, arguments in one.operations if one.own else ():
+
+    def __init__(self, name: Name, show: bool = False) -> None:
+        self._name, self._show = name, show
+        self._imported: set[str] = set()
+        self._modules: dict[object, str] = {}  # by the numbers that the requests give them
+        self._outputs = 0
+
+    def of(self, exchange: Exchange) -> Iterator[str]:
+        """The lines of one request; none where it needs another text of a file."""
+        for operation, arguments in exchange.operations if exchange.own else ():
             if operation == "load":
                 line = f"from {arguments['module']} import {arguments['name']}"
-                if line not in imported:
-                    imported.add(line)
+                if line not in self._imported:
+                    self._imported.add(line)
                     yield line
                 continue
-            expression = _LINES[operation](arguments, name)
+            expression = _LINES[operation](self._renamed(arguments), self._name)
             if operation in _SILENT:
                 yield expression
                 continue
-            outputs += 1
-            result = f"output_{outputs}"
-            yield f"{result} = {expression}"
-            if show:
-                yield f'show("{result}", {result})'
+            self._outputs += 1
+            yield f"output_{self._outputs} = {expression}"
+            if self._show:
+                yield f'show("output_{self._outputs}", output_{self._outputs})'
 
-
-def _target(target: int | str) -> str:
-    return f"module_{target}" if isinstance(target, int) else target
+    def _renamed(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments with the name of a module in place of its number."""
+        number = arguments.get("number", arguments.get("target"))
+        if not isinstance(number, int):
+            return arguments
+        name = self._modules.setdefault(number, f"module_{len(self._modules) + 1}")
+        return {**arguments, "number" if "number" in arguments else "target": name}
 
 
 def _value(value: Any, name: Name) -> str:
@@ -149,42 +160,42 @@ def _named(values: Mapping[str, Any], name: Name) -> str:
 
 
 def _construct(own: Mapping[str, Any], name: Name) -> str:
-    return f"module_{own['number']} = {own['name']}({_named(own['arguments'], name)})"
+    return f"{own['number']} = {own['name']}({_named(own['arguments'], name)})"
 
 
 def _call(own: Mapping[str, Any], name: Name) -> str:
-    return f"{_target(own['target'])}({_listed(own['arguments'], name)})"
+    return f"{own['target']}({_listed(own['arguments'], name)})"
 
 
 def _observe(own: Mapping[str, Any], name: Name) -> str:
-    return f"observed({_target(own['target'])}, {_listed(own['arguments'], name)})"
+    return f"observed({own['target']}, {_listed(own['arguments'], name)})"
 
 
 def _backward(own: Mapping[str, Any], name: Name) -> str:
-    return f"gradients({_target(own['target'])}, [{_listed(own['arguments'], name)}], {name(own['upstream'])})"
+    return f"gradients({own['target']}, [{_listed(own['arguments'], name)}], {name(own['upstream'])})"
 
 
 def _method(own: Mapping[str, Any], name: Name) -> str:
-    return f"{_target(own['target'])}.{own['name']}({_listed(own['arguments'], name)})"
+    return f"{own['target']}.{own['name']}({_listed(own['arguments'], name)})"
 
 
 def _assign_named(own: Mapping[str, Any], name: Name) -> str:
     values = ", ".join(f"{key!r}: {name(value)}" for key, value in own["values"].items())
-    return f"set_named({_target(own['target'])}, {{{values}}})"
+    return f"set_named({own['target']}, {{{values}}})"
 
 
 def _assign(own: Mapping[str, Any], name: Name) -> str:
-    return f"set_learnt({_target(own['target'])}, [{_listed(own['values'], name)}])"
+    return f"set_learnt({own['target']}, [{_listed(own['values'], name)}])"
 
 
 def _buffer_devices(own: Mapping[str, Any], name: Name) -> str:
     del name
-    device, module = source(own["device"]), _target(own["target"])
+    device, module = source(own["device"]), own["target"]
     return f"buffer_devices({module}.to({device}), torch.ones({own['shape']}, device={device}))"
 
 
 def _attribute(text: str) -> Callable[[Mapping[str, Any], Name], str]:
-    return lambda own, _: text.format(_target(own["target"]))
+    return lambda own, _: text.format(own["target"])
 
 
 _SILENT = ("construct", "method", "assign", "assign_named")
