@@ -1,6 +1,6 @@
-"""Everything that is this assignment, A2; nothing else in ``grader`` knows it.
+"""Everything in ``grader`` that belongs to this assignment, A2.
 
-Another assignment takes this folder's place, beside ``src``, ``ref``, ``tests/test_*``, ``handout`` and ``notebooks``.
+Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``handout`` and ``notebooks``.
 """
 
 from pathlib import Path
@@ -8,5 +8,5 @@ from pathlib import Path
 from ..definition import Assignment
 
 HERE = Path(__file__).parent
-# The family of position encodings in ref/position stands behind the notebooks; no task asks for it.
+# The notebooks use the position encodings in ref/position; no task asks for them.
 ASSIGNMENT = Assignment(__name__, folder=HERE, root=HERE.parents[1], not_asked_for=("position",))

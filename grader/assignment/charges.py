@@ -42,9 +42,9 @@ class Subject:
         kind: One of ``KINDS``.
         name: Unique.
         task: The task that is judged.
-        blamed: The properties that the mistake breaks; empty if there is none.
-        hints: The misconceptions that may be named.
-        files: Path to text.
+        blamed: The properties that the mistake breaks; empty if there is no mistake.
+        hints: The misconceptions that may be named for it.
+        files: Path to source text.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Charge:
-    """What became of a subject: the properties that it lost, and the misconception named for each."""
+    """The verdict on a subject: the properties that it lost, and the misconception named for each."""
 
     subject: Subject
     lost: frozenset[str]
@@ -70,7 +70,7 @@ class Charge:
 
     @property
     def exact(self) -> bool:
-        """Whether these, and no others, are charged."""
+        """Whether exactly the properties to blame are charged."""
         return self.subject.blamed == self.lost
 
     @property
@@ -80,7 +80,7 @@ class Charge:
 
 
 def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subject]:
-    """Everything of these kinds; of the pairs, each ``every``-th."""
+    """All subjects of these kinds; of the pairs, only each ``every``-th."""
     task_of = {name: task.id for task in rubric.tasks for name in task.names}
     for variant in all_variants():
         kind = "valid" if variant.valid else "variants"
@@ -106,7 +106,7 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
     """The properties that lose their points.
 
     Raises:
-        RuntimeError: If a hidden test failed on its own account: that must not pass for a student's mistake.
+        RuntimeError: If a hidden test itself failed: that must not be taken for a student's mistake.
     """
     by_property: dict[str, list[CaseResult]] = {}
     for result in results:
@@ -136,13 +136,13 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
 
 
 def ratio(charge: Charge, rubric: Rubric) -> float:
-    """Points lost for each point of the properties to blame."""
+    """Points lost, divided by the points of the properties to blame."""
     worth = {identifier: prop.points for identifier, prop in rubric.properties.items()}
     return sum(worth[prop] for prop in charge.lost) / sum(worth[prop] for prop in charge.subject.blamed)
 
 
 def figures(charges: Iterable[Charge], rubric: Rubric) -> str:
-    """One line for each kind."""
+    """The table of figures, one line for each kind."""
     lines = [f"{'':10}{'cases':>7}{'caught':>8}{'exact':>7}{'median':>8}{'largest':>9}{'wrong hints':>13}"]
     kept = list(charges)
     for kind in KINDS:
@@ -157,7 +157,7 @@ def figures(charges: Iterable[Charge], rubric: Rubric) -> str:
 
 
 def line(charge: Charge, rubric: Rubric) -> str:
-    """What is not exact about a charge."""
+    """One line about a charge that is not exact: missed and wrongly charged properties, and wrong hints."""
     parts = [f"{charge.subject.kind}  {charge.subject.name}:"]
     if missing := charge.subject.blamed - charge.lost:
         parts.append(f"missed {' '.join(sorted(missing))};")
@@ -169,7 +169,7 @@ def line(charge: Charge, rubric: Rubric) -> str:
 
 
 def main() -> None:
-    """Judge what is asked for and print the figures."""
+    """Judge the subjects that the options choose, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
     parser.add_argument("--every", type=int, default=25, help="each n-th of the pairs (default %(default)s)")

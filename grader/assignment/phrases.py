@@ -1,4 +1,4 @@
-"""What the hidden tests say about a failing case, in Chinese: they write English. `results.chinese` says how."""
+"""The Chinese of the messages that hidden tests give about failing cases; `results.chinese` explains the format."""
 
 from typing import Final
 

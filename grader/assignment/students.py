@@ -1,4 +1,4 @@
-"""The sample class. An edit replaces a piece of the reference's text, which a test requires to be there."""
+"""The sample class. An edit replaces a piece of the reference's text; a test makes sure that the piece is there."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
 
 
 def _name(own: Standing) -> str:
-    """Whose it is; clipped, as a line of the table has to stay one."""
+    """The students' names, cut off so that a row of the table stays one line."""
     return ", ".join(student.name for student in own.line.origin.students)[:MAX_NAME] if own.line.origin else ""
 
 

@@ -65,7 +65,7 @@ def _say(lines: Iterable[str]) -> None:
 
 
 def _refuse(lower: Sequence[Drop], rows: Sequence[Row], accept_drops: bool, accept_blanks: bool) -> None:
-    """Refuse what a person has to look at, unless one has: grades that go down, and grades that would get lost."""
+    """End the command if grades would go down or get lost, unless the options accept that."""
     blank = sum(bool(row.grade and row.refused) for row in rows)
     problems, code = [], EXIT_BAD_INPUT
     if lower and not accept_drops:

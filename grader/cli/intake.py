@@ -1,4 +1,4 @@
-"""How commands find the submissions that they are given, and the options for that."""
+"""Finds the submissions that a command is given, and defines the options for that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .terminal import fail
 
 SOURCES = (*PLATFORMS, FOLDERS)
 
-# Two options that such commands share; each command explains the paths that it takes in its own words.
+# Two options that several commands share; each command describes its paths in its own words.
 Source = Annotated[str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")]
 Roster = Annotated[
     Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")

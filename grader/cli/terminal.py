@@ -22,10 +22,10 @@ ReadT = TypeVar("ReadT", Report, Summary)
 
 
 class _Terminal(Console):
-    """Whoever stops reading, such as ``head``, stops no command: it writes its files, and ends with its own code."""
+    """A console for which the end of its reader, such as ``head``, is no error: the command goes on to its own end."""
 
     def on_broken_pipe(self) -> None:
-        """Write on, to nowhere."""
+        """Send all further output to the null device."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.file.fileno())
         os.close(nowhere)
@@ -42,7 +42,7 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
 
 
 def language_of(lang: str) -> str:
-    """The language that ``--lang`` names, or else the locale's: Chinese or, for all others, English."""
+    """The language that ``--lang`` names, or else that of the locale: Chinese, or English for any other locale."""
     language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
     if language not in LANGUAGES:
         fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
@@ -71,13 +71,13 @@ def read_written(path: Path, model: type[ReadT]) -> ReadT:
 
 
 def read_attention(out: Path) -> list[Attention]:
-    """Who needed a person after the last run; nobody is known after one that was stopped."""
+    """The submissions that needed a person after the last run; none if that run was stopped."""
     path = out / "summary.json"
     return read_written(path, Summary).attention if path.exists() else []
 
 
 def find(out: Path, wanted: str) -> str:
-    """The submission that a person means: by its id, or by a student's id, address or name, or a part of these."""
+    """The id of the submission that a person names: by its id, a student's id, address or name, or a part of these."""
     if (out / wanted / "report.json").is_file():
         return wanted
     lines, folded = read_class(out), wanted.casefold()
@@ -93,7 +93,7 @@ def find(out: Path, wanted: str) -> str:
 
 
 def _known(line: SummaryLine) -> list[str]:
-    """What is known of the students of a submission."""
+    """Ids, names and addresses of a submission's students, as far as they are known."""
     students = line.origin.students if line.origin else ()
     return [text for own in students for text in (own.id, own.name, own.email) if text]
 

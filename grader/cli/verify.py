@@ -1,4 +1,4 @@
-"""``grader verify``: the grader proves itself."""
+"""``grader verify``: tests the grader on submissions and attacks whose truth is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def verify(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
     jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
 ) -> None:
-    """Let the grader prove itself on work and on attacks whose truth is known, and write the kill table."""
+    """Test the grader on submissions and attacks whose truth is known, and write the kill table."""
     from ..tools.verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
 
     prepare(out.parent)

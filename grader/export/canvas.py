@@ -1,8 +1,8 @@
 """The CSV that Canvas imports: one assignment, and of a downloaded gradebook the columns that say who is who.
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
-one. Every other cell in the file would replace what Canvas has by now, so there is none: no other assignment, nor any
-student without a grade. The file has no place for remarks, and students who are excused stay excused.
+assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a
+grade are left out. The file has no place for remarks, and students who are excused stay excused.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
 
 
 def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
-    """The gradebook's rows of those who have a grade, with what says who they are, and the column of the assignment."""
+    """The gradebook's rows of students with a grade: the columns that identify them, and that of the assignment."""
     template.column(["Student", "LastName"], WHAT)
     template.column(["ID"], WHAT)
     if template.find(["SIS User ID"]) is not None:

@@ -39,8 +39,9 @@ class Drop:
 def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
     """Who would get less than in the downloaded file, in the last export to that platform, or in a grading since.
 
-    A person has looked at an export and accepted it, so nothing earlier counts. Gradings that were never exported
-    count, or else the first export would hide what a regrade has cost; their grades follow the present policy.
+    Grades before the last export do not count, since a person has looked at that export and accepted it. Gradings after
+    it count although they were never exported, or else an export would hide what a regrade has cost; their grades
+    follow the present policy.
     """
     export = ledger.execute(
         "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)

@@ -1,4 +1,4 @@
-"""Every format by its name, and the one function that exports any of them."""
+"""All formats by name, and the function that exports any of them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ..results.report import PropertyReport, Report
 from .rows import Export, Request, Row
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # anything else that did not pass has failed
+KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # all others but "passed" are failures
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:

@@ -21,10 +21,10 @@ class Row:
     """A student, the report of the student's submission, and the grade.
 
     Attributes:
-        grade: None where the cell in the gradebook stays blank.
+        grade: The grade by the policy; None if there is none.
         blank: Why there is no grade; empty if there is one.
         refused: Why the platform's file has no place for the grade; empty if it has one.
-        there: What the downloaded file has in the student's cell, if a number.
+        there: The number in the student's cell of the downloaded file; None if there is none.
     """
 
     report: Report
@@ -36,7 +36,7 @@ class Row:
 
     @property
     def cell(self) -> Grade | None:
-        """What the platform is told; None where the cell stays blank."""
+        """The grade that is written to the platform's file; None if the cell stays blank."""
         return None if self.refused else self.grade
 
     @property
@@ -71,7 +71,7 @@ class Export:
     Attributes:
         files: Contents by name.
         remarks: What a person must know before the upload, a line each.
-        rows: The students that the files are about, each with what the file refused or held before.
+        rows: The students in the files, each with why the file refused the grade, and what was in the cell before.
     """
 
     files: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""From what a learning platform hands out to submissions: text in memory, never imported, never extracted to disk."""
+"""Turns what was handed in, or a platform's export, into submissions: text in memory, never imported or extracted."""

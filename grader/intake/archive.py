@@ -23,9 +23,9 @@ def read_archive(
 
     Args:
         source: The archive.
-        identifier: Of the submission.
-        part: What of it belongs to the submission.
-        follow: Whether ``source`` may be a link: the one that an assistant names, not one in a folder of others' work.
+        identifier: The submission's id.
+        part: The part of the archive that belongs to the submission.
+        follow: Whether ``source`` may be a link: yes if a person named it, no in a folder of students' files.
         expected: The files that are asked for.
     """
     with contextlib.ExitStack() as stack:

@@ -13,7 +13,7 @@ from .roster import match, merged, owner
 
 
 def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> list[Candidate]:
-    """Candidates with what the roster knows of their students, and one for everyone who handed in nothing."""
+    """The candidates with their students' names and ids from the roster, and one for everyone who handed in nothing."""
     named: list[Candidate] = []
     present: set[Student] = set()
     for candidate in candidates:
@@ -34,7 +34,7 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
 
 
 def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, float]) -> list[Candidate]:
-    """Candidates with what a worksheet says of their lateness, where no time is known: of a group, the most."""
+    """The candidates with their lateness from a worksheet, where no time is known; a group's is its latest member's."""
     everyone = [*late_s]
 
     def told(candidate: Candidate) -> Candidate:
@@ -51,7 +51,7 @@ def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, floa
 
 
 def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Of several submissions of the same students, the one that was handed in last, where the platform tells."""
+    """Keep of several submissions of the same students the last one, if the platform tells when they were handed in."""
     kept: dict[object, Candidate] = {}
     for number, candidate in enumerate(candidates):
         origin = candidate.origin
@@ -72,7 +72,7 @@ def _moment(candidate: Candidate) -> datetime:
 
 
 def _by_name(candidate: Candidate) -> Origin:
-    """A folder or a zip that is called after its student."""
+    """The origin of a folder or zip that carries its student's name."""
     name = clean(candidate.called)
     return Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
 
@@ -82,7 +82,7 @@ def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Stud
 
 
 def _absent(student: Student) -> Candidate:
-    """Somebody in the roster without a submission."""
+    """A candidate for a student in the roster who has handed in nothing."""
     reason = f"Nothing was handed in: {student} is in the roster, and no submission is theirs."
     origin = Origin(source="roster", students=(student,))
     return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

@@ -1,4 +1,4 @@
-"""Files that were handed in together, by the names their student knows them by, each read when it is asked for."""
+"""The files of one submission, by the names that the student gave them; each is read when it is asked for."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import IO
 
 from .submission import Unreadable
 
-Read = Callable[[int], bytes]  # reads up to so many bytes, and one beyond; raises Unreadable or OSError
+Read = Callable[[int], bytes]  # reads so many bytes and one more, to show a larger file; raises Unreadable or OSError
 Files = Mapping[str, Read]
 
 MAX_LISTED = 100_000  # names in one folder or archive, clutter included
 MAX_NAME = 1000  # characters of a name, with all folders above it
 CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
-ENVIRONMENT = "pyvenv.cfg"  # lies at the top of a virtual environment, whatever that is called
+ENVIRONMENT = "pyvenv.cfg"  # a folder with this file is a virtual environment, whatever its name
 
 
 def without_clutter(names: Iterable[str]) -> list[str]:
-    """The names that may be somebody's work: no hidden files, caches, libraries or virtual environments. Sorted."""
+    """The names that may be a student's work, sorted: no hidden files, caches, libraries or virtual environments."""
     kept = [name for name in names if len(name) <= MAX_NAME and not is_clutter(name)]
     environments = tuple(name.removesuffix(ENVIRONMENT) for name in kept if name.endswith(f"/{ENVIRONMENT}"))
     return sorted(name for name in kept if not name.startswith(environments)) if environments else sorted(kept)
 
 
 def is_clutter(name: str) -> bool:
-    """Whether a name is clutter by itself."""
+    """Whether a file is clutter by its name alone."""
     return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
 
 
 def may_be_source(name: str) -> bool:
-    """Whether a file may hold Python, whatever a system or a browser made of its name: also ``norm.py.txt``."""
+    """Whether a file may hold Python by its name, even if a browser has changed it, as to ``norm.py.txt``."""
     return ".py" in name.lower() or name.lower().endswith(".txt")
 
 
 def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
-    """Open a regular file to read, never waiting for a pipe, and following no link unless asked to.
+    """Open a regular file for reading. Never waits for a pipe, and follows a link only if asked to.
 
     Raises:
         Unreadable: If it is a link, a pipe, a device or a folder.

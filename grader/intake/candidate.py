@@ -1,4 +1,4 @@
-"""A submission before it is read: what it is called, where it lies, and whose it is."""
+"""A submission before it is read: its id, where its files are, and whose it is."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .submission import Expected, Submission
 
 MAX_ID_BYTES = 100  # in UTF-8: names of reports and pages are longer, and a file system takes 255
 MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
-MARK = 8  # hexadecimal digits that stand for what a long name had beyond that
-# What grading and exporting write beside the folders of submissions, and what Windows keeps for itself.
+MARK = 8  # hexadecimal digits that stand for the cut part of a long name
+# Names that grading and exporting use beside the folders of submissions, and names that Windows reserves.
 TAKEN = re.compile(
     r"html|con|prn|aux|nul|com\d|lpt\d|.*\.(?:sqlite3|json|csv|xml|html|toml|db)(?:-\w+)?", re.IGNORECASE
 )
@@ -27,13 +27,14 @@ TAKEN = re.compile(
 
 @dataclass(frozen=True)
 class Candidate:
-    """Where a submission lies; it is read when its turn comes.
+    """A submission that has been found; it is read when it is graded.
 
     Attributes:
-        part: Of what lies there; the whole, unless it is an export.
+        path: The folder or the archive that holds it.
+        part: The part of ``path`` that belongs to it: all, unless ``path`` is an export.
         origin: Whose it is, where that is known.
         reason: Why there is nothing to read; None if there may be.
-        among_others: Whether it lies in a folder of submissions, where a link may lead to somebody else's.
+        among_others: Whether it is in a folder of submissions, where a link may lead to another student's.
         expected: The files that are asked for.
     """
 
@@ -49,13 +50,13 @@ class Candidate:
 
     @property
     def called(self) -> str:
-        """What the folder or the zip is called, before anything was made of its name."""
+        """The name of its folder or archive, unchanged but for an archive's suffix."""
         inside = self.part.below or next(iter(self.part.files), "")
         path = Path(inside) if inside else self.path.resolve()
         return without_archive_suffix(spelled(path.name))
 
     def read(self) -> Submission:
-        """Read it, here and now. What cannot be read says so itself; only a lack of memory is raised."""
+        """Read it in this process. If it cannot be read, the submission has a reason; only MemoryError is raised."""
         if self.reason is not None:
             submission = Submission(self.id, reason=self.reason)
         elif not self.path.is_dir():
@@ -68,7 +69,7 @@ class Candidate:
 
 
 def _printable(submission: Submission) -> Submission:
-    """What is said of a submission, without what its names would do to a terminal or a page."""
+    """The submission with only printable characters in its messages, as file names may hold any others."""
     return replace(
         submission,
         reason=submission.reason and clean(submission.reason, MAX_MESSAGE),
@@ -78,23 +79,23 @@ def _printable(submission: Submission) -> Submission:
 
 
 def unused(wanted: str, taken: Container[str]) -> str:
-    """The wanted id, with a number behind it if another is the same to some file system, which may fold case."""
+    """The wanted id, with a number added if it is taken; some file systems take ids that differ in case for one."""
     ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
     return next(own for own in ids if folded(own) not in taken)
 
 
 def folded(own: str) -> str:
-    """The same text for ids that a file system may take for one."""
+    """An id for comparison: the same text for two ids that a file system may take for one."""
     return unicodedata.normalize("NFKD", own).casefold()
 
 
 def identifier(path: Path) -> str:
-    """A name for the output folder: the file's own, without what a file system or a terminal could stumble over."""
+    """An id from the name of a file or folder, without characters that trouble a file system or a terminal."""
     return safe_id(without_archive_suffix(path.name))
 
 
 def spelled(name: str) -> str:
-    """A file's name as text; bytes that are no UTF-8 are most likely a Chinese Windows' own."""
+    """A file's name as text; if its bytes are not UTF-8, they most likely come from a Chinese Windows."""
     try:
         data = name.encode("utf-8", "surrogateescape")
         return data.decode()
@@ -105,7 +106,7 @@ def spelled(name: str) -> str:
 
 
 def safe_id(name: str) -> str:
-    """The same for any name. Never one of our own files, never too long, and the same whenever it is asked for."""
+    """An id from any name: always the same, never too long, and never the name of a file that the grader writes."""
     whole = unicodedata.normalize("NFC", spelled(name))
     own = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
     if TAKEN.fullmatch(own):

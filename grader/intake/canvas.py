@@ -1,4 +1,4 @@
-"""Canvas, "Download submissions": one flat folder or zip, everything about a file in its name.
+"""Canvas, "Download submissions": one flat folder or zip; a file's name says whose it is.
 
 ``{name}[_LATE]_{user id}_{attachment id}_{file}``, the name sortable and in lower case; texts and links end in
 ``{user id}_text.html`` and ``_link.html``. Where grading is anonymous, ``[LATE_]anon_{id}_{attachment id}_{file}``.
@@ -20,7 +20,7 @@ _ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_\W]+)_{_WH
 
 
 def split(listing: Listing) -> list[Found]:
-    """The submissions of an export, one for each user; none where this is no such export."""
+    """The submissions of an export, one for each user; none if this is not such an export."""
     by_user: dict[str, list[re.Match[str]]] = {}
     for name in listing.names:
         if match := _ANONYMOUS.fullmatch(name) or _NAMED.fullmatch(name):
@@ -29,7 +29,7 @@ def split(listing: Listing) -> list[Found]:
 
 
 def _found(user: str, matches: Sequence[re.Match[str]]) -> Found:
-    """One user's submission: of a file that was handed in again, the latest attachment."""
+    """One user's submission; of a file that was handed in several times, the latest attachment."""
     latest: dict[tuple[str, str], re.Match[str]] = {}
     replaced = []
     for match in sorted(matches, key=lambda match: (int(match["attachment"] or 0), copy_number(_shown(match)))):

@@ -1,6 +1,6 @@
-"""A folder of git clones, as classroom tools leave them: ``{slug}-submissions/{repository}/``.
+"""A folder of git clones, as classroom tools make it: ``{slug}-submissions/{repository}/``.
 
-Nothing asks git about them: a clone brings its own configuration, and that may name programs to run.
+git itself is never run on them: a clone brings its own configuration, which may name programs to run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SUFFIX = "-submissions"
 
 
 def split(listing: Listing) -> list[Found]:
-    """One submission for each clone; none where most folders are no clones."""
+    """One submission for each clone; none if most folders are not clones."""
     folders = [name for name in listing.visible if name.endswith("/")]
     clones = [name for name in folders if listing.has(f"{name}.git")]
     if len(clones) <= len(folders) // 2:  # some students hand in their repository as a folder
@@ -23,7 +23,7 @@ def split(listing: Listing) -> list[Found]:
 
 
 def _found(folder: str, slug: str, when: str | None) -> Found:
-    """The clone of one student, or of a team: what stands behind the slug, or the whole name."""
+    """The clone of one student or team; the id is the repository's name without the slug."""
     repository = folder.rstrip("/")
     own = repository.removeprefix(f"{slug}-") if slug else repository
     origin = Origin(source="clones", students=(Student(id=clean(own)),), submitted_at=when)

@@ -1,7 +1,8 @@
-"""When the last commit of a clone was made, read from the files of git itself: to be asked, git would obey the clone.
+"""Reads from git's own files when the last commit of a clone was made.
 
-Loose objects and packs are compressed with zlib; nothing is unpacked beyond a fixed size, and what cannot be understood
-has no time. The time is the one that the student's machine wrote into the commit.
+git itself is not run, since it would obey the clone's configuration. Loose objects and packs are compressed with zlib;
+nothing is unpacked beyond a fixed size, and if a file cannot be understood, no time is known. The time is the one that
+the student's machine wrote into the commit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PACKS = ".git/objects/pack/"
 MAX_SMALL = 1 << 16  # bytes of a reference, or of a commit
 MAX_REFS = 1 << 20
 MAX_INDEX = 4 << 20  # more than 100 000 objects
-MAX_PACK = 2 << 20  # git puts commits first, the latest in front
+MAX_PACK = 2 << 20  # enough, since git puts commits first in a pack, the latest at its start
 MAX_DELTAS = 50
 COMMIT, OFFSET_DELTA = 1, 6  # kinds of objects in a pack
 _BRANCH = re.compile(r"ref: (refs/heads/(?!.*\.\.)[\w./-]+)")
@@ -28,7 +29,7 @@ _COMMITTER = re.compile(rb"^committer [^\n]* (\d{1,12}) [+-]\d{4}$", re.MULTILIN
 
 
 def committed_at(clone: Listing) -> str | None:
-    """ISO 8601 in UTC: the time of the commit that is checked out; None where it cannot be found."""
+    """The time of the commit that is checked out, ISO 8601 in UTC; None if it cannot be found."""
     try:
         commit = _object(clone, _head(clone))
         found = _COMMITTER.search(commit.partition(b"\n\n")[0])
@@ -52,7 +53,7 @@ def _head(clone: Listing) -> str:
 
 
 def _object(clone: Listing, name: str) -> bytes:
-    """What a commit says, from its own file or from a pack."""
+    """The content of a commit, from its own file or from a pack."""
     try:
         loose = clone.read(f".git/objects/{name[:2]}/{name[2:]}", MAX_SMALL)
     except (OSError, LookupError, Unreadable):
@@ -61,7 +62,7 @@ def _object(clone: Listing, name: str) -> bytes:
 
 
 def _packed(clone: Listing, name: bytes) -> Iterator[bytes]:
-    """The commit from each pack that has it."""
+    """The content of a commit from each pack that has it."""
     for index in clone.inside(PACKS).names:
         if index.endswith(".idx"):
             offset = _offset(clone.read(f"{PACKS}{index}", MAX_INDEX), name)
@@ -71,7 +72,7 @@ def _packed(clone: Listing, name: bytes) -> Iterator[bytes]:
 
 
 def _offset(index: bytes, name: bytes) -> int | None:
-    """Where an object begins in the pack, by its index of version 2; None if it is not in it."""
+    """The offset of an object in a pack, from the pack's index (version 2); None if it is not there."""
     if index[:8] != b"\xfftOc\0\0\0\2":
         return None
     (count,) = struct.unpack_from(">I", index, 8 + 255 * 4)
@@ -83,7 +84,7 @@ def _offset(index: bytes, name: bytes) -> int | None:
 
 
 def _unpacked(pack: bytes, offset: int) -> bytes:
-    """An object of a pack, with the differences to earlier ones that it may be written as."""
+    """An object of a pack; one stored as differences to an earlier object is put together."""
     deltas: list[bytes] = []
     while len(deltas) < MAX_DELTAS:
         kind, place = pack[offset] >> 4 & 7, offset
@@ -109,7 +110,7 @@ def _unpacked(pack: bytes, offset: int) -> bytes:
 
 
 def _patched(base: bytes, delta: bytes) -> bytes:
-    """The object that a difference makes of another: pieces of that one, and pieces of its own."""
+    """Apply a git delta: the result consists of pieces of ``base`` and of new pieces."""
     parts: list[bytes] = []
     place = 0
     for _ in range(2):  # two sizes

@@ -1,4 +1,4 @@
-"""Tells submissions apart: one folder, a folder of folders and zips, a zip, or what a learning platform exports."""
+"""Finds the submissions below a path: one folder, a folder of folders and zips, a zip, or a platform's export."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .origin import Found, Part, Student
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable
 
 FOLDERS = "folders"
-TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # perhaps an assistant's own
-# In the order in which they are tried: the more its names must look like, the earlier.
+TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # may be an assistant's own
+# In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
     "gradescope": gradescope.split,
     "moodle": moodle.split,
@@ -31,7 +31,7 @@ PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
 
 
 class IntakeError(Exception):
-    """A path that holds no submission; one line that says what, and what to do."""
+    """A path that holds no submission; the text is one line that says what is wrong and what to do."""
 
 
 def discover(
@@ -40,16 +40,16 @@ def discover(
     roster: Sequence[Student] = (),
     expected: Expected = ANYTHING,
 ) -> list[Candidate]:
-    """Every submission below ``paths``, each with an id that no other has, sorted by it.
+    """Every submission below ``paths``, with unique ids, sorted by id.
 
     Args:
-        paths: Submissions, folders of them, zips, exports.
-        source: Whose export they are, or ``folders``; None to find out.
+        paths: Submissions, folders of submissions, zips, exports.
+        source: The platform that exported them, or ``folders``; None to find out.
         roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
         expected: The files that are asked for.
 
     Raises:
-        IntakeError: If a path does not exist, or holds nothing that could be one.
+        IntakeError: If a path does not exist, or holds nothing that could be a submission.
     """
     candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
     found: dict[str, Candidate] = {}
@@ -79,7 +79,7 @@ def _candidates(path: Path, source: str | None, expected: Expected) -> list[Cand
 
 
 def _is_archive(path: Path) -> bool:
-    """Whether a file can be opened as an archive; a pipe is not waited for."""
+    """Whether a file can be opened as an archive; never waits for a pipe."""
     try:
         with open_regular(path, follow=True) as file:
             return archive_kind(file.read(START_BYTES)) in ("zip", "tar") or zipfile.is_zipfile(file)
@@ -88,15 +88,15 @@ def _is_archive(path: Path) -> bool:
 
 
 def _is_submission(folder: Path, expected: Expected) -> bool:
-    """Whether a folder is one submission rather than many: ``src/`` or an expected file lies directly in it."""
+    """Whether a folder is one submission rather than many: ``src/`` or an expected file is directly in it."""
     return (folder / PACKAGE).is_dir() or any(expected_path(child.name, expected) for child in folder.iterdir())
 
 
 def _in_export(path: Path, source: str | None) -> list[Candidate]:
-    """What a platform's export holds, at the top or in the only folder there; nothing where this is none."""
+    """The submissions of a platform's export, found at its top or in the only folder there; none if it is no export."""
     sources = [name for name in PLATFORMS if source in (None, name)]
     if source is None and path.is_file():
-        sources.remove("clones")  # a zip with a clone in it is one student's
+        sources.remove("clones")  # a zip with a clone in it is one student's submission
     try:
         top = Listing(path)
         only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
@@ -105,7 +105,7 @@ def _in_export(path: Path, source: str | None) -> list[Candidate]:
                 if found := PLATFORMS[name](listing):
                     claimed = {entry for each in found for entry in each.claimed}
                     return [_candidate(each, listing) for each in found] + _each(listing, claimed)
-    except Exception as error:  # zipfile raises whatever damaged or hostile bytes lead it to
+    except Exception as error:  # zipfile may raise anything for damaged or hostile bytes
         if path.is_dir():
             raise IntakeError(f"{path}: cannot be read ({error}).") from None
     return []
@@ -124,9 +124,9 @@ def _candidate(found: Found, listing: Listing) -> Candidate:
 
 
 def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
-    """A submission for each folder and archive that no platform's naming claims: nothing is passed over in silence.
+    """A submission for each folder and archive that is not ``claimed`` already, so that none is passed over in silence.
 
-    What is neither, but looks handed in, such as a 7z archive or a notebook, becomes one that cannot be read.
+    Another file that looks handed in, such as a 7z archive or a notebook, becomes a submission that cannot be read.
     """
     others = [name for name in listing.visible if name not in claimed]
     own = [name for name in others if name.endswith("/") or _handed_in(name)]
@@ -147,12 +147,12 @@ def _child(path: Path) -> Candidate:
 
 
 def _handed_in(name: str) -> bool:
-    """Whether a file beside others' submissions may be one: an archive, or what is sent in place of one."""
+    """Whether a file in a folder of submissions may be one: an archive, or a file that students send in its place."""
     return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
 
 
 def _no_place(path: Path) -> str | None:
-    """Why something in a folder of submissions is not looked into; None if it is."""
+    """Why an entry of a folder of submissions is not read; None if it is."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         return f"{path.name} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself."

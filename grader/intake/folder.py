@@ -1,4 +1,4 @@
-"""Reads a submission from a folder: regular files only, no link followed anywhere on the way."""
+"""Reads a submission from a folder: regular files only; no link is followed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING) -> Submission:
-    """The submission in ``folder`` or in some of its files, and in archives there; if there is none, a reason."""
+    """The submission in ``folder``, or in a part of it, archives included; if it cannot be read, it has a reason."""
     try:
         root = os.open(folder, _FOLDER)
     except OSError as error:
@@ -32,7 +32,7 @@ def _files(root: int, folder: Path, part: Part) -> Files:
 
 
 def _names(folder: Path) -> list[str]:
-    """Every name that is no directory, relative to ``folder``; nothing below what is no work of anybody's."""
+    """Every file's path relative to ``folder``, without those in hidden folders, caches and virtual environments."""
     names: list[str] = []
     count = 0
     for current, folders, files in os.walk(folder, followlinks=False):
@@ -48,10 +48,10 @@ def _names(folder: Path) -> list[str]:
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:
-    """Read a file of a folder that is no submission, with the same care.
+    """Read a file of a folder that is not a submission, such as an export; no link is followed.
 
     Raises:
-        Unreadable: If it is a link, a pipe, a device.
+        Unreadable: If it is a link, a pipe or a device.
         OSError: If the system refuses.
     """
     root = os.open(folder, _FOLDER)
@@ -62,7 +62,7 @@ def read_file(folder: Path, name: str, limit: int) -> bytes:
 
 
 def _read(root: int, name: str, limit: int) -> bytes:
-    """Read a regular file, one byte beyond ``limit`` at most, opening each folder on the way without following links.
+    """Read at most ``limit + 1`` bytes of a regular file, opening each folder on the way without following links.
 
     Raises:
         Unreadable: If it is a link, a pipe, a device or too large.

@@ -1,7 +1,7 @@
-"""Gradescope, "Export submissions": a folder for each submission, and one file that says whose it is.
+"""Gradescope, "Export submissions": a folder for each submission, and one file that says whose they are.
 
 ``assignment_{id}_export/submission_metadata.yml`` was written by Ruby: its keys are symbols, such as ``:submitters``. A
-group is one submission with several submitters; where Gradescope knows nobody, there is none.
+group's submission has several submitters; one whose students Gradescope does not know has none.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MAX_DEPTH = 100
 _FOLDER = re.compile(r"submission_\d+/")
 
 
-_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, if there: the file has megabytes
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C if there is one: the file has megabytes
 
 
 class _PlainLoader(_SafeLoader):  # type: ignore[misc, valid-type] # yaml ships no types
-    """Safe, and without merge keys, with which a small file asks for endless work."""
+    """A safe loader without merge keys, with which a small file could ask for endless work."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Merge nothing."""
 
 
 def split(listing: Listing) -> list[Found]:
-    """The submissions of an export, by their folders and the metadata; none where this is no such export."""
+    """The submissions of an export, by their folders and the metadata; none if this is not such an export."""
     if METADATA not in listing.names:
         return []
     metadata, problem = _metadata(listing)
@@ -43,7 +43,7 @@ def split(listing: Listing) -> list[Found]:
 
 
 def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
-    """What the file holds, and what is wrong with it, if anything is: that must not stop a batch."""
+    """The content of the metadata, and what is wrong with it: a broken file must not stop a whole class."""
     try:
         data = listing.read(METADATA, MAX_METADATA_BYTES)
         if len(data) > MAX_METADATA_BYTES:
@@ -56,7 +56,7 @@ def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
 
 
 def _check_depth(data: bytes) -> None:
-    """See that the file is not nested without end, over which the loader in C would crash; events come one by one."""
+    """Refuse a file that is nested too deeply: the loader in C would crash, while its events can be counted."""
     depth = 0
     for event in yaml.parse(data, Loader=_SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -81,7 +81,7 @@ def _found(folder: str, entry: object, problem: str) -> Found:
 
 
 def _moment(value: object) -> str | None:
-    """ISO 8601 in UTC from what YAML made of a time; without a zone, Ruby's times are UTC."""
+    """ISO 8601 in UTC from a time as YAML has read it; times without a zone are UTC in Ruby."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if not isinstance(moment, datetime):

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and its name: an archive that can be opened, or something else that has a name."""
+"""What kind of file something is, by its first bytes and its name: an archive that can be opened, or another kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .tarballs import PACKED
 TAR_MARK = slice(257, 262)
 START_BYTES = 512
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
-FOREIGN: Mapping[str, tuple[str, str]] = {  # what it is called, and what to hand in instead
+FOREIGN: Mapping[str, tuple[str, str]] = {  # by suffix: what the file is called, and what to hand in instead
     ".7z": ("a 7z archive", "ask for a zip"),
     ".rar": ("a rar archive", "ask for a zip"),
     ".zst": ("a zst archive", "ask for a zip"),
@@ -40,18 +40,18 @@ MOST_NAMED = 5
 
 
 def is_archive_name(name: str) -> bool:
-    """Whether a file's name says that it is an archive that can be opened here."""
+    """Whether a file's name ends as that of an archive that can be opened here."""
     return name.lower().endswith(ARCHIVES)
 
 
 def without_archive_suffix(name: str) -> str:
-    """The name of an archive without what says that it is one; any other name as it is."""
+    """The name of a file without an archive's or a foreign suffix; any other name as it is."""
     suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN) if name.lower().endswith(suffix)), "")
     return name[: len(name) - len(suffix)] or name
 
 
 def archive_kind(start: bytes) -> str:
-    """``zip``, ``tar``, or what else the first bytes of a file say, such as ``a rar archive``; empty if nothing."""
+    """``zip``, ``tar``, or another kind by a file's first bytes, such as ``a rar archive``; empty if unknown."""
     if start.startswith((b"PK\3\4", b"PK\5\6")):
         return "zip"
     if start.startswith(tuple(PACKED)) or start[TAR_MARK] == b"ustar":
@@ -60,10 +60,10 @@ def archive_kind(start: bytes) -> str:
 
 
 def named(names: Iterable[str]) -> str:
-    """What was handed in that cannot be graded: "a 7z archive, src.7z: ask for a zip."; empty where nothing is known.
+    """Names files that cannot be graded, as "A 7z archive, src.7z: ask for a zip."; empty if none is of a known kind.
 
     Args:
-        names: Of files, with folders.
+        names: The files' names, with folders.
     """
     known = []
     for name in names:

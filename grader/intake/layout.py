@@ -1,4 +1,4 @@
-"""Finds the submission inside whatever a student packed: a nested top folder, loose files, renamed copies."""
+"""Finds the files of a submission however a student packed them: in a folder within a folder, loose, or renamed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .submission import (
     wording,
 )
 
-MAX_VERSIONS = 20  # of one file that are compared
+MAX_VERSIONS = 20  # so many versions of one file are compared
 MISSING, STUB = "is missing", "is a stub"
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
@@ -34,10 +34,10 @@ class Placed:
 
     Attributes:
         files: Path below the submission's root to source text.
-        sources: Where each came from, as its student called it.
+        sources: For each path, the name that the student gave the file.
         notices: Remarks on guesses.
         concerns: What a person should look at.
-        used: The names that were taken for files that are asked for, read or not.
+        used: The names that were taken for expected files, whether they could be read or not.
         in_doubt: Paths of which there are two versions, so that neither counts.
     """
 
@@ -50,10 +50,10 @@ class Placed:
 
 
 def place(files: Files, expected: Expected) -> Placed:
-    """Read the files that make a submission, by where they lie and what they are called.
+    """Read the files of a submission, found by their folders and names.
 
-    A file that cannot be read costs its own tasks only; it stays out, with a notice. So does one of two versions with
-    equal rights, or a stub beside which there is more.
+    A file that cannot be read is left out, with a notice, and costs its own tasks only. A file is in doubt if another
+    version is as likely to be meant, or if it is a stub and another version is not.
 
     Raises:
         Unreadable: If there are too many.
@@ -87,7 +87,7 @@ def _text(read: Read) -> str:
 
 
 def lacking(text: str, names: Sequence[str]) -> str:
-    """What a file lacks that should define ``names``: some of its work, or all of it; empty if nothing."""
+    """What is wrong with a file that should define ``names``: it defines none, or is a stub; empty if nothing."""
     if names and not any(name in text for name in names):
         return f"defines no {' and no '.join(names)}"
     return STUB if "NotImplementedError" in text else ""
@@ -96,7 +96,7 @@ def lacking(text: str, names: Sequence[str]) -> str:
 def _doubt(
     found: Placed, path: str, names: Sequence[str], versions: Files, roots: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Find out whether there is another version of a file that may as well be meant, or better."""
+    """Put a file in doubt if another version of it is as likely to be meant, or more likely."""
     if path not in found.files:
         return
     text, name = found.files[path], found.sources[path]
@@ -113,12 +113,12 @@ def _doubt(
 
 
 def doubtful(path: str, one: str, other: str) -> Concern:
-    """There are two versions of a file, and nobody knows which is meant."""
+    """The concern about a file of which there are two versions."""
     return Concern("doubtful", f"{path} is there twice, as {one} and as {other}, and they differ; it was left out.")
 
 
 def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[bool, int, int]:
-    """The same for two names that have the same right to be ``path``."""
+    """How likely a name is meant as ``path``: equal for two names that are equally likely."""
     root = name.removesuffix(path)
     return (True, *roots[root]) if root != name and root in roots else (False, copy_number(name), name.count("/"))
 
@@ -126,7 +126,7 @@ def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[b
 def _places(
     names: list[str], expected: Collection[str], roots: Mapping[str, tuple[int, int]], notices: list[str]
 ) -> dict[str, str]:
-    """Which name serves as which path; remarks on the guesses are added to ``notices``."""
+    """For each path the name that serves as it; remarks on guesses are added to ``notices``."""
     root = max(roots, key=lambda root: roots[root], default=None)
     placed: dict[str, str] = {}
     if root is not None:
@@ -145,7 +145,7 @@ def _places(
 
 
 def _roots(names: list[str], expected: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Each prefix below which ``src/`` lies: the more expected files, and the fewer folders above, the better."""
+    """Each prefix of ``src/`` with its rank: more expected files are better, then fewer folders above ``src/``."""
     roots: dict[str, tuple[int, int]] = {}
     for name in names:
         parts = name.split("/")
@@ -163,13 +163,13 @@ def expected_path(name: str, expected: Collection[str]) -> str | None:
 
 
 def without_copy_suffix(name: str) -> tuple[str, str]:
-    """Stem and suffix of a file, without what a platform or a browser adds to a second one of that name."""
+    """Stem and suffix of a file, without what a platform or a browser adds to a second file of the same name."""
     path = PurePosixPath(name)
     return _COPY_SUFFIX.sub("", path.stem), path.suffix
 
 
 def copy_number(name: str) -> int:
-    """How often a file of that name was there before: 2 for ``norm-2.py``."""
+    """The number that a copy's name has got: 2 for ``norm-2.py``, 0 for ``norm.py``."""
     match = _COPY_SUFFIX.search(PurePosixPath(name).stem)
     digits = (match[1] or match[2] or "1") if match else "0"
     return int(digits[:9])
@@ -178,19 +178,19 @@ def copy_number(name: str) -> int:
 def renamed(
     files: Files, used: Collection[str], wanted: Mapping[str, str], names: Mapping[str, Collection[str]]
 ) -> Iterable[Concern]:
-    """Files that may be missing ones under another name: offered to a person, never used.
+    """Files that may be missing files under another name; a person is told, and they are never used.
 
     Args:
-        files: All that was handed in.
-        used: Names of those that count as something.
-        wanted: Expected paths that nothing counts as, or only a stub; and what is wrong with them.
-        names: What each expected path defines.
+        files: All files that were handed in.
+        used: Names of the files that already count as something.
+        wanted: Expected paths that are missing or hold only a stub, with what is wrong with each.
+        names: For each expected path, the names that it defines.
     """
     others = [name for name in sorted(files) if may_be_source(name) and name not in used][:MAX_FILES]
     for path, problem in wanted.items():
         for name in others:
             text = ""
-            with contextlib.suppress(Unreadable):  # whose name may still say what it is
+            with contextlib.suppress(Unreadable):  # the name may still say what it is
                 text = _text(files[name])
             defined = [own for own in names.get(path, ()) if re.search(rf"^(?:class|def) {own}\b", text, re.MULTILINE)]
             called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower()

@@ -15,11 +15,11 @@ from .zips import listed, name_of, read_entry
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies directly in a folder or a zip, or in a folder at the top of the zip.
+    """What is directly in a folder or a zip, or in a folder at the top of the zip.
 
     Attributes:
         path: The folder, or the zip.
-        root: The folder inside the zip, with a slash behind it; empty for a folder, and for the zip itself.
+        root: The folder inside the zip, with a slash at its end; empty for a folder, and for the zip itself.
     """
 
     path: Path
@@ -27,11 +27,11 @@ class Listing:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Sorted, folders with a slash behind them, without what macOS adds.
+        """All names, sorted; folders end in a slash, and what macOS adds is left out.
 
         Raises:
             OSError: If the folder cannot be read.
-            zipfile.BadZipFile: Or whatever else zipfile says of a damaged zip.
+            zipfile.BadZipFile: If the zip is damaged; zipfile may raise other exceptions, too.
         """
         if self.path.is_dir():
             with os.scandir(self.path) as entries:
@@ -57,22 +57,22 @@ class Listing:
         return (Path(self.root) if self.root else self.path.resolve()).name
 
     def inside(self, name: str) -> Listing:
-        """The listing of a folder in it."""
+        """The listing of a folder in this one."""
         return Listing(self.path / name) if self.path.is_dir() else Listing(self.path, f"{self.root}{name}")
 
     def rooted(self, part: Part) -> Part:
-        """A part of this listing, as a part of the zip that it lies in."""
+        """The same part with paths from the top of the zip rather than of this listing."""
         files = {shown: self.root + name for shown, name in part.files.items()}
         return Part(below=part.below and self.root + part.below, files=files)
 
     def has(self, name: str) -> bool:
-        """Whether there is anything of that name, or below it."""
+        """Whether there is a file or folder of that name."""
         if self.path.is_dir():
             return os.path.lexists(self.path / name)
         return any(entry == self.root + name or entry.startswith(f"{self.root}{name}/") for entry in self._entries)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Read one file, one byte beyond ``limit`` at most.
+        """Read at most ``limit + 1`` bytes of one file.
 
         Raises:
             Unreadable: If it is not a regular file, or damaged.

@@ -2,7 +2,7 @@
 
 ``{full name}_{participant id}_assignsubmission_file/…``, before 4.1 with another ``_`` at the end; flat,
 ``…_assignsubmission_file_{file}``. With blind marking the name is ``Participant``. A text typed in online comes as
-``…_assignsubmission_onlinetext``. Whether something is late, only the grading worksheet says.
+``…_assignsubmission_onlinetext``. Only the grading worksheet says whether a submission is late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLIND = "Participant"
 
 
 def split(listing: Listing) -> list[Found]:
-    """The submissions of an export, one for each participant; none where this is no such export."""
+    """The submissions of an export, one for each participant; none if this is not such an export."""
     by_id: dict[str, list[re.Match[str]]] = {}
     for name in listing.names:
         if match := _ENTRY.fullmatch(name):
@@ -28,7 +28,7 @@ def split(listing: Listing) -> list[Found]:
 
 
 def _found(participant: str, matches: list[re.Match[str]]) -> Found:
-    """One participant's submission: the files; the text typed in online only where there is no file."""
+    """One participant's submission: the files, or the text typed in online if there is no file."""
     matches.sort(key=lambda match: match["plugin"])
     first = matches[0]
     if first["rest"] == "/":

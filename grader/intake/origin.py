@@ -1,4 +1,4 @@
-"""Who handed something in, when, and through what, as far as the platform said so."""
+"""Who handed in a submission, when, and through which platform, as far as the platform tells."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ class Origin(BaseModel):
 
 @dataclass(frozen=True)
 class Part:
-    """What of a folder or an archive belongs to one submission: everything below ``below``, or ``files`` alone.
+    """The part of a folder or archive that belongs to one submission: all below ``below``, or only ``files``.
 
     Attributes:
-        files: What a file was called by its student, to where it lies.
+        below: A folder, with a slash at its end; empty for all.
+        files: From the student's name for a file to its path in the folder or archive.
     """
 
     below: str = ""
@@ -64,7 +65,7 @@ class Part:
         return name in self.files.values() if self.files else name.startswith(self.below)
 
     def shown(self, name: str) -> str:
-        """What the student called a file of this part."""
+        """The student's name for a file of this part."""
         own = {place: shown for shown, place in self.files.items()}
         return own[name] if self.files else name.removeprefix(self.below)
 
@@ -74,10 +75,10 @@ WHOLE = Part()
 
 @dataclass(frozen=True)
 class Found:
-    """A submission in an export: what to call it, where it lies, and whose it is.
+    """A submission in an export: its id, its part of the export, and whose it is.
 
     Attributes:
-        claimed: Every name at the top of the export that is this one's, whether it counts or not.
+        claimed: Every name at the top of the export that belongs to this submission, whether it counts or not.
     """
 
     id: str
@@ -88,7 +89,7 @@ class Found:
 
 
 def clean(text: object, most: int = MAX_TEXT) -> str:
-    """One line of printable text from whatever a platform or a student gave as a name; empty for what is no text."""
+    """One line of printable text from a name that a platform or a student gave; empty if it is neither text nor int."""
     if not isinstance(text, str | int) or isinstance(text, bool):
         return ""
     line = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", str(text)))

@@ -1,6 +1,6 @@
-"""Reads what was handed in, in a process with little memory and time, so that a bomb costs its own submission.
+"""Reads submissions in a process with little memory and time, so that a hostile archive costs only its own submission.
 
-One process reads one submission after another, and is replaced when it dies. What it gives back is text, as JSON.
+One process reads one submission after another, and is replaced when it dies. It returns text, as JSON.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .discover import IntakeError, discover
 from .origin import Origin, Part, Student
 from .submission import ANYTHING, Concern, Expected, Submission
 
-MEMORY_MIB = 768  # of address space, on top of what the process has when it begins
+MEMORY_MIB = 768  # of address space, beyond what the process has at its start
 CPU_S = 30  # for one submission
-WALL_S = 600.0  # the backstop for whatever waits without computing, such as a disk that is far away
-DISCOVERY_CPU_S = 300  # for telling the submissions of a whole class apart
+WALL_S = 600.0  # the backstop for a process that waits without computing, as for a slow disk
+DISCOVERY_CPU_S = 300  # for finding the submissions of a whole class
 REPOSITORY = Path(__file__).parents[2]
 START = "import sys; sys.path.insert(0, sys.argv[1]); from grader.intake.reader import serve; serve(int(sys.argv[2]))"
 REMEDY = "hand in the Python files of src/ in a plain zip"
@@ -38,7 +38,7 @@ DIED = f"It ended the process that reads it, twice ({{how}}); {REMEDY}."
 
 
 class _Died(Exception):
-    """The process has gone; the text says how, and ``of_its_limit`` whether it had used up its time."""
+    """The process has ended; the text says how, and ``of_its_limit`` whether it had used up its time."""
 
     def __init__(self, how: str, of_its_limit: bool) -> None:
         super().__init__(how)
@@ -46,15 +46,15 @@ class _Died(Exception):
 
 
 class Reader:
-    """The end that a command holds. The process starts with the first request."""
+    """Sends requests to the reading process, which starts with the first request."""
 
     def __init__(self) -> None:
-        """None has been made yet."""
+        """Start no process yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
 
     def __enter__(self) -> Reader:
-        """Nothing to do."""
+        """Return the reader itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,7 +62,7 @@ class Reader:
         self.close()
 
     def read(self, candidate: Candidate) -> Submission:
-        """Read a submission. Never fails: what cannot be read within the limits says so itself."""
+        """Read a submission. Never raises: a submission that cannot be read within the limits has a reason."""
         if candidate.reason is not None:
             return candidate.read()
         try:
@@ -81,7 +81,7 @@ class Reader:
         """Every submission below ``paths``; see :func:`~grader.intake.discover.discover`.
 
         Raises:
-            IntakeError: If a path does not exist, holds nothing that could be one, or too much.
+            IntakeError: If a path does not exist, or holds no submission, or too many files.
         """
         paths = list(paths)
         try:
@@ -96,7 +96,7 @@ class Reader:
         return [_candidate(fields) for fields in reply]
 
     def _insist(self, request: object, cpu_s: int) -> Any:
-        """Ask, and once more where the process died of something else than its time: that may have been the machine."""
+        """Ask, and ask again if the process died without using up its time: the machine may have been the reason."""
         try:
             return self._ask(request, cpu_s)
         except _Died as death:
@@ -131,16 +131,16 @@ class Reader:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, where there is one."""
+        """The process's number; None if there is no process."""
         return self._process.pid if self._process else None
 
     def close(self) -> int:
-        """End the process; gives its exit status. The next request starts another."""
+        """End the process; returns its exit status. The next request starts another."""
         if self._pipe is None or self._process is None:
             return 0
         self._pipe.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)  # it sees that nobody asks any more, or is dying of its own
+            self._process.wait(1)  # it ends by itself when the pipe is closed, if it is not ending already
         self._process.kill()
         ended = self._process.wait()
         self._process = self._pipe = None
@@ -162,7 +162,7 @@ def _candidate(fields: dict[str, Any]) -> Candidate:
 
 
 def serve(fd: int) -> None:
-    """Answer requests until the other end hangs up."""
+    """Answer requests until the other end closes the pipe."""
     bound_memory(MEMORY_MIB)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     pipe = Connection(fd)

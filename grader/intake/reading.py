@@ -1,4 +1,4 @@
-"""One submission from its files: archives among them are opened, what is in doubt is left out and named."""
+"""Makes one submission of its files: opens archives among them, leaves doubtful files out, and says so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
 
     Raises:
         Unreadable: If there is nothing to grade.
-        Exception: Whatever reading a damaged archive leads to.
+        Exception: Any, if an archive is damaged.
     """
     everything = _Search(expected)
     everything.look(files, "", 0)
@@ -81,7 +81,7 @@ def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
 
 
 class _Search:
-    """Looks through files, and through the archives among them for what is still missing."""
+    """Looks through files, and, while something is missing, through the archives among them."""
 
     def __init__(self, expected: Expected) -> None:
         self._expected = expected
@@ -91,7 +91,7 @@ class _Search:
         self._bytes = 0
 
     def look(self, files: Files, inside: str, depth: int) -> None:
-        """Take in what lies loose, then, while something is missing, what lies in archives."""
+        """Take the loose files, then, if something is missing, open the archives."""
         names = without_clutter(files)
         loose = {name: files[name] for name in names if not is_archive_name(name)}
         python = [name for name in loose if name.endswith(".py")]
@@ -131,11 +131,11 @@ class _Search:
             raise
         except Unreadable as problem:
             self.found.concerns.append(Concern("left_out", f"{shown} {problem}; it was left out."))
-        except Exception as error:  # whatever damaged or hostile bytes lead a reader to
+        except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
             self.found.concerns.append(Concern("left_out", f"{shown} cannot be read ({error}); it was left out."))
 
     def _merge(self, more: Placed, inside: str) -> None:
-        """Add what one folder or archive holds; two versions of one file are in doubt, and neither counts."""
+        """Add the files of one folder or archive; if a file then has two versions, neither counts."""
         for path, text in more.files.items():
             source = inside + more.sources[path]
             if path not in self.found.files:
@@ -143,7 +143,7 @@ class _Search:
             elif text != self.found.files[path] and inside and path not in self.found.in_doubt:
                 better = not self._is_written(path) and not lacking(text, self._expected.get(path, ()))
                 if not _in_archive(self.found.sources[path]) and not better:
-                    continue  # what lies beside an archive was unpacked from it, and has been worked on since
+                    continue  # a file beside an archive was unpacked from it, and has been worked on since
                 self.found.in_doubt.add(path)
                 self.found.concerns.append(doubtful(path, self.found.sources[path], source))
         self.found.used |= {inside + name for name in more.used}
@@ -157,11 +157,11 @@ def _in_archive(name: str) -> bool:
 
 
 def archive_files(file: IO[bytes]) -> Files:
-    """The files of an archive, whatever it is called.
+    """The files of an archive, whatever its name.
 
     Raises:
-        Unreadable: If it is none that can be opened.
-        Exception: Whatever its reader says of damaged bytes.
+        Unreadable: If it is not an archive that can be opened.
+        Exception: Any, if the archive is damaged.
     """
     start = file.read(START_BYTES)
     file.seek(0)
@@ -175,7 +175,7 @@ def archive_files(file: IO[bytes]) -> Files:
 
 @contextlib.contextmanager
 def _said(identifier: str) -> Iterator[list[Submission]]:
-    """A list for the submission; where reading fails, one with the reason takes its place."""
+    """Gives a list to put the submission in; if reading fails, puts a submission with the reason there."""
     result: list[Submission] = []
     try:
         yield result
@@ -191,7 +191,7 @@ def _said(identifier: str) -> Iterator[list[Submission]]:
 
 
 def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:
-    """The submission in what ``files`` gives; if there is none, a reason. Only a lack of memory is raised."""
+    """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised."""
     with _said(identifier) as result:
         result.append(submission_in(identifier, files(), expected))
     return result[0]

@@ -1,6 +1,6 @@
 """A class list: whose a submission is, and who handed in nothing.
 
-Any CSV with a header will do that has a column for an id, a name or an address: Classroom 50's ``roster.csv``, a Canvas
+It can be any CSV with a header and a column for an id, a name or an address: Classroom 50's ``roster.csv``, a Canvas
 gradebook, a Moodle worksheet, or one's own.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from .origin import Student, clean
 
 MAX_BYTES = 16 << 20
-# Headings as heading() gives them, in the order in which they count. Moodle finds its participants by the first three.
+# Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
 IDS = ("identifier", "标识符", "编号", "username", "id", "studentid", "sid", "sisloginid", "学号", "用户名")
 NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
@@ -32,14 +32,14 @@ _HAN = range(0x4E00, 0xA000)
 
 
 class RosterError(Exception):
-    """A file that is no roster; one line that says what, and what to do."""
+    """A file that is no roster; the text is one line that says what is wrong and what to do."""
 
 
 def read_roster(path: Path) -> list[Student]:
     """Everyone in a roster, in its order.
 
     Raises:
-        RosterError: If it cannot be read, or has no column that tells students apart.
+        RosterError: If it cannot be read, or has no column for an id, a name or an address.
     """
     students = [student for student in map(student_of, _read(path)) if student != Student()]
     if not students:
@@ -48,7 +48,7 @@ def read_roster(path: Path) -> list[Student]:
 
 
 def _read(path: Path) -> list[Mapping[str, str]]:
-    """Every row, by its headings for comparison."""
+    """Every row, from headings (see :func:`heading`) to cells."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
@@ -60,9 +60,9 @@ def _read(path: Path) -> list[Mapping[str, str]]:
 
 
 def read_lateness(path: Path) -> dict[Student, float]:
-    """By how many seconds each student was late, where the roster is a grading worksheet of Moodle's that says so.
+    """Seconds that each student was late, if the roster is a grading worksheet of Moodle that says so.
 
-    A status in words that are not known here tells nothing, rather than that somebody was in time.
+    A student whose status is in unknown words is left out, rather than taken to be in time.
     """
     known = {}
     for row in _read(path):
@@ -73,7 +73,7 @@ def read_lateness(path: Path) -> dict[Student, float]:
 
 
 def _late_s(status: str) -> float | None:
-    """The seconds in "Submitted for grading - 1 day 3 hours late"; None where nothing can be told from a status."""
+    """The seconds in a status like "Submitted for grading - 1 day 3 hours late"; None if the status does not tell."""
     if found := _LATE.search(status):
         spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
         return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
@@ -86,7 +86,7 @@ def _rows(text: str) -> Iterable[Mapping[str, str]]:
 
 
 def student_of(row: Mapping[str, str]) -> Student:
-    """The student in a row, by its headings for comparison; an empty one where the row holds none."""
+    """The student in a row, given from headings (see :func:`heading`) to cells; an empty one if there is none."""
 
     def first(columns: Iterable[str]) -> str:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
@@ -100,17 +100,17 @@ def student_of(row: Mapping[str, str]) -> Student:
 
 
 def heading(text: str) -> str:
-    """A heading for comparison: without spaces, underscores, and differences of case or of width."""
+    """A heading for comparison: without spaces and underscores, in lower case and normal width."""
     return "".join(clean(unicodedata.normalize("NFKC", text)).casefold().replace("_", " ").split())
 
 
 def _joined(first: str, last: str) -> str:
-    """A whole name; Chinese ones begin with the family's, and have no space."""
+    """A full name; a Chinese one begins with the family name and has no space."""
     return f"{last}{first}" if last and ord(last[0]) in _HAN else f"{first} {last}".strip()
 
 
 def match(known: Student, everyone: Sequence[Student]) -> Student | None:
-    """Whom in a roster a student is: by id or address, or by a name that only one has; None where nobody fits."""
+    """The student of a roster with the same id or address, or else the same name, if only one has it; None if none."""
     for field in ("id", "email"):
         mine = getattr(known, field).casefold()
         if found := [student for student in everyone if mine and getattr(student, field).casefold() == mine]:
@@ -120,7 +120,7 @@ def match(known: Student, everyone: Sequence[Student]) -> Student | None:
 
 
 def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
-    """Whose repository it is: of those whose id it ends in, behind a hyphen, the one with the longest."""
+    """The student whose id the repository's name ends in, after a hyphen; of several, the one with the longest id."""
     ends = [
         student
         for student in everyone
@@ -130,9 +130,9 @@ def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
 
 
 def merged(known: Student, listed: Student, guessed: bool) -> Student:
-    """What is known, completed from the roster.
+    """A known student, completed from the roster.
 
-    A platform's own id stays, as its gradebook asks for it; one that was guessed from a folder's name does not.
+    A platform's own id is kept, since its gradebook needs it; an id that was guessed from a folder's name is not.
     """
     ids = (listed.id, known.id) if guessed else (known.id, listed.id)
     return Student(id=ids[0] or ids[1], name=listed.name or known.name, email=known.email or listed.email)

@@ -1,4 +1,4 @@
-"""One submission as text, and the rules that its files must obey before anyone looks at them."""
+"""One submission as text, and the rules that its files must follow to be read."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
 MAX_PATH = 200
 
 
-Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and what each is to define
-ANYTHING: Expected = {}  # where nobody has said what is asked for, every Python file below src/ is as good as any
+Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and the names that each defines
+ANYTHING: Expected = {}  # no particular files are asked for: every Python file below src/ is taken
 
 
 class Unreadable(Exception):
-    """There is nothing to grade; the text says why, for student and assistant."""
+    """There is nothing to grade; the text says why, for the student and the teaching assistant."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Concern:
 
     Attributes:
         code: ``left_out``, ``doubtful``, ``renamed`` or ``own_import``.
-        text: In plain words.
+        text: A sentence for a person.
     """
 
     code: str
@@ -48,7 +48,7 @@ class Submission:
         files: Path below the submission's root to source text; Python files under ``src/`` only.
         notices: Remarks on files that were moved, skipped or refused.
         reason: Why there is nothing to grade; None if there is.
-        concerns: Those of the remarks that a person should look at.
+        concerns: What a person should look at; their texts are among the notices, too.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Submission:
 
     @property
     def sha256(self) -> str:
-        """A digest of paths and contents, the same wherever they came from."""
+        """A digest of paths and contents; it does not depend on where the files were."""
         digest = hashlib.sha256()
         for path, text in sorted(self.files.items()):
             digest.update(f"{path}\0{len(text)}\0{text}\0".encode())
@@ -76,12 +76,12 @@ _WORDS = {
 
 
 def wording(refusal: Refused) -> str:
-    """Why a file is not taken, behind its name."""
+    """Why a file is not taken, as the end of a sentence that begins with its name."""
     return _WORDS[refusal.code].format(**refusal.fields)
 
 
 def is_source_path(path: str) -> bool:
-    """Whether a relative path is one that a submission may bring along: Python below ``src/``, plainly named."""
+    """Whether a submission may contain a file of this relative path: Python below ``src/``, with a plain name."""
     parts = PurePosixPath(path).parts
     plain = all(part.isprintable() and part not in ("..", "__pycache__") and not part.startswith(".") for part in parts)
     return path.endswith(".py") and parts[:1] == (PACKAGE,) and plain and len(path) <= MAX_PATH

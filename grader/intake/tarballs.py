@@ -1,4 +1,4 @@
-"""Reads tar archives, packed or not, in one pass and in memory; what they hold is kept only if it may be wanted."""
+"""Reads tar archives, compressed or not, in one pass and in memory; only files that may be needed are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .bundle import MAX_LISTED, Files, Read, is_clutter
 from .submission import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, Unreadable
 from .unpack import CHUNK, Decompressor, gzip
 
-MAX_UNPACKED_BYTES = 512 << 20  # that are looked at, for the sake of what stands behind them
+MAX_UNPACKED_BYTES = 512 << 20  # a tar has to be read from its start, large files that nobody needs included
 MAX_KEPT_BYTES = 64 << 20
 PACKED: dict[bytes, Callable[[], Decompressor]] = {
     b"\x1f\x8b": gzip,
@@ -23,7 +23,7 @@ PACKED: dict[bytes, Callable[[], Decompressor]] = {
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes of a packed file, a bounded part at a time, and bounded in all."""
+    """The bytes that a compressed file unpacks to, with a limit on each read and on their sum."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._total, self._rest = file, 0, b""
@@ -55,7 +55,7 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
 
     Args:
         file: The archive, at its start.
-        wanted: Whether a file of that name may be read later; of any other only the name is kept.
+        wanted: Whether a file of this name may be read later; of others only the name is kept.
 
     Raises:
         Unreadable: If it is too large, or damaged.
@@ -77,13 +77,13 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
                 kept += len(data)
                 if kept > MAX_KEPT_BYTES:
                     raise Unreadable(f"holds more than {MAX_KEPT_BYTES >> 20} MiB of source; hand in src/ only")
-                files[name] = _Kept(data) if member.isreg() else _refused  # the last of one name, as tar does
-                archive.members = []  # type: ignore[attr-defined] # which it would keep, all of them
+                files[name] = _Kept(data) if member.isreg() else _refused  # of equal names the last, as with tar
+                archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory
     except (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, OSError) as error:
         raise Unreadable(f"is damaged ({error})") from None
     except Unreadable:
         raise
-    except Exception as error:  # zlib.error, and whatever hostile bytes lead tarfile to
+    except Exception as error:  # zlib.error; tarfile may raise others for hostile bytes
         if isinstance(error, MemoryError):
             raise
         raise Unreadable(f"is damaged ({error})") from None
@@ -91,7 +91,7 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
 
 
 class _Kept:
-    """A file that has been read."""
+    """Gives the content of a file that has been read already."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

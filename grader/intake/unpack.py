@@ -1,4 +1,4 @@
-"""Unpacks one entry of an archive, and no further than was asked for, whatever the method and the sizes it claims."""
+"""Unpacks one entry of an archive up to a limit, whatever its method and the sizes that the archive claims."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from collections.abc import Callable, Iterator
 from typing import IO, Protocol
 
 CHUNK = 1 << 16
-LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field, which follow
+LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field, which come next
 MIN_DICTIONARY = 1 << 12
 
 
 class Damaged(Exception):
-    """Bytes that are not what they should be; the text says what is wrong."""
+    """A damaged entry; the text says what is wrong."""
 
 
 class Decompressor(Protocol):
-    """What undoes a method of packing, as much at a time as there is room for."""
+    """Undoes a method of compression, with a limit on how much each call returns."""
 
     def decompress(self, data: bytes, max_length: int = ...) -> bytes:
-        """Take in ``data``; give at most ``max_length`` bytes and keep the rest for later."""
+        """Take ``data``; return at most ``max_length`` bytes and keep the rest for later."""
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the packed data has been reached."""
+        """Whether the end of the compressed data has been reached."""
 
 
 class _Stored:
-    """No packing at all."""
+    """The method without any compression."""
 
     eof = False
 
@@ -45,7 +45,7 @@ class _Stored:
 
 
 class _Deflated:
-    """Deflate keeps what there was no room for in an attribute, and wants it back."""
+    """Deflate: hands zlib the input that it had no room for once more, since zlib does not keep it."""
 
     def __init__(self, window_bits: int) -> None:
         self._decompressor = zlib.decompressobj(window_bits)
@@ -69,10 +69,10 @@ def gzip() -> Decompressor:
 
 
 def unpacked(chunks: Iterator[bytes], method: Decompressor, limit: int) -> bytes:
-    """What ``chunks`` unpack to, ``limit`` bytes at most.
+    """The first ``limit`` bytes that ``chunks`` unpack to.
 
     Raises:
-        Exception: Whatever the decompressor says of damaged data.
+        Exception: Any, from the decompressor, if the data are damaged.
     """
     found: list[bytes] = []
     room = limit
@@ -88,19 +88,19 @@ def unpacked(chunks: Iterator[bytes], method: Decompressor, limit: int) -> bytes
 
 
 def read_packed(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
-    """The content of a zip's entry, ``limit`` bytes at most.
+    """The first ``limit`` bytes of a zip's entry.
 
-    zipfile's own reader bounds what it returns, but for bzip2 and LZMA not what it unpacks first: a kilobyte may hold
-    gigabytes.
+    zipfile's own reader limits what it returns, but for bzip2 and LZMA not what it unpacks before: a kilobyte may
+    unpack to gigabytes.
 
     Args:
         file: The zip.
-        entry: From its table of contents; only the place and the sums in it are believed.
+        entry: The entry in its table of contents; its claimed size is not believed.
         limit: In bytes.
 
     Raises:
-        Damaged: If the entry is not where it should be, is packed in an unknown way, or its sum is wrong.
-        Exception: Whatever else a decompressor says.
+        Damaged: If the entry is not at its place, its method is unknown, or its checksum is wrong.
+        Exception: Any, from the decompressor, if the data are damaged.
     """
     file.seek(entry.header_offset)
     header = file.read(LOCAL_HEADER.size)
@@ -134,7 +134,7 @@ def _method(kind: int, limit: int) -> Decompressor:
 
 
 class _Lzma:
-    """LZMA as in a zip: its own header, then raw data. No dictionary is made larger than what may come out."""
+    """LZMA as in a zip: its own header, then raw data. The dictionary is never larger than what may be returned."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

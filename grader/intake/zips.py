@@ -1,4 +1,4 @@
-"""Lists and reads zips in memory: nothing is extracted, and no number in the archive is believed."""
+"""Lists and reads zips in memory: nothing is extracted to disk, and no size that the archive claims is believed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOO_MANY = f"lists more than {MAX_LISTED} files; hand in src/ only"
 
 
 class _Bounded(io.RawIOBase):
-    """A file that gives no more at once than a table of contents may have: zipfile reads it whole before it looks."""
+    """A file that refuses a read larger than a table of contents may be: zipfile reads that whole before it checks."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -46,7 +46,7 @@ def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
 
     Raises:
         Unreadable: If its table of contents is too long.
-        Exception: Whatever zipfile says of damaged bytes.
+        Exception: Any, from zipfile, if the zip is damaged.
     """
     bounded: Any = _Bounded(file)
     with zipfile.ZipFile(bounded) as archive:
@@ -60,8 +60,8 @@ def zip_files(file: IO[bytes]) -> Files:
     """The files of a zip. They can be read for as long as ``file`` is open.
 
     Raises:
-        Unreadable: If it lists a file twice, or too many.
-        Exception: Whatever zipfile says of damaged bytes.
+        Unreadable: If it lists a file twice, or too many files.
+        Exception: Any, from zipfile, if the zip is damaged.
     """
     entries = [entry for entry in listed(file) if not name_of(entry).endswith("/")]
     by_name = {name_of(entry): entry for entry in entries}
@@ -92,7 +92,7 @@ def name_of(entry: zipfile.ZipInfo) -> str:
 
 
 def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
-    """Read one entry of a zip, one byte beyond ``limit`` at most.
+    """Read at most ``limit + 1`` bytes of one entry of a zip.
 
     Raises:
         Unreadable: If it is a link, encrypted or damaged.
@@ -105,5 +105,5 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
         return read_packed(file, entry, limit + 1)
     except MemoryError:
         raise
-    except Exception as error:  # each decompressor has its own, LZMAError for one
+    except Exception as error:  # each decompressor raises its own, as LZMAError
         raise Unreadable(f"is damaged ({error})") from None

@@ -1,4 +1,4 @@
-"""Helpers that hidden tests share: seeded inputs and readable parametrisation over dtypes and devices."""
+"""Helpers that hidden tests share: seeded inputs, and parametrisation over dtypes with readable names."""
 
 from __future__ import annotations
 

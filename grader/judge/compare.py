@@ -1,7 +1,7 @@
-"""The one place where outputs are compared: against a float64 oracle, in units in the last place.
+"""The one place where outputs are compared: with a float64 oracle, in units in the last place (ulp).
 
-``e_i = |y_i - oracle_i| / ulp(s_i)`` with a scale ``s_i`` for each element. Every tolerance stands here with its
-reason; ``grader/docs/decisions`` tells how they were chosen.
+The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Every tolerance
+stands here with its reason; ``grader/docs/decisions`` tells how they were chosen.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FORWARD_LIMIT = {torch.float32: 16.0, torch.float16: 4.0, torch.bfloat16: 4.0}
 # Sums over tokens and groups round many times in float32; in 16 bits the final rounding dominates.
 INPUT_GRADIENT_LIMIT = {torch.float32: 1024.0, torch.float16: 6.0, torch.bfloat16: 6.0}
 PARAMETER_GRADIENT_LIMIT = {torch.float32: 64.0, torch.float16: 6.0, torch.bfloat16: 6.0}
-# `rand * width + low` and `uniform_` round once or twice differently.
+# `rand * width + low` and `uniform_` differ by one or two roundings.
 INIT_LIMIT = 4.0
 
-# Error and limit of each comparison that a case has passed, for whoever asks how close it came; empty for each case.
+# Error and limit of each comparison that the current case has passed, to report how close it came; empty at its start.
 PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", default=())
 
 
@@ -60,7 +60,7 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
     """Require a shape, and real numbers.
 
     Raises:
-        WrongAnswer: If it is another, or they are complex.
+        WrongAnswer: If the shape differs, or the numbers are complex.
     """
     if actual.is_complex():
         raise WrongAnswer(f"the output is {name(actual.dtype)}, no real number")
@@ -98,9 +98,9 @@ def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtyp
         actual: What the student computed.
         oracle: float64, on the CPU.
         scale: Magnitude whose ulp is the unit; broadcasts with ``oracle``.
-        dtype: Whose ulp is meant.
+        dtype: The dtype whose ulp is the unit.
         limit: In ulp.
-        what: The noun that the message begins with, such as ``"float16 output"``.
+        what: How the message begins, such as ``"float16 output"``.
 
     Raises:
         WrongAnswer: With the place and size of the largest error, without the expected value.
@@ -114,7 +114,7 @@ def check_errors(
 ) -> None:
     """Require every error to be within the limit; see :func:`check_close`.
 
-    ``actual``, ``expected`` and ``scale`` have the shape of ``errors``, and serve the message only.
+    ``actual``, ``expected`` and ``scale`` have the shape of ``errors``; only the message uses them.
     """
     worst = float(errors.max()) if errors.numel() else 0.0
     if worst <= limit:
@@ -128,7 +128,7 @@ def check_errors(
 
 
 def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
-    """Require the same values, bit for bit but for the sign of zero, whatever dtype they came in.
+    """Require exactly the same values, whatever dtype they came in; 0.0 equals -0.0.
 
     Raises:
         WrongAnswer: With the first place that differs, without the expected value.

@@ -1,4 +1,4 @@
-"""The devices that cases run on: the CPU, and a GPU or what stands for one."""
+"""The devices that cases run on: the CPU, and beside it a GPU or a simulated second device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from ..sandbox import second_device
 from ..settings import CannotGrade
 
-NONE = "none"  # in place of a second device, where there is none; its cases are not assessed
+NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
 
 def devices(choice: str) -> tuple[str, ...]:
-    """The devices that a choice means here; the simulated one is installed in this process then.
+    """The devices that ``--device`` means on this machine; a simulated one among them is installed in this process.
 
     Raises:
         CannotGrade: If a GPU was asked for and there is none.
@@ -29,7 +29,7 @@ def devices(choice: str) -> tuple[str, ...]:
 
 
 def why_not_simulated() -> str:
-    """Why this torch cannot be given a second device; empty where it has been given one."""
+    """Install the simulated device; the reason if this torch cannot have one, else an empty text."""
     try:
         second_device.install()
     except second_device.Unavailable as error:
@@ -38,12 +38,12 @@ def why_not_simulated() -> str:
 
 
 def whole_suite(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The devices that every case runs on: real ones, since all of it on a simulated one would cost too much."""
+    """The devices that every case runs on: only real ones, since all cases on a simulated one would take too long."""
     return tuple(device for device in chosen if not second_device.is_here(device))
 
 
 def others(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The devices that cases about a second device run on."""
+    """The devices that cases about a second device run on; ``none`` if there is only the CPU."""
     return tuple(device for device in chosen if device != "cpu") or (NONE,)
 
 
@@ -53,7 +53,7 @@ def simulated(chosen: Sequence[str]) -> bool:
 
 
 def on_gpus(chosen: Sequence[str]) -> bool:
-    """Whether workers need a driver."""
+    """Whether workers need a GPU's driver."""
     return whole_suite(chosen) != ("cpu",)
 
 

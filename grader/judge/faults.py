@@ -1,4 +1,4 @@
-"""Why a case did not pass: the student's faults as exceptions. Anything else that a hidden test raises is ours."""
+"""Why a case did not pass: the student's faults as exceptions. All else that a hidden test raises is the grader's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StudentFault(Exception):
         limit_ulp: float | None = None,
         elements: int | None = None,
     ) -> None:
-        """Remember the message and, for a wrong value, how wrong it was, how much was allowed, and how large it is."""
+        """Keep the message and, for a wrong value, its error and the limit in ulp, and how many elements it has."""
         super().__init__(message)
         self.elements = elements
         self.error_ulp = error_ulp
@@ -46,7 +46,7 @@ class Crashed(StudentFault):
     """
 
     def __init__(self, message: str, types: tuple[str, ...] = (), raw_message: str = "") -> None:
-        """Remember what was raised beside the message for the student."""
+        """Keep the message for the student, and what was raised."""
         super().__init__(message)
         self.types = types
         self.raw_message = raw_message
@@ -77,7 +77,7 @@ class Missing(StudentFault):
 
 
 class InvalidReply(StudentFault):
-    """Something that is no plain value, or is too large."""
+    """A reply that is no plain value, or is too large."""
 
     outcome = Outcome.INVALID_REPLY
 
@@ -93,7 +93,7 @@ _SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
 def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> StudentFault:
     """Turn the error that a worker reported into a fault; its fields are untrusted and checked here.
 
-    What is no plain text is never turned into text: a forged tensor would take minutes to spell out.
+    Only a field that is text is read as text: to print a forged tensor could take minutes.
     """
     fields = error if isinstance(error, dict) else {}
     kind, said = fields.get("kind"), fields.get("message", "")
@@ -127,7 +127,7 @@ def frame_line(frame: Any, files: Mapping[str, str]) -> str:
 
 
 def safe_text(value: Any) -> str:
-    """Text from a student that may be shown: one line, bounded, without control characters."""
+    """A student's text made fit to be shown: one line, of limited length, without control characters."""
     text = value if isinstance(value, str) else ""
     printable = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
     squeezed = re.sub(r"\s+", " ", printable).strip()
@@ -135,7 +135,7 @@ def safe_text(value: Any) -> str:
 
 
 def mask_values(message: str) -> str:
-    """Hide what an exception may echo of a hidden input: everything but short integers, such as sizes."""
+    """Replace each number that may come from a hidden input by ``…``; short integers, such as sizes, stay."""
     return re.sub(
         r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
     )

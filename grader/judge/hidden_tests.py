@@ -1,7 +1,7 @@
-"""The hidden tests as a function: a student in, case results out. pytest collects once and runs as often as asked.
+"""The hidden tests as a function from a submission to case results. pytest collects them once and runs them often.
 
-pytest's main loop owns the thread that it runs in, so it gets one of its own, in which its ``runtestloop`` serves one
-submission after another. pytest-json-report collects each run; what a test raises is turned into metadata there.
+pytest's main loop does not return before the end, so it gets a thread of its own, in which its ``runtestloop`` serves
+one submission after another. pytest-json-report collects each run; what a test raises becomes metadata of its report.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from pytest_jsonreport.plugin import JSONReport
 from ..definition import Assignment
 from ..results.outcome import CaseResult, Outcome
 from ..sandbox import second_device
-from .ahead import Foreseen, Foresight, LookingAhead, Recorder, StartAhead, Verdicts
+from .ahead import LookingAhead, StartAhead
 from .compare import PASSED
 from .devices import NONE, others, simulated, whole_suite
 from .faults import StudentFault
+from .foresight import Foreseen, Foresight, Recorder, Verdicts
+from .readings import Read, Readings
 from .student import StartWorker, Student
 
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
@@ -36,10 +38,10 @@ UNUSED_PLUGINS = (
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
     "anyio",  # comes with a development dependency
 )
-NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's way to say it
+NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, within so many characters of its message
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
 
-Task = Callable[[], list[dict[str, Any]]]  # has pytest report some tests; gives the others, as its report has them
+Task = Callable[[], list[dict[str, Any]]]  # has pytest report some tests; returns the others, in the report's format
 
 
 class HiddenTestsError(Exception):
@@ -47,12 +49,12 @@ class HiddenTestsError(Exception):
 
 
 class HiddenTests:
-    """The collected hidden tests, warm.
+    """The hidden tests, collected and ready to run.
 
     Args:
         assignment: Its folder of hidden tests is collected.
-        devices: As chosen, such as ``("cpu", "cuda:0")``. Cases about a second device run on those beside the CPU, all
-            others on those that are real.
+        devices: The chosen devices, such as ``("cpu", "cuda:0")``. Cases about a second device run on those other than
+            the CPU, all other cases on the real ones.
         seed: Varies the inputs of the generated cases.
         properties: The rubric's property ids; tests of others are left out.
         case: The id of the only case to run; None for all.
@@ -76,7 +78,7 @@ class HiddenTests:
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
         with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
-            # pytest takes whatever they are at its start: for its report, and for errors of usage.
+            # pytest keeps the streams that it finds at its start, and writes its report and usage errors there.
             self._thread.start()
             collected = self._plugin.collected.get()
         if not collected:
@@ -87,7 +89,8 @@ class HiddenTests:
 
         Args:
             student: The submission.
-            start_ahead: Gives a worker to be asked ahead for what :meth:`rehearse` has recorded; None to ask plainly.
+            start_ahead: Gives a worker to be asked ahead for what :meth:`rehearse` has recorded; None to ask request by
+                request only.
 
         Raises:
             RuntimeError: If pytest's loop ended before its time.
@@ -95,15 +98,15 @@ class HiddenTests:
         return self._answer(lambda: self._plugin.run(student, start_ahead))
 
     def foreseen(self) -> list[Foreseen]:
-        """What the properties ask for, after the rehearsal."""
-        return list(self._plugin.foresight.properties.values())
+        """The requests of each property and reading, as the rehearsal has recorded them."""
+        return list(self._plugin.foresight.asked.values())
 
     def forget_passes(self) -> None:
-        """From now on, look at all replies, whether they have passed before or not."""
+        """From now on, judge all replies, also those that have passed before."""
         self._plugin.foresight.remembered = 0
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[CaseResult]:
-        """Run every test on the reference, and record what it is asked for.
+        """Run every test on the reference, and record its requests.
 
         Raises:
             RuntimeError: If pytest's loop ended before its time.
@@ -120,7 +123,7 @@ class HiddenTests:
     def _serve(self) -> None:
         torch.set_num_threads(1)
         if simulated(self._plugin.devices):
-            second_device.install()  # backward is to stay in this thread as well
+            second_device.install()  # again, so that backward stays in this thread, too
         options = ["-q", "--json-report-file=none", "--json-report-omit", *OMIT, "-c", "/dev/null"]
         options += [
             f"--rootdir={self._folder}",
@@ -144,7 +147,7 @@ class _Report(JSONReport):  # type: ignore[misc] # the library is untyped
     """The JSON report of one submission at a time."""
 
     def restart(self, session: pytest.Session) -> None:
-        """Forget the submission before."""
+        """Forget the previous submission."""
         self.__dict__.update(vars(JSONReport(self._config)))
         self.pytest_sessionstart(session)
 
@@ -164,7 +167,7 @@ class _Plugin:
         self._plain: dict[str, pytest.Function] = {}
         self.foresight = Foresight()
         self._student: Student | None = None
-        self._all_passed = True  # of the phases of tests since this was last set
+        self._all_passed = True  # whether every phase of every test has passed since this was last set
 
     @pytest.fixture
     def student(self) -> Student | None:
@@ -181,30 +184,30 @@ class _Plugin:
         config.addinivalue_line("markers", "rubric(property_id): the rubric line that the test belongs to")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run every test that asks for a device on each of them, and those that ask for another one there."""
+        """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""
         if "device" in metafunc.fixturenames:
             metafunc.parametrize("device", whole_suite(self.devices))
         if "other_device" in metafunc.fixturenames:
             metafunc.parametrize("other_device", list(map(_other, others(self.devices))))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests of the rubric's properties, those of one property together: it is met afresh once."""
+        """Keep the tests of the chosen properties, grouped by property, so that each needs one fresh worker."""
         kept = [item for item in items if _property_of(item) in self._properties]
         kept = [item for item in kept if self._case in (None, _case_id(item))]
-        kept.sort(key=lambda item: "other_device" in _parameters(item))  # after what shows without one
+        kept.sort(key=lambda item: "other_device" in _parameters(item))  # tests that need no second device come first
         order = dict.fromkeys(map(_property_of, kept))  # of first appearance
         items[:] = [item for identifier in order for item in kept if _property_of(item) == identifier]
         self._plain = {item.nodeid: item for item in items if _is_plain(item)}
         for test in self._plain.values():
-            test.repr_failure = _unread  # type: ignore[method-assign] # pytest would write the way through our code down
+            test.repr_failure = _unread  # type: ignore[method-assign] # pytest would format the whole traceback
         for item in items:
             self._tests.setdefault(_property_of(item), []).append(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Call a test that asks for nothing but what is known here, without pytest's set-up and tear-down.
+        """Call a plain test without pytest's set-up and tear-down; any other test is left to pytest.
 
-        Those take longer than most tests, and do nothing for them. Any other test is left to pytest.
+        For a plain test (see ``_is_plain``) these do nothing, and take longer than most tests.
         """
         if self._student is not None:
             self._student.start_case()
@@ -226,7 +229,7 @@ class _Plugin:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Serve submissions until the process ends."""
         if session.testsfailed:
-            return True  # errors of collection; what pytest printed says which
+            return True  # errors of collection, which pytest has printed
         session.config.pluginmanager.unregister(name="terminalreporter")  # it would keep every report for its summary
         self.collected.put(True)
         while True:
@@ -238,7 +241,7 @@ class _Plugin:
             self.results.put(_case_results(session.items, tests))
 
     def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
-        """Have pytest decide every property that has not passed ahead; gives the tests of those that have."""
+        """Have pytest decide every property that has not passed ahead; returns the tests of those that have."""
         passed: list[dict[str, Any]] = []
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
@@ -259,14 +262,24 @@ class _Plugin:
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
         """Have pytest decide every property on the reference; record what those ask for that need nothing of pytest."""
+        recorders: dict[Read, Recorder] = {}
+
+        def reader(read: Read) -> Student:
+            recorders[read] = Recorder(start_worker)
+            return reference.met_through(recorders[read].start)
+
+        reference.readings = readings = Readings(reader)
         for prop, items in self._tests.items():
             recorder = Recorder(start_worker)
             student = reference.met_through(recorder.start)
+            readings.used.clear()
             self._decide(prop, student)
             student.start_afresh()
-            foreseen = recorder.foreseen()
-            if foreseen and all(item.nodeid in self._plain for item in items):
-                self.foresight.properties[prop] = foreseen
+            plain = all(item.nodeid in self._plain for item in items)
+            self.foresight.note(prop, recorder.foreseen() if plain else None, readings.used)
+        for read, recorder in recorders.items():
+            self.foresight.note(read, recorder.foreseen())
+        self.foresight.readings = readings.found
         return []
 
     def _decide(self, prop: str, student: Student) -> None:
@@ -277,7 +290,7 @@ class _Plugin:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def _decide_ahead(self, prop: str, student: Student) -> Verdicts | None:
-        """The same without pytest's report, up to the first test that does not pass."""
+        """The verdicts of a property's tests, without pytest; None at the first test that does not pass."""
         self._student, self._all_passed = student, True
         verdicts: dict[str, dict[str, Any]] = {}
         for item in self._tests[prop]:
@@ -303,14 +316,14 @@ class _Plugin:
             numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
             return {"outcome": str(error.outcome), "message": str(error), **numbers}
         if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
-            # The judge's own bound, of which the reference needs a tenth; a machine short of memory kills instead.
+            # The judge's own limit, of which the reference needs a tenth; a machine short of memory kills the judge.
             return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
 
 
 def _other(device: str) -> Any:
-    """A second device as a parameter; its id is the same on every machine that simulates one."""
+    """A second device as a parameter of a test; a simulated one has the same id on every machine."""
     if device == NONE:
         return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason="needs a second device"))
     return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
@@ -336,8 +349,8 @@ def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
 
 
 def _unread(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-    """How a failure is put in pytest's report, which leaves it out of the JSON."""
-    del style  # all come out the same
+    """A short text for a failure in pytest's report; the JSON leaves it out, so nobody reads it."""
+    del style  # the text is the same for each
     return str(excinfo.value)
 
 
@@ -347,7 +360,7 @@ def _case_id(item: pytest.Item) -> str:
 
 
 def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]]) -> list[CaseResult]:
-    """One result for every collected test; a test without a verdict is the grader's failure."""
+    """One result for every collected test; a test without a verdict is the grader's fault."""
     metadata = {test["nodeid"]: test.get("metadata", {}) for test in tests}
     results = []
     for item in items:

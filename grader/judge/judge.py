@@ -37,7 +37,7 @@ from .student import Student
 
 
 class Judge:
-    """A warm judge with its fork server; grades one submission after another."""
+    """A judge with its fork server, ready to grade one submission after another."""
 
     def __init__(self, settings: Settings) -> None:
         """Collect the hidden tests, start the fork server, and rehearse on the reference.
@@ -51,7 +51,7 @@ class Judge:
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
         self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
-        # What a GPU's driver keeps from one property to the next, nobody has compared.
+        # Not on GPUs: nothing checks what a GPU's driver keeps from one property to the next.
         self._start_ahead = None if settings.plain or on_gpus(self._devices) else self._zygote.start
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
@@ -71,9 +71,9 @@ class Judge:
             )
 
     def _rehearse(self) -> None:
-        """Pay for every lazy import and every oracle before the first submission waits for them.
+        """Judge the reference, so that lazy imports and oracles are done before the first submission needs them.
 
-        With a GPU, in a worker too: whether a driver starts within limits is known only by trying.
+        With a GPU, judge it in a worker too: only a trial tells whether the GPU's driver starts within the limits.
         """
         reference = self._student(self._assignment.solution())
         self._require_full_marks(self._tests.rehearse(reference, InProcessWorker))
@@ -99,12 +99,12 @@ class Judge:
         condemned: Collection[str] = (),
         announce: Callable[[str], object] = lambda _: None,
     ) -> Report:
-        """Grade one submission. What cannot be read is not run.
+        """Grade one submission; one that cannot be read is not run.
 
         Args:
             submission: What was handed in.
-            condemned: Properties over which a judge has died; nothing is asked for them.
-            announce: Called with each property before anything is asked for it.
+            condemned: Properties during which a judge has died; no worker is asked for them.
+            announce: Called with each property's id before the property is judged.
         """
         started, clock = datetime.now(UTC), time.monotonic()
         if submission.reason is not None:
@@ -120,7 +120,7 @@ class Judge:
         return self._report(submission, tasks, diagnoses, started, clock)
 
     def give_up(self, identifier: str, reason: str) -> Report:
-        """The report of a submission over which judges have died; so its files are not looked at here either."""
+        """The report of a submission during which judges have died; its files are not looked at here, to be safe."""
         return self._report(Submission(identifier), None, {}, datetime.now(UTC), time.monotonic(), reason)
 
     def _report(
@@ -161,12 +161,12 @@ class Judge:
 
     @property
     def isolation(self) -> Isolation:
-        """What holds here."""
+        """The isolation that the fork server has on this machine."""
         return self._zygote.isolation
 
     @property
     def environment(self) -> Environment:
-        """This machine."""
+        """The report's part about this machine."""
         return Environment(
             python=platform.python_version(),
             torch=torch.__version__,
@@ -175,7 +175,7 @@ class Judge:
         )
 
     def provenance(self, started: datetime, duration_s: float) -> Provenance:
-        """How and when."""
+        """The report's part about how and when the submission was graded."""
         return Provenance(
             grader_version=__version__,
             rubric_sha256=self._rubric.sha256,
@@ -196,12 +196,12 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
 
 
 def _failing(prop: PropertyScore) -> list[str]:
-    """The cases that a diagnosis has to explain."""
+    """Ids of the failed cases, which a diagnosis has to explain."""
     return [case.id for case in prop.cases if case.outcome is Outcome.FAILED]
 
 
 def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
-    """A property before there are words for it."""
+    """A property's report without title and hint, which are added in the report's language."""
     return PropertyReport(
         id=prop.property.id,
         title="",
@@ -226,7 +226,7 @@ def _case_report(case: CaseResult) -> CaseReport:
 
 
 def _first_grader_error(tasks: tuple[TaskScore, ...]) -> str:
-    """Where we failed, and how, for the assistant."""
+    """Where and how the grader failed, for the teaching assistant."""
     cases = (case for task in tasks for prop in task.properties for case in prop.cases)
     error = next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None)
     return f"{error.property_id}, {error.id}: {error.detail or error.message}" if error else "a property has no case"

@@ -1,4 +1,4 @@
-"""What hidden tests see of a submission: objects that look like the student's classes and answer with values."""
+"""What hidden tests see of a submission: objects that look like the student's, and get values from a worker."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from .faults import (
     mask_values,
     safe_text,
 )
+from .readings import Read, Readings, T
 
-MAX_NAMES = 8  # of a state, or of devices: more would only fill the report
+MAX_NAMES = 8  # of entries in a state dict, or of devices: more would only fill the report
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
 
 class Student:
-    """One submission, met afresh for each property.
+    """One submission, newly imported for each property.
 
-    A request that times out or fills the memory ends its property at once; after a timeout, later ones to the same name
-    get less time. Each name has an equal share of the submission's time, so that one that is slow, or hangs, takes
+    A request that times out or fills the memory ends its property at once; after a timeout, later requests to the same
+    name get less time. Each name has an equal share of the submission's time, so that one that is slow, or hangs, takes
     nothing from the others.
 
     Args:
@@ -42,8 +43,8 @@ class Student:
         start_worker: Gives a worker that holds those files.
         rubric: Says which file defines a name, and which task that belongs to.
         limits: What the submission may use.
-        condemned: Properties over which a judge has died: whatever is asked for them is an invalid reply.
-        announce: Called with each property before anything is asked for it.
+        condemned: Properties during which a judge has died: each of their requests gets an invalid reply.
+        announce: Called with each property's id before the property is judged.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Student:
         condemned: Collection[str] = (),
         announce: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Start the submission's clock; a worker is started when one is needed."""
+        """Give each name its time; a worker is started when one is needed."""
         self._condemned, self._announce = condemned, announce
         self.files = files
         self._start_worker = start_worker
@@ -66,13 +67,14 @@ class Student:
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out
-        self._gave_out: StudentFault | None = None  # what cases of this property get once one has cost too much
-        self._bare_packages = False  # whether the packages' own files stand in the way
+        self._gave_out: StudentFault | None = None  # the fault of all later cases of a property that has cost too much
+        self._bare_packages = False  # whether files are imported without the packages' __init__.py, which fail
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
+        self.readings = Readings(self._reader)
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,13 +89,13 @@ class Student:
         return StudentName(self, name, name)
 
     def begin(self, property_id: str) -> None:
-        """Start afresh with the cases of a property."""
+        """Start the cases of a property, with a newly imported submission."""
         self.start_afresh()
         if self.condemns(property_id):
             self._gave_out = InvalidReply("what came back for this piece is more than can be judged")
 
     def start_afresh(self) -> None:
-        """Forget all state: the next request meets a newly imported submission."""
+        """End the worker and forget its state: the next request starts another, which imports the submission anew."""
         self.start_case()
         if self._worker is not None:
             self._worker.close()
@@ -102,7 +104,7 @@ class Student:
             sibling.start_afresh()
 
     def with_file(self, path: str, text: str) -> Student:
-        """The same submission with another text of one file, in a worker that answers for nothing else.
+        """The same submission with another text in one file, and a worker of its own.
 
         Raises:
             StudentFault: If this property may ask for nothing more.
@@ -114,27 +116,45 @@ class Student:
             self._siblings[path, text] = Student(files, self._start_worker, self._rubric, self._limits)
         return self._siblings[path, text]
 
+    def reading(self, read: Callable[[Student], T]) -> T:
+        """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
+
+        Raises:
+            StudentFault: If this property may ask for nothing more.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        return self.readings.of(read)
+
+    def _reader(self, _: Read) -> Student:
+        """The student that a reading asks: it spends the same time, and knows what hangs or cannot be imported."""
+        reader = self.met_through(self._start_worker)
+        reader._left_s, reader._hung, reader._import_faults = self._left_s, self._hung, self._import_faults
+        return reader
+
     def start_case(self) -> None:
-        """Forget what an earlier case has asked for without looking at the result."""
+        """Forget the operations of an earlier case that no request has sent yet."""
         self._deferred.clear()
 
     # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
 
     def met_through(self, start_worker: StartWorker) -> Student:
-        """The same submission, as if nothing had been asked of it yet, with another kind of worker."""
-        return Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+        """The same submission with another kind of worker: of what has been asked, only readings are known."""
+        student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+        student.readings = self.readings
+        return student
 
     def announce(self, property_id: str) -> None:
-        """Say which property comes next, before anything is asked for it."""
+        """Say which property is judged next."""
         self._announce(property_id)
 
     def condemns(self, property_id: str) -> bool:
-        """Whether a judge has died over a property."""
+        """Whether a judge has died during a property."""
         return property_id in self._condemned
 
     @property
     def bare_packages(self) -> bool:
-        """Whether the packages' own files have been found to stand in the way."""
+        """Whether files are imported without the packages' ``__init__.py``, since with them the import failed."""
         return self._bare_packages
 
     def gives_up(self, names: Iterable[str]) -> bool:
@@ -142,27 +162,27 @@ class Student:
         return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
-        """Take time from what some names have left, in equal shares."""
+        """Take time from what these names have left, in equal shares."""
         for name in names:
             self._left_s[name] -= spent_s / len(names)
 
     # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
 
     def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
-        """Construct the student's class of that name, at the next request for a value."""
+        """Construct an object of the student's class ``name``; it happens at the next request for a value."""
         number = next(self._numbers)
         self.defer(name, "construct", number=number, name=name, arguments=arguments)
         return StudentModule(self, name, number)
 
     def defer(self, name: str, operation: str, /, **arguments: Any) -> None:
-        """Have an operation without a value done with the next request to ``name``, which also reports its failure."""
+        """Keep an operation that returns no value for the next request to ``name``, which also reports its failure."""
         self._deferred[name].append((operation, arguments))
 
     def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
-        """Have an operation done on the file that defines ``name``; gives the value.
+        """Have the worker do an operation, in the file that defines ``name``; returns the value.
 
         Raises:
-            StudentFault: If student code gives none.
+            StudentFault: If student code returns none.
         """
         if self._gave_out is not None:
             raise self._gave_out
@@ -172,9 +192,10 @@ class Student:
         return self._ask(name, operations)
 
     def _load(self, name: str) -> None:
-        """Import the file that defines ``name``; without its siblings, if one of those is what fails.
+        """Import the file that defines ``name``; if that fails, once more without the packages' ``__init__.py``.
 
-        A file that cannot be imported is tried once a submission, not once a property.
+        These import sibling files, one of which may be what fails. A file that cannot be imported is tried once per
+        submission, not once per property.
         """
         if name in self._import_faults:
             raise self._import_faults[name]
@@ -189,7 +210,7 @@ class Student:
                 if bare:
                     self._import_faults[name] = fault
                     raise
-                self._gave_out = None  # it may have been a sibling
+                self._gave_out = None  # a sibling may have failed
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
@@ -224,7 +245,7 @@ class StudentFunction:
     target: int | str
 
     def __call__(self, *arguments: Tensor) -> Tensor:
-        """Call it; gives the output.
+        """Call it; returns the output.
 
         Raises:
             InvalidReply: If that is no tensor.
@@ -233,7 +254,7 @@ class StudentFunction:
         return self._one_tensor(output)
 
     def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Call it; gives the output and the arguments as they are after the call."""
+        """Call it; returns the output, and the arguments as they are after the call."""
         reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
         match reply:
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
@@ -264,7 +285,7 @@ def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What backward left behind; None where no gradient arrived."""
+    """Gradients after backward; None where there is none."""
 
     of_arguments: list[Tensor | None]
     of_parameters: list[Tensor | None]
@@ -272,7 +293,7 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A registered parameter or buffer, by value."""
+    """A copy of a registered parameter or buffer."""
 
     name: str
     value: Tensor
@@ -283,7 +304,8 @@ class Parameter:
 class StudentModule(StudentFunction):
     """A student's ``nn.Module``.
 
-    Constructing, assigning and calling methods happen at the next request for a value, and fail there.
+    To construct it, to assign to it or to call a method takes effect, and may fail, only at the next request for a
+    value.
     """
 
     target: int
@@ -297,9 +319,9 @@ class StudentModule(StudentFunction):
         return self._tensors("buffers")
 
     def held(self, *sizes: int) -> Tensor | None:
-        """What the module's numbers are, wherever it holds them: as one tensor, or flat, if it has them in pieces.
+        """The tensor of the first of these sizes that the module holds, as a parameter, a buffer or an attribute.
 
-        The first of these sizes that is held; None where none is.
+        Flat if the module holds it in several tensors; None if it holds none of these sizes.
         """
         pieces = self.student.request(self.name, "held", target=self.target, sizes=list(sizes))
         if not isinstance(pieces, list) or not all(isinstance(piece, Tensor) for piece in pieces):
@@ -320,12 +342,12 @@ class StudentModule(StudentFunction):
         return _names(devices)
 
     def assign(self, *values: Tensor | float) -> StudentModule:
-        """Set what the module has learnt, whatever holds it, to the first value that fits; a number fits all."""
+        """Fill the tensor that the module holds with the first value of its size; a number fills all parameters."""
         self.student.defer(self.name, "assign", target=self.target, values=list(values))
         return self
 
     def assign_named(self, **values: Tensor) -> StudentModule:
-        """Set parameters by name, where the contract names them; dots in a name are written as ``__``."""
+        """Set parameters by the names that the contract gives them; write ``__`` for a dot in a name."""
         named = {name.replace("__", "."): value for name, value in values.items()}
         self.student.defer(self.name, "assign_named", target=self.target, values=named)
         return self
@@ -356,7 +378,7 @@ class StudentModule(StudentFunction):
 
 @dataclass(frozen=True)
 class StudentName(StudentFunction):
-    """A name that the student defines: called with tensors it is a function, with keywords or nothing a class."""
+    """A name that the student defines: called with tensors it is a function, with keywords or nothing it is a class."""
 
     @overload  # type: ignore[override] # a class is constructed by the same call
     def __call__(self, first: Tensor, /, *others: Tensor) -> Tensor: ...
@@ -370,7 +392,7 @@ class StudentName(StudentFunction):
 
 
 def _names(reply: Any) -> list[str]:
-    """A short list of names that may be shown, whatever they were."""
+    """The first few names of a reply, made fit to be shown."""
     if not isinstance(reply, list):
         raise InvalidReply("a malformed reply")
     return [mask_values(safe_text(name)) or "?" for name in reply[:MAX_NAMES]]

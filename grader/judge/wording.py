@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers spread that far when the factor is the same
-ENOUGH = 4  # elements that must agree before a factor is more than chance
-FAR = 1000  # times its size: beyond that, a number says no more than that it is far off
-VISIBLE = 0.01  # of its size: below that, a share says less than a count of rounding steps
+SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers differ by as much when the factor is the same
+ENOUGH = 4  # elements that have to agree, so that a common factor is no chance
+FAR = 1000  # times the expected size: for larger errors the exact number does not matter
+VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
 
 
 def places(wrong: Tensor) -> str:
@@ -22,7 +22,7 @@ def places(wrong: Tensor) -> str:
 
 
 def own_look(values: Tensor) -> str:
-    """What is striking about wrong elements by themselves; empty if nothing is."""
+    """What is striking about wrong elements without knowing the expected ones; empty if nothing is."""
     if not bool(values.isfinite().all()):
         return f"{int((~values.isfinite()).sum())} are not finite"
     if not bool(values.any()):
@@ -33,7 +33,7 @@ def own_look(values: Tensor) -> str:
 
 
 def relation(values: Tensor, expected: Tensor, scale: Tensor) -> str:
-    """How wrong elements lie to what they should be, as far as that gives no value away; empty for a small error.
+    """How wrong elements differ from the expected ones, without giving a value away; empty for a small error.
 
     Args:
         values: The wrong elements, ``[n]``, float64.
@@ -55,7 +55,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> str:
 
 
 def in_steps(worst: float, limit: float) -> str:
-    """How wrong the worst element is where that is little of its size."""
+    """The largest error in rounding steps, for an error that is small beside the element."""
     return f"off by up to {round_to(worst, 3):.0f} rounding steps, where {limit:g} are allowed"
 
 
@@ -71,5 +71,5 @@ def _share(share: float) -> str:
 
 
 def round_to(value: float, digits: int) -> float:
-    """With so many digits; more would say more than anybody can use."""
+    """Round to so many significant digits; more are of no use to a reader."""
     return float(f"{value:.{digits}g}")

@@ -65,7 +65,7 @@ def reasons(found: tuple[Reason, ...], language: str) -> list[str]:
 
 
 def points(own: Difference) -> tuple[str, str]:
-    """Points of a submission before and now; where there are none, its status."""
+    """The points of a submission before and now, or its status if it has no points."""
     sides = (own.old, own.old_status), (own.new, own.new_status)
     before, after = (f"{value:g}" if value is not None else status or NONE for value, status in sides)
     return before, after
@@ -85,7 +85,7 @@ def outcomes(change: PropertyChange) -> tuple[str, str]:
 
 
 def worth(change: PropertyChange) -> tuple[str, str]:
-    """The points of a property before and now; with the most that it could earn, where that changed."""
+    """The points of a property before and now, each with its maximum if that has changed."""
     sides = (change.old, change.new)
     changed = len({side.max_points for side in sides if side}) > 1
     before, after = (NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)

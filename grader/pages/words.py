@@ -141,7 +141,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "find": ("Find by name, id, property or misconception", "按姓名、学号、性质或误解查找"),
     "found": ("{shown} of {all} shown", "显示 {shown}/{all}"),
     "show_holders": ("show who", "查看学生"),
-    # What became of a property
+    # Outcomes of a property
     Outcome.PASSED: ("holds", "成立"),
     Outcome.FAILED: ("wrong result", "结果不对"),
     Outcome.CRASHED: ("exception", "抛出异常"),

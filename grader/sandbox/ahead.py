@@ -1,4 +1,4 @@
-"""Answers for several properties in one process, each by a newly imported submission. Runs on the untrusted side."""
+"""Answers several properties in one process, importing the submission anew for each. Runs on the untrusted side."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from .operations import OUT_OF_MEMORY, Operations
 from .protocol import Message, ProtocolError, unpack
 from .surroundings import Surroundings
 
-# A solution that gives one of these will not pass, so the rest of what the property asks for can be left.
+# A submission that answers with one of these will not pass, so the rest of the property's requests can be left out.
 HOPELESS = ("memory_exceeded", "missing", "not_implemented")
 
 
 class Ahead:
-    """One submission's code, compiled once, and the process that it should leave as it was."""
+    """One submission's code, compiled once, and a check that it leaves the process as it was."""
 
     def __init__(self, files: Mapping[str, str], surroundings: Surroundings) -> None:
-        """Compile what can be; whatever is made after this is the submission's."""
+        """Compile every file that compiles; from then on, each new object counts as made by the submission."""
         self._files = files
         self._surroundings = surroundings
         self._code: dict[str, CodeType] = {}
         for path, text in files.items():
-            with contextlib.suppress(Exception):  # which its import will raise again
+            with contextlib.suppress(Exception):  # the import will raise it again
                 self._code[path] = compiled(path, text)
         surroundings.enter()
 
     def answer(self, requests: bytes, bare_packages: bool) -> bytes:
-        """Meet the submission anew and do what a property asks for; gives the replies, perhaps not to the last.
+        """Import the submission anew and answer the requests of a property, up to the first hopeless reply.
 
         Args:
             requests: A packed list of requests.
-            bare_packages: Whether to import without the packages' own files, whatever the requests say about that.
+            bare_packages: Whether to import without the packages' ``__init__.py``, whatever the requests say.
+
+        Returns:
+            The packed replies.
         """
         operations, replies = Operations(self._files, self._code), Message()
         try:
@@ -51,7 +54,7 @@ class Ahead:
         return replies.packed()
 
     def nothing_is_left(self) -> bool:
-        """Whether the next property would meet this process as the first one did."""
+        """Whether the process is as it was before the submission, so that it can answer the next property."""
         return self._surroundings.restore()
 
 
@@ -65,5 +68,5 @@ def _add(replies: Message, reply: dict[str, Any]) -> None:
 
 
 def invalid_reply(error: ProtocolError) -> dict[str, Any]:
-    """What there is in place of a value that has no place in the protocol."""
+    """The reply in place of a value that the protocol cannot express."""
     return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}

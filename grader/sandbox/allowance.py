@@ -1,6 +1,6 @@
-"""The time that one request may take: what the worker computes and what it sleeps, not what the machine does meanwhile.
+"""The time that one request may take: what the worker computes and sleeps, not what it waits for a busy machine.
 
-A worker that is ready to run and has no core waits without being charged, so a busy machine changes no verdict.
+A worker that is ready to run and has no core is not charged for waiting, so a busy machine changes no verdict.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from .protocol import DeadlineExceeded
 
 LOOK_S = 0.1  # between two looks at a worker that keeps the judge waiting
-WALL_FACTOR = 10.0  # the backstop: so many times as long by the wall clock, for whatever else may hold a worker up
+WALL_FACTOR = 10.0  # the backstop, by the wall clock: so many times the allowance, whatever holds the worker up
 ASLEEP = "STtZX"  # states in /proc: waiting for an event, stopped, traced, or ended
 
 
@@ -27,9 +27,9 @@ class Allowance:
         """Begin now.
 
         Args:
-            pid: The worker's number in this process's own namespace; None where it is not known, and the wall clock
-                has to do.
-            allowed_s: How much may be spent.
+            pid: The worker's process number in this process's own namespace; None where it is not known: then the wall
+                clock is used.
+            allowed_s: Seconds that may be spent.
         """
         self._pid, self._allowed_s = pid, allowed_s
         self._began = self._looked = time.monotonic()
@@ -38,14 +38,14 @@ class Allowance:
 
     @property
     def spent_s(self) -> float:
-        """See above."""
+        """CPU seconds and seconds of sleep up to now."""
         if self._cpu_began is None:
             return time.monotonic() - self._began
         now = _cpu_s(self._pid)
         return (self._cpu_before or 0.0 if now is None else now) - self._cpu_began + self._slept_s
 
     def left_s(self) -> float:
-        """How long to wait before asking again.
+        """Seconds to wait before asking again.
 
         Raises:
             DeadlineExceeded: If the allowance is spent, or the backstop reached.
@@ -59,7 +59,7 @@ class Allowance:
         return min(LOOK_S, self._allowed_s - spent)
 
     def _look(self, now: float) -> None:
-        """Charge the time since the last look as sleep, less what was computed in it, if the worker sleeps now."""
+        """If the worker sleeps now, charge the time since the last look as sleep, less what it computed meanwhile."""
         cpu = _cpu_s(self._pid)
         if cpu is not None and self._cpu_before is not None:
             computed = cpu - self._cpu_before
@@ -79,7 +79,7 @@ def _cpu_s(pid: int | None) -> float | None:
 
 
 def _state(pid: int | None) -> str:
-    """One letter; asleep where nothing can be found out, as for a process that has just ended."""
+    """The letter of a process's state in /proc; ``S``, asleep, if it cannot be read, as after the process has ended."""
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return "S"

@@ -1,4 +1,4 @@
-"""A container for the fork server, where bubblewrap can make one: no network, no foreign process, few files to read."""
+"""A container for the fork server, where bubblewrap can make one: no network, no other process, few files to read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRIAL_S = 10.0
 
 
 def container(command: Sequence[str]) -> tuple[list[str], str]:
-    """``command`` inside a container, or as it is with the reason why there is none."""
+    """``command`` inside a container and an empty text, or ``command`` itself and the reason why there is none."""
     program = shutil.which("bwrap")
     if program is None:
         return list(command), "bwrap is not installed"
@@ -33,7 +33,7 @@ def container(command: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _arguments() -> list[str]:
-    """Everything unshared; of files, the system's libraries, Python, and the sandbox's own code, to be read only."""
+    """Options of bubblewrap: share nothing; of files, show only libraries, Python and the sandbox's code, read-only."""
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives", HUGE_PAGES):
         arguments += ["--ro-bind-try", path, path]

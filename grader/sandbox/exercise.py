@@ -1,7 +1,7 @@
-"""Everything that a submission may be asked for, done once in the fork server with code of ours.
+"""Does everything that a submission may be asked for once in the fork server, with code of the grader's.
 
-So whatever Python and torch import, initialise or remember at its first use is there before any worker is forked: no
-worker pays for it, and none takes it for something that a submission has left behind.
+So whatever Python and torch import, initialise or cache at first use is there before a worker is forked: no worker
+spends time on it, and none takes it for something that a submission has left behind.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def exercise_requests(device: str) -> list[list[tuple[str, dict[str, Any]]]]:
 
 
 def exercise(device: str) -> None:
-    """Do it all on a device, and leave nothing behind but what the first use leaves."""
+    """Do all of these requests on a device, then forget the submission; what torch has cached stays."""
     requests, replies, operations = Message(), Message(), Operations(FILES)
     for request in exercise_requests(device):
         requests.add(request)

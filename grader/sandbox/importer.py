@@ -1,4 +1,4 @@
-"""Imports a submission from text in memory: nothing of a student's is ever written to disk or found on a path."""
+"""Imports a submission from text in memory: student code is never written to disk, nor found on a path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     Args:
         files: Path to source text, such as ``{"src/functional.py": "..."}``.
         bare_packages: Leave every ``__init__.py`` out, so that a file is imported without its siblings.
-        code: Of the files that are compiled already, by path.
+        code: By path, the code of files that are compiled already.
     """
 
     def __init__(self, files: Mapping[str, str], bare_packages: bool, code: Mapping[str, CodeType]) -> None:
@@ -62,6 +62,6 @@ def compiled(path: str, text: str) -> CodeType:
     """The code of one file, under the path that the student knows it by.
 
     Raises:
-        SyntaxError: And whatever else the compiler makes of hostile text.
+        SyntaxError: If it is no Python; hostile text may make the compiler raise other exceptions.
     """
     return compile(text, path, "exec", dont_inherit=True)

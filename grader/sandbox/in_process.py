@@ -1,4 +1,4 @@
-"""A worker without a process, for code that is ours: the reference, and the variants of the self-test."""
+"""A worker without a process of its own, for code that we trust: the reference, and the variants of the self-test."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .protocol import ProtocolError, decode, encode
 
 
 class InProcessWorker:
-    """Performs the same operations on values of its own, without a border and without limits."""
+    """Performs the same operations on copies of the values, in this process and without limits."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Hold the text of ``files``; nothing is imported yet."""
         self._operations = Operations(files)
-        self.spent_s = 0.0  # nothing of ours is charged
+        self.spent_s = 0.0  # trusted code is not charged
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Do one thing after another; see :class:`~grader.sandbox.launch.WorkerLike`."""

@@ -1,4 +1,4 @@
-"""The trusted end: starts the zygote and hands out workers, each good for as long as its code behaves."""
+"""The judge's end of the sandbox: starts the fork server (zygote) and hands out workers."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .protocol import CHANGED, Channel, DeadlineExceeded, PeerClosed, ProtocolEr
 REPOSITORY = Path(__file__).parents[2]
 START = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); "
-    "os.register_at_fork = lambda **hooks: None; "  # what the standard library does after a fork is for threads
-    "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # torch takes its time
+    "os.register_at_fork = lambda **hooks: None; "  # the standard library's hooks are for threads; there are none
+    "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # before slow torch
     "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
 )
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
-GRACE_S = 0.2  # for a worker that hung up, to finish dying of what it was dying of
+GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
 
 
 Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, and with what
 
 
 class WorkerFailed(Exception):
-    """A worker that gave no answer.
+    """A worker that gave no valid answer.
 
     Attributes:
         kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
@@ -57,10 +57,10 @@ class WorkerLike(Protocol):
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the last request was charged."""
+        """Seconds charged for the last request."""
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Do one thing after another: ``{"value": ...}`` of the last or ``{"error": ...}`` of the first that fails."""
+        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
 
     def close(self) -> None:
         """End the worker and everything it started."""
@@ -70,14 +70,14 @@ class Worker:
     """One forked process with one submission's code."""
 
     def __init__(self, zygote: Zygote, pid: int, channel: Channel) -> None:
-        """Made by :meth:`Zygote.start`."""
+        """Take over a forked process; called by :meth:`Zygote.start`."""
         self._zygote = zygote
         self._pid = pid
         self._channel = channel
         self._running = True
         self._ready = False
-        self._own_pid: int | None = None  # as this process knows it: the fork server may live in a namespace
-        self._since: Allowance | None = None  # the last answer to what was asked ahead
+        self._own_pid: int | None = None  # its number here; in the fork server's namespace it may have another
+        self._since: Allowance | None = None  # time since the last answer to requests that were asked ahead
         self.spent_s = 0.0
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
@@ -86,8 +86,9 @@ class Worker:
         The worker may compute and sleep for ``timeout_s`` seconds; see :class:`~grader.sandbox.allowance.Allowance`.
 
         Raises:
-            WorkerFailed: If there is none, or it is malformed. The process is dead by then.
-            RuntimeError: If someone else has killed it: an operator, or a system short of memory. No student's fault.
+            WorkerFailed: If there is no answer, or it is malformed. The process has been ended by then.
+            RuntimeError: If someone else has killed the process: a person, or a system short of memory. That is not the
+                student's fault.
         """
         if not self._ready:
             self._wait_until_ready()
@@ -138,13 +139,13 @@ class Worker:
             raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
 
     def ask_ahead(self, requests: torch.Tensor, bare_packages: bool) -> None:
-        """Have a newly imported submission do what a property asks for, after all that was asked before.
+        """Send all requests of a property; the worker imports the submission anew and answers after earlier properties.
 
         A worker answers such requests or those of :meth:`request`, never both.
 
         Args:
             requests: A packed list of requests, as bytes.
-            bare_packages: Whether to import without the packages' own files.
+            bare_packages: Whether to import without the packages' ``__init__.py``.
         """
         if not self._ready:
             self._wait_until_ready()
@@ -152,10 +153,10 @@ class Worker:
         self._channel.post({"ahead": requests, "bare_packages": bare_packages})
 
     def answer_ahead(self, timeout_s: float) -> bytes | None:
-        """The packed replies to the next property; None from a worker in which an earlier one has left something.
+        """The packed replies to the next property; None if an earlier one has left something behind in the worker.
 
         Raises:
-            WorkerFailed: If there are none in time, or they are malformed. The process is dead by then.
+            WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
         """
         allowance = Allowance(self._own_pid, timeout_s)
         try:
@@ -171,15 +172,15 @@ class Worker:
         except (ProtocolError, PeerClosed) as error:
             self.close()
             raise WorkerFailed("crashed", f"no answer: {error}") from None
-        finally:  # it may have computed before anybody waited
+        finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._own_pid, math.inf)
             self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
 
     def _wait_until_ready(self) -> None:
-        """Wait for the word that comes before any student code.
+        """Wait until the worker says that it is ready, which it does before it runs any student code.
 
         Raises:
-            RuntimeError: If it does not come; no student had a part in that.
+            RuntimeError: If it does not say so; student code cannot be the reason.
         """
         try:
             deadline = time.monotonic() + START_S
@@ -219,9 +220,9 @@ class Zygote:
 
         Args:
             limits: What a submission may use.
-            cuda: Let workers use GPUs, whose driver needs what the layers forbid: then no layer is applied.
-            without: Layers to leave out, to see how the rest does.
-            second_device: Let workers know the simulated device; it has been found to work with this torch.
+                    cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
+            without: Layers to leave out, to test the others.
+            second_device: Give workers the simulated device, which the caller has found to work with this torch.
             debugger: Let workers know Python's debugger, for :meth:`Worker.debug`.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
@@ -245,14 +246,14 @@ class Zygote:
                 [*command, json.dumps(configuration)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C at the terminal is for the coordinator
+                start_new_session=True,  # a Ctrl-C at the terminal goes to the command only
                 env=_environment(cuda),
             )
         self._no_container = no_container if "namespaces" in wanted else None
 
     @cached_property
     def isolation(self) -> Isolation:
-        """What holds here; waits until the fork server has found out, and is warm."""
+        """The layers that hold on this machine; waits until the fork server has tried them and is warm."""
         problems = self._answer()["problems"]
         held = {layer for layer, problem in problems.items() if not problem}
         missing = {layer: problem for layer, problem in problems.items() if problem}
@@ -264,7 +265,7 @@ class Zygote:
 
     def start(self, files: Mapping[str, str]) -> Worker:
         """A fresh worker that holds the text of ``files`` and has imported none of it yet."""
-        _ = self.isolation  # once it is known, the fork server is ready
+        _ = self.isolation  # waits until the fork server is ready
         ours, theirs = socket.socketpair()
         with ours, theirs:
             if hasattr(socket, "SO_PASSCRED"):
@@ -272,14 +273,14 @@ class Zygote:
             socket.send_fds(self._control, [b'{"start": true}\n'], [theirs.fileno()])
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())
-        with contextlib.suppress(PeerClosed):  # the first request will notice
-            # As bytes, which may be many more than a header has room for; intake bounds them.
+        with contextlib.suppress(PeerClosed):  # the first request will report it
+            # As a tensor's bytes, since they may be more than a header has room for; intake limits their number.
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Have one command carried out."""
+        """Have the fork server carry out one command; returns its answer."""
         self._control.sendall(json.dumps(command).encode() + b"\n")
         return self._answer()
 
@@ -291,14 +292,14 @@ class Zygote:
         return answer
 
     def close(self) -> None:
-        """Let the process end, and wait for it."""
+        """End the fork server's process, and wait for its end."""
         self._answers.close()
         self._control.close()
         self._process.wait()
 
 
 def _environment(cuda: bool) -> dict[str, str]:
-    """What the zygote inherits: little, one thread, no GPU, and a heap of huge pages.
+    """The fork server's environment variables: one thread, no GPU unless asked for, and a heap of huge pages.
 
     A fork copies a page table; with 4 KiB pages that is most of its cost. On huge pages (glibc's own tunable, with
     Python's objects in glibc's heap) forking and ending a worker takes a third of the time.
@@ -307,5 +308,5 @@ def _environment(cuda: bool) -> dict[str, str]:
     heap = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
     own = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
-    macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else its runtime ends a process that forks and goes on
+    macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else macOS ends a forked process that starts no program
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}

@@ -1,4 +1,4 @@
-"""What isolation amounts to: the layers that hold, and how strong they are together."""
+"""How well a worker is isolated: the layers that hold, and the level that they make together."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ REMEDIES = {
 
 
 class Level(IntEnum):
-    """How well a submission is locked in; each level holds what those before it hold."""
+    """How well a submission is locked in; each level adds to those before it."""
 
     PROCESS = 0  # a process of its own with limits: no protection against malice
-    SECCOMP = 1  # no processes, sockets, signals; no file may be opened
-    LANDLOCK = 2  # the same, and only Python's own files may be read
-    NAMESPACES = 3  # the same in namespaces without network, foreign processes or foreign files
+    SECCOMP = 1  # no processes, sockets or signals; no file may be opened
+    LANDLOCK = 2  # the same, except that Python's own files may be read
+    NAMESPACES = 3  # the same in namespaces without network, other processes or other files
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """The outcome of the trials.
+    """What trying each layer on this machine has shown.
 
     Attributes:
         held: Layers that held.

@@ -9,10 +9,10 @@ GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH",
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one submission; the defaults leave a valid solution a hundred times what it needs.
+    """Limits of one submission; the defaults are a hundred times what a valid solution needs.
 
-    ``grader/docs/limits.md`` has them as a table. Processes, threads, programs, sockets and written files have no
-    number: there are none.
+    ``grader/docs/limits.md`` has them as a table. Processes, threads, programs, sockets and written files have no limit
+    here: they are forbidden.
 
     Attributes:
         request_s: Wall-clock seconds for one request. Reached: the worker is killed, the case is ``timed_out``.

@@ -1,7 +1,7 @@
-"""Locks a freshly forked worker into what it needs. Runs on the untrusted side, before any student code.
+"""Takes from a freshly forked worker all rights that it does not need. Runs in the worker, before any student code.
 
-Built once in the zygote, applied once in each worker, in an order in which every step is still allowed by those before:
-limits, user, no new privileges, Landlock, seccomp.
+A lockdown is built once in the fork server and applied in each worker. The order matters, since each step must still be
+allowed after those before it: limits, user, no new privileges, Landlock, seccomp.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .syscalls import seccomp_program
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 SECCOMP_MODE_FILTER = 2
-UNPRIVILEGED_UID = 61000  # the first of a range, so that workers are strangers to each other too
+UNPRIVILEGED_UID = 61000  # the first of a range, so that each worker has a user of its own
 UID_RANGE = 4000
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
-HIDDEN_PACKAGES = ("grader", "ref", "__editable__")  # where the project is installed as a package
+HIDDEN_PACKAGES = ("grader", "ref", "__editable__")  # what the project is called where it is installed as a package
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -36,15 +36,15 @@ class Lockdown:
     Args:
         layers: Any of ``user``, ``landlock``, ``seccomp``.
         limits: For memory and CPU time.
-        files_are_hidden: Whether a mount namespace already hides all files that are not to be read.
-        gpus: Leave room for a GPU's driver, which maps, opens and starts more than student code may.
+        files_are_hidden: Whether a mount namespace already hides all files that must not be read.
+        gpus: Leave room for a GPU's driver, which needs more memory, files and threads than student code may use.
     """
 
     def __init__(self, layers: Iterable[str], limits: Limits, files_are_hidden: bool, gpus: bool = False) -> None:
         """Prepare what can be prepared before a fork.
 
         Raises:
-            OSError, ImportError: If a layer is not to be had here.
+            OSError, ImportError: If this machine does not have a layer.
         """
         self._layers = frozenset(layers)
         self._limits = list(resource_limits(limits, gpus))
@@ -56,10 +56,10 @@ class Lockdown:
         """Lock this process, for good.
 
         Args:
-            parent: The number of the process that forked it.
+            parent: The process number of its parent, the fork server.
 
         Raises:
-            OSError: If a step fails; the process must not go on then.
+            OSError: If a step fails; then the process must end.
         """
         os.setsid()
         if LINUX:
@@ -67,7 +67,7 @@ class Lockdown:
         apply_limits(self._limits)
         if "user" in self._layers:
             _drop_user()
-        die_with_parent(parent)  # after the change of user, which would clear it
+        die_with_parent(parent)  # after the change of user, which would undo it
         if LINUX:
             _prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self._ruleset is not None:
@@ -78,7 +78,7 @@ class Lockdown:
 
 
 def _installs_us(entry: Path) -> bool:
-    """Whether an entry of a folder of packages tells where this project is, whatever it is installed as."""
+    """Whether this entry of a package folder belongs to the installed project, under whatever name."""
     try:
         return "grader" in (entry / "top_level.txt").read_text(encoding="utf-8").split()
     except OSError:
@@ -88,8 +88,8 @@ def _installs_us(entry: Path) -> bool:
 def readable_paths() -> list[str]:
     """What a worker may read: Python, its packages and the system's libraries, never this project.
 
-    A folder that holds packages is never allowed as a whole, nor is one that such a folder lies in: in a virtual
-    environment the place of the standard library holds ``site-packages``, and Landlock takes nothing away again.
+    A package folder is never allowed as a whole, and neither is a folder around it: in a virtual environment the
+    standard library's folder holds ``site-packages``, and Landlock cannot forbid a part of what it has allowed.
     """
     libraries = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
@@ -103,11 +103,13 @@ def readable_paths() -> list[str]:
 
 
 def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> None:
-    """Have the kernel kill this process once the one that started it is dead; elsewhere than on Linux, do nothing.
+    """Have the kernel kill this process when its parent dies; does nothing elsewhere than on Linux.
+
+    The kernel does not report a death before this call, so the arguments are checked, too.
 
     Args:
-        parent: Its number, to see whether it has died before this took effect.
-        lifeline: A socket of which the other end is held by whoever this process is to serve, for the same purpose.
+        parent: The parent's process number; if this process has another parent now, it ends.
+        lifeline: A socket to the process that this one works for; if the other end is closed, this process ends.
     """
     if not LINUX:
         return
@@ -116,7 +118,7 @@ def die_with_parent(parent: int | None = None, lifeline: int | None = None) -> N
         os._exit(0)
     if lifeline is not None:
         poll = select.poll()
-        poll.register(lifeline, 0)  # a hang-up is told without asking
+        poll.register(lifeline, 0)  # a closed socket is reported without asking for it
         if poll.poll(0):
             os._exit(0)
 
@@ -135,7 +137,7 @@ def _drop_user() -> None:
 
 
 def _landlock_ruleset(readable: Iterable[str]) -> Any:
-    """A ruleset that handles all that the kernel knows, and allows reading below some paths."""
+    """A ruleset that forbids every access to files that the kernel can forbid, but for reading below these paths."""
     import landlockpy
     from landlockpy import AccessFS
 

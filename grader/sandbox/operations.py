@@ -1,11 +1,11 @@
-"""What a worker can be asked to do with student code. Runs on the untrusted side; knows no test and no answer."""
+"""What a worker can be asked to do with student code. Runs on the untrusted side; has no test and no expected value."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -17,7 +17,7 @@ from .protocol import ProtocolError
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
-MAX_DEPTH = 200  # of the innermost frames that are looked at: a recursion may have left a million
+MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -25,7 +25,7 @@ class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
     def __init__(self, files: Mapping[str, str], code: Mapping[str, CodeType] | None = None) -> None:
-        """Take the submission's files, path to text, and what of them is compiled; nothing is imported yet."""
+        """Take the submission's files, path to text, and the code of those already compiled; import nothing yet."""
         self._files = files
         self._code = code or {}
         self._names: dict[str, Any] = {}
@@ -37,7 +37,7 @@ class Operations:
         self._bare_packages: bool | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """Do one thing after another: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
+        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
         value = None
         try:
             for operation, arguments in operations:
@@ -48,9 +48,9 @@ class Operations:
         except ProtocolError as error:
             return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
         except RuntimeError as error:
-            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's way to say it
+            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
             return OUT_OF_MEMORY if full else _failure(error, self._files)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they are the student's
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: student code raised them
             return _failure(error, self._files)
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
@@ -67,7 +67,7 @@ class Operations:
             _unload()
             importer = MemoryImporter(self._files, bare_packages, self._code)
             sys.meta_path.insert(0, importer)
-            for known in importer.names:  # not all of sys.modules: to look at a name is to copy its page after a fork
+            for known in importer.names:  # not all of sys.modules: after a fork, to look at a name copies its page
                 sys.modules.pop(known, None)
         loaded = importlib.import_module(module)
         if not hasattr(loaded, name):
@@ -75,7 +75,7 @@ class Operations:
         self._names[name] = getattr(loaded, name)
 
     def forget(self) -> None:
-        """Let the submission's modules and objects go."""
+        """Drop the submission's modules and objects."""
         self._names.clear()
         self._modules.clear()
         _unload()
@@ -83,27 +83,28 @@ class Operations:
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, number: int, name: str, arguments: dict[str, Any]) -> None:
-        """Build an object of the class ``name`` and remember it by that number."""
+        """Build an object of the class ``name`` and keep it under ``number``."""
         self._modules[number] = self._names[name](**arguments)
 
     def _target(self, target: int | str) -> Any:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
-        """Call an object or a function; gives what it returns."""
+        """Call an object or a function; returns what it returns."""
         return self._target(target)(*arguments)
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
-        """The same; the arguments come back too, as they are afterwards."""
+        """Call it; returns the output, and the arguments as they are after the call."""
         output = self._target(target)(*arguments)
         return {"output": output, "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
-        """Call, then send ``upstream`` back; gives the gradients of floating-point arguments and of parameters.
+        """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
-        Where numbers have been assigned, the gradients are those of the tensors that hold them, frozen or not: who
-        holds them is another question. The arguments are copies of leaves, so that code that changes its input can be
-        asked too; the output may be cut differently.
+        After an assignment, the parameters are the tensors that hold the assigned numbers, even frozen ones or buffers:
+        whether they are parameters is another property's question. The call gets copies of the arguments, so that code
+        that changes its input has gradients, too. The output may have another shape than ``upstream``, of as many
+        elements.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
@@ -114,7 +115,7 @@ class Operations:
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
         if not output.requires_grad:
             return {"argument_gradients": [None for _ in leaves], "parameter_gradients": [None for _ in parameters]}
-        # The same gradients as output.backward(upstream), which imports half a thousand modules at its first use.
+        # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
         (output * upstream.reshape(output.shape)).sum().backward()
         return {
             "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
@@ -122,14 +123,14 @@ class Operations:
         }
 
     def _parameters_of(self, target: int | str) -> list[Tensor]:
-        """What gradients are asked of: the tensors that assigned numbers lie in, or all parameters."""
+        """The tensors whose gradients are returned: those that hold assigned numbers, or all parameters."""
         if not isinstance(target, int):
             return []
         module, size = self._modules[target], self._assigned.get(target)
         return self._holding(target, size) if size else list(module.parameters())
 
     def _method(self, target: int, name: str, arguments: list[Any]) -> None:
-        """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns stays here."""
+        """Call ``reset_parameters``, ``to``, ``train`` or ``eval``; what it returns is not sent."""
         getattr(self._modules[target], name)(*arguments)
 
     # ── State ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -142,22 +143,22 @@ class Operations:
         return [{"name": name, "value": buffer} for name, buffer in self._modules[target].named_buffers()]
 
     def _held(self, target: int, sizes: list[int]) -> list[Tensor]:
-        """What holds numbers of the first of these sizes that is there, one tensor or equal pieces."""
+        """The tensors that hold the first of these sizes that the module has: one tensor, or equal pieces."""
         for size in sizes:
             if tensors := self._holding(target, size):
                 return tensors
         return []
 
     def _holding(self, target: int, size: int) -> list[Tensor]:
-        """The tensors that hold ``size`` numbers, one or equal pieces: parameters, or buffers, or plain attributes.
+        """The tensor that holds ``size`` numbers, or the equal pieces that do: parameters, buffers or plain attributes.
 
-        Of several, it is the first that a new module has drawn: a bias of zeros, or a scale of ones, is none of these.
+        Of several tensors of that size, the first with random numbers is meant, not a bias of zeros or a scale of ones.
         """
-        module = self._modules[target]
-        plain = [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
-        for held in (list(module.parameters()), list(module.buffers()), plain):
+        for held in _stores(self._modules[target]):
             floating = [tensor for tensor in held if tensor.is_floating_point()]
             if whole := [tensor for tensor in floating if tensor.numel() == size]:
+                if len(whole) == 1:
+                    return whole
                 drawn = (place for place, tensor in enumerate(whole) if bool((tensor != tensor.flatten()[:1]).any()))
                 place = self._places.setdefault((target, size), next(drawn, 0))
                 return whole[min(place, len(whole) - 1) :][:1]
@@ -176,7 +177,7 @@ class Operations:
         return [str(buffer.device) for buffer in module.buffers()]
 
     def _assign_named(self, target: int, values: dict[str, Tensor]) -> None:
-        """Overwrite, in place, each parameter by its name; one that is not there, or has another size, is named."""
+        """Overwrite, in place, parameters by their names; raises ``_Unfit`` if one is missing or has another shape."""
         parameters = dict(self._modules[target].named_parameters())
         for name, value in values.items():
             if name not in parameters:
@@ -187,9 +188,9 @@ class Operations:
                 parameters[name].copy_(value)
 
     def _assign(self, target: int, values: list[Tensor | float]) -> None:
-        """Overwrite, in place, what holds the module's numbers with the first of ``values`` that fits.
+        """Overwrite, in place, the tensors that hold the module's numbers with the first of ``values`` of their size.
 
-        A number fits, and fills, all parameters.
+        A plain number always fits, and fills all parameters.
         """
         module = self._modules[target]
         for value in values:
@@ -208,6 +209,13 @@ class Operations:
         raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
 
 
+def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
+    """Where a module may hold numbers: parameters, then buffers, then plain attributes."""
+    yield list(module.parameters())
+    yield list(module.buffers())
+    yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+
+
 def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
     """The first rows of a parameter that has more of them than ``value``."""
     fitting = (p for p in module.parameters() if p.shape[1:] == value.shape[1:] and p.shape[:1] > value.shape[:1])
@@ -216,7 +224,7 @@ def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
 
 @torch.no_grad()
 def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
-    """Write ``value`` into one tensor, transposed if that is its shape, or into pieces; a number into all."""
+    """Write ``value`` into one tensor (transposed, if that fits) or split over equal pieces; a number fills all."""
     if not isinstance(value, Tensor):
         for tensor in tensors:
             tensor.fill_(value)
@@ -228,7 +236,7 @@ def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
 
 
 def _unload() -> None:
-    """Take every submission out of what can be imported."""
+    """Remove every submission's importer and its imported modules."""
     for importer in [finder for finder in sys.meta_path if isinstance(finder, MemoryImporter)]:
         sys.meta_path.remove(importer)
         for known in importer.names:
@@ -240,7 +248,7 @@ class _Missing(Exception):
 
 
 class _Unfit(Exception):
-    """A parameter that cannot take the value it should hold, or an output that no gradient can be sent to."""
+    """A parameter that cannot take the value to be assigned, or an output of the wrong size for ``upstream``."""
 
 
 def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""The language between judge and worker: a JSON tree and raw tensor bytes, bounded in every direction.
+"""The messages between judge and worker: a JSON tree and raw tensor bytes, with a limit on every size.
 
-No pickle and no code crosses the border. Both sides use this module; the judge treats all it receives as hostile.
+No pickle and no code is sent. Both sides use this module; the judge treats all that it receives as hostile.
 
-A message on the wire is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``: tensors in the
-tree are references into the second list, whose entries are ``[dtype, device, shape, stride]``.
+A message on the wire is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``: a tensor in the
+tree is an index into the second list, whose entries are ``[dtype, device, shape, stride]``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import torch
@@ -29,9 +30,9 @@ MAX_TENSOR_BYTES = 64 << 20  # all tensors of one message together
 MAX_TENSORS = 256
 MAX_DEPTH = 8
 MAX_DIMS = 8
-MAX_ELEMENTS = 1 << 24  # of all tensors of one message, each as large as its shape says
+MAX_ELEMENTS = 1 << 24  # of all tensors of one message together, counted by their shapes
 MAX_TEXT = 1 << 19
-CHANGED = "changed"  # what a worker says that a submission has left something behind in
+CHANGED = "changed"  # a worker's message that the submission has left something behind in its process
 
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
@@ -41,18 +42,20 @@ DTYPES: dict[str, torch.dtype] = {
     )
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 NOTHING = memoryview(b"")
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 class Patience(Protocol):
-    """Decides for how long to wait, as often as it is asked."""
+    """Decides how long to wait, and is asked again and again."""
 
     def left_s(self) -> float:
-        """Seconds until it wants to be asked again; raises :class:`DeadlineExceeded` when there are none left."""
+        """Seconds to wait before asking again; raises :class:`DeadlineExceeded` when the time is over."""
 
 
+Entry = tuple[torch.dtype, str, tuple[int, ...], tuple[int, ...], int]  # of a tensor, with its size in bytes
 Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
 
 
@@ -72,10 +75,10 @@ class DeadlineExceeded(Exception):
 
 
 def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
-    """Turn ``value`` into a JSON tree, moving its tensors to ``tensors``.
+    """Turn ``value`` into a JSON tree, appending its tensors to ``tensors``.
 
     Raises:
-        ProtocolError: For a value that has no place in the protocol; the text names its type.
+        ProtocolError: For a value that the protocol cannot express; the text names its type.
     """
     if depth > MAX_DEPTH:
         raise ProtocolError(f"a value nested more than {MAX_DEPTH} levels deep")
@@ -114,24 +117,27 @@ def _plain(tensor: Tensor) -> Tensor:
         raise ProtocolError(f"a tensor on the device {tensor.device}")
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
         raise ProtocolError(f"a tensor of shape {list(tensor.shape)}, which is too large")
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, list(plain.shape), list(plain.stride()))
+    plain = tensor.detach()
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, plain.shape, plain.stride())
     if end > plain.untyped_storage().nbytes():
         raise ProtocolError("a tensor that reaches beyond its memory")
     return plain
 
 
 def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
-    """Inverse of :func:`encode`. Lists and tuples both come back as lists.
+    """The inverse of :func:`encode`. Lists and tuples both come back as lists.
 
     Raises:
         ProtocolError: If the tree is not one that :func:`encode` makes.
     """
     if depth > MAX_DEPTH:
         raise ProtocolError("nested too deeply")
-    if tree is None or isinstance(tree, (bool, int, float, str)):
+    kind = type(tree)
+    if kind in LEAVES:
         return tree
-    if not isinstance(tree, dict) or len(tree) != 1:
+    if kind is not dict or len(tree) != 1:
         raise ProtocolError("a malformed value")
     ((tag, body),) = tree.items()
     if tag == "tensor" and type(body) is int and 0 <= body < len(tensors):
@@ -151,16 +157,18 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
 # ── Tensors as bytes ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _storage_bytes(dtype: torch.dtype, shape: list[int], stride: list[int]) -> int:
+def _storage_bytes(dtype: torch.dtype, shape: Sequence[int], stride: Sequence[int]) -> int:
     """Bytes from the first to the last element of a strided tensor; zero when it has no element."""
     if 0 in shape:
         return 0
-    last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    last = 0
+    for size, step in zip(shape, stride, strict=True):
+        last += (size - 1) * step
     return (last + 1) * dtype.itemsize
 
 
 def payload(tensor: Tensor) -> tuple[list[Any], bytes]:
-    """The header entry and the bytes of one tensor, strides kept (an expanded input arrives expanded)."""
+    """The header entry and the bytes of one tensor; strides are kept, so an expanded input arrives expanded."""
     shape, stride = list(tensor.shape), list(tensor.stride())
     size = _storage_bytes(tensor.dtype, shape, stride)
     entry = [DTYPE_NAMES[tensor.dtype], str(tensor.device), shape, stride]
@@ -169,23 +177,30 @@ def payload(tensor: Tensor) -> tuple[list[Any], bytes]:
     return entry, ctypes.string_at(tensor.data_ptr(), size) if size else b""
 
 
-def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], int]:
+def _check_entry(entry: Any) -> Entry:
     """Validate one header entry and add its size in bytes."""
     if not isinstance(entry, list) or len(entry) != 4:
         raise ProtocolError("a malformed tensor header")
     name, device, shape, stride = entry
     if not isinstance(name, str) or name not in DTYPES or not isinstance(device, str):
         raise ProtocolError("a tensor of an unknown dtype")
+    if not isinstance(shape, list) or not isinstance(stride, list) or {*map(type, shape), *map(type, stride)} - {int}:
+        raise ProtocolError("a malformed tensor shape")
+    return _checked(name, device, tuple(shape), tuple(stride))
+
+
+@lru_cache(maxsize=4096)  # few shapes, asked for again and again; what is refused is not kept
+def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, ...]) -> Entry:
     if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
         raise ProtocolError("a tensor on an unknown device")
     for numbers in (shape, stride):
-        if not isinstance(numbers, list) or len(numbers) > MAX_DIMS or len(shape) != len(stride):
+        if len(numbers) > MAX_DIMS or len(shape) != len(stride):
             raise ProtocolError("a malformed tensor shape")
-        if any(type(n) is not int or not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
+        if any(not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
             raise ProtocolError("a malformed tensor shape")
-    # Empty dimensions do not count: the strides of the others must not overflow either.
+    # Dimensions of size 0 are left out of the product: the others must not overflow either.
     if math.prod(size for size in shape if size) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
         raise ProtocolError("a tensor that is too large")
     return DTYPES[name], device, shape, stride, _storage_bytes(DTYPES[name], shape, stride)
@@ -195,10 +210,10 @@ def _check_entry(entry: Any) -> tuple[torch.dtype, str, list[int], list[int], in
 
 
 class Message:
-    """A list of values under one header. Each is copied as it is added, as it may change before the message is sent."""
+    """A list of values under one header. Values are copied when added, as they may change before they are sent."""
 
     def __init__(self) -> None:
-        """An empty list."""
+        """Start with an empty list."""
         self._trees: list[Any] = []
         self._tensors: list[Tensor] = []
         self._payloads: list[tuple[list[Any], bytes]] = []
@@ -208,7 +223,7 @@ class Message:
         """Add one value.
 
         Raises:
-            ProtocolError: If it cannot be expressed, or is too large beside the others; it is left out then.
+            ProtocolError: If the protocol cannot express it, or the message would be too large; it is not added then.
         """
         try:
             tree = encode(value, self._tensors)
@@ -227,7 +242,7 @@ class Message:
         """The list as bytes.
 
         Raises:
-            ProtocolError: If it is too large.
+            ProtocolError: If the message is too large.
         """
         return _packed({"list": self._trees}, self._payloads)
 
@@ -245,7 +260,7 @@ def pack(value: Any) -> bytes:
     """One value as bytes.
 
     Raises:
-        ProtocolError: If it cannot be expressed or is too large.
+        ProtocolError: If the protocol cannot express it, or it is too large.
     """
     tensors: list[Tensor] = []
     tree = encode(value, tensors)
@@ -253,7 +268,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(message: bytes) -> Any:
-    """Inverse of :func:`pack`.
+    """The inverse of :func:`pack`.
 
     Raises:
         ProtocolError: If ``message`` breaks a rule of the protocol.
@@ -274,7 +289,7 @@ def unpack(message: bytes) -> Any:
 
 
 def _unpacked(read: Callable[[int], bytearray]) -> Any:
-    """A value from whatever gives the next so many bytes."""
+    """One value; ``read(n)`` gives the next ``n`` bytes of the message."""
     (length,) = struct.unpack("<I", read(4))
     if length > MAX_HEADER_BYTES:
         raise ProtocolError("a message that is too large")
@@ -293,14 +308,19 @@ def _unpacked(read: Callable[[int], bytearray]) -> Any:
 
 
 def _tensor(
-    dtype: torch.dtype, device: str, shape: list[int], stride: list[int], size: int, read: Callable[[int], bytearray]
+    dtype: torch.dtype,
+    device: str,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    size: int,
+    read: Callable[[int], bytearray],
 ) -> Tensor:
-    """Read the bytes of one tensor into memory of our own and give them their shape."""
+    """Read the bytes of one tensor into new memory, and give them their shape and device."""
     data = read(size)
     try:
         if size == 0:
             return torch.empty(shape, dtype=dtype, device=device)
-        # Bytes other than 0 and 1 are no booleans, so those are read as numbers and compared.
+        # A byte other than 0 and 1 is no valid boolean, so booleans are read as numbers and compared with 0.
         flat = torch.frombuffer(data, dtype=torch.uint8 if dtype is torch.bool else dtype)
         flat = flat != 0 if dtype is torch.bool else flat
         return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride)
@@ -312,7 +332,7 @@ def _tensor(
 
 
 class Channel:
-    """One end of a stream socket, speaking whole messages with absolute deadlines."""
+    """One end of a stream socket: sends and receives whole messages, each before a deadline."""
 
     def __init__(self, fd: int) -> None:
         """Take over the file descriptor ``fd``."""
@@ -329,9 +349,9 @@ class Channel:
         """Send one message before ``deadline`` (``time.monotonic`` seconds).
 
         Raises:
-            ProtocolError: If ``value`` cannot be expressed or is too large.
+            ProtocolError: If the protocol cannot express ``value``, or it is too large.
             PeerClosed: If the other end is gone.
-            DeadlineExceeded: If it does not read in time.
+            DeadlineExceeded: If the other end does not read in time.
         """
         self._queue(value)
         while self._unsent:
@@ -341,11 +361,11 @@ class Channel:
     def post(self, value: Any) -> None:
         """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
 
-        So both ends may have much to say at a time, and neither waits for ever for the other one to listen. Where the
-        other end is gone, it is :meth:`receive` that says so, after the last message from there.
+        So when both ends send much at once, neither blocks the other. That the other end is gone is reported by
+        :meth:`receive`, after the last message from there.
 
         Raises:
-            ProtocolError: If ``value`` cannot be expressed or is too large.
+            ProtocolError: If the protocol cannot express ``value``, or it is too large.
         """
         self._queue(value)
         self._push()
@@ -364,14 +384,14 @@ class Channel:
         """Receive one message before ``deadline``.
 
         Raises:
-            ProtocolError: If it breaks a rule of the protocol.
+            ProtocolError: If the message breaks a rule of the protocol.
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If no whole message arrives in time.
         """
         return _unpacked(lambda size: self._read(size, deadline))
 
     def _write(self) -> bool:
-        """Send what the other end takes; False where that is nothing."""
+        """Send as much as the other end takes now; False if that is nothing."""
         try:
             self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
         except BlockingIOError:
@@ -405,9 +425,9 @@ class Channel:
         return happened[0][1]
 
     def peer(self, deadline: Deadline) -> int | None:
-        """The number of the process that sends, once it does; None where the system does not tell.
+        """The process number of the sender, once it has sent something; None where the system does not tell.
 
-        Its socket has to have been asked for that, by ``SO_PASSCRED``.
+        The option ``SO_PASSCRED`` has to be set on this end's socket.
         """
         if not hasattr(socket, "SO_PASSCRED"):
             return None
@@ -421,7 +441,7 @@ class Channel:
 
 
 def _wait_ms(deadline: Deadline) -> float | None:
-    """How long to wait at most, before looking again."""
+    """Milliseconds to wait before looking again; None for ever."""
     if deadline is None:
         return None
     if isinstance(deadline, float | int):

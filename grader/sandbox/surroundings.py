@@ -1,11 +1,12 @@
-"""What outlives a submission's modules in its process, and whether it is as it was. Runs on the untrusted side.
+"""Finds out whether a submission has left something behind in its process. Runs on the untrusted side.
 
-Three looks, each for what the others miss. What a submission has made and what is still there when its own modules are
-gone is found by the garbage collector, wherever it hides. What it has put in the place of something, or taken away, is
-found by identity in the namespaces that solutions use, and by size in all others. Settings are compared one by one.
+Three checks, each for what the others miss. The garbage collector finds objects that the submission has made and that
+are still there when its modules are gone, wherever they are. Names that it has given another value, or deleted, are
+found by comparing values by identity in the namespaces that solutions use, and by comparing sizes in all others.
+Settings are compared one by one.
 
-Looking costs: to count a reference to an object is to write on its page, which a forked process then copies. So the
-fork server does what can be done once, and sizes are read through views that stand beside each other.
+Every look costs time: counting a reference to an object writes on its page, which a forked process then copies. So the
+fork server does what can be done once, and sizes are read through views that lie side by side in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from torch import nn
 
 from . import second_device
 
-# Where a name may be given to something else that exists already; something new is found wherever it is put.
+# Where names are compared by identity, to find one that got another existing value; new objects are found anywhere.
 CLASSES: tuple[type, ...] = (
     *(torch.Tensor, torch._C.TensorBase, torch.Generator, torch.autograd.Function),
     *(nn.Module, nn.Parameter, nn.Embedding, nn.Linear, nn.LayerNorm, nn.RMSNorm),
@@ -47,15 +48,15 @@ MODULES = (
     *("torch", "torch.autograd", "torch.backends", "torch.linalg", "torch.nn", "torch.nn.functional", "torch.nn.init"),
 )
 ERROR_HANDLERS = ("strict", "ignore", "replace", "backslashreplace", "surrogateescape", "xmlcharrefreplace")
-ATOM = -1.0  # its own name, so that no compiler computes with it
+ATOM = -1.0  # a name, so that the product below is computed each time and not once by the compiler
 
 
 class Surroundings:
-    """Everything as it is before any student code."""
+    """A process as it was before any student code, to compare it with later."""
 
     def __init__(self) -> None:
-        """Look, in the fork server; where a worker is locked, some of this could not be read any more."""
-        self._settings = _settings()  # first, since to ask for some is to import what answers
+        """Record everything, in the fork server: a locked worker could not read all of it."""
+        self._settings = _settings()  # first, since asking for some settings imports modules
         self._waiting_seeds = [(vars(tracker), dict(vars(tracker))) for tracker in _waiting_seeds()]
         _empty_caches()
         self._random = [(give_back, state()) for state, give_back in _random_numbers()]
@@ -64,29 +65,29 @@ class Surroundings:
         self._sizes = list(map(operator.length_hint, self._views))
 
     def enter(self) -> None:
-        """Take all that there is for known, in the worker, before it has met student code."""
+        """In the worker, before any student code: have the garbage collector ignore all objects there are now."""
         gc.collect()
         gc.freeze()
 
     def restore(self) -> bool:
-        """Give random numbers their old state, and say whether everything else still is, or again, as it was."""
+        """Restore the random states and empty caches; returns whether everything else is as it was."""
         for give_back, state in self._random:
             give_back(state)
         for waiting, old in self._waiting_seeds:
             waiting.update(old)
         _empty_caches()
         gc.collect()
-        if gc.get_objects():  # before anything is made here
+        if gc.get_objects():  # before this function makes objects
             return False
         try:
             return _settings() == self._settings and self._names_are_as_they_were()
-        except Exception:  # whoever breaks the comparison has changed something
+        except Exception:  # if a comparison fails, the submission has changed something
             return False
 
     def _names_are_as_they_were(self) -> bool:
         if list(map(operator.length_hint, self._views)) != self._sizes:
             return False
-        # Lists compare identical elements as equal without asking them.
+        # Lists take identical elements as equal without calling their __eq__.
         return all(list(space) == names and _same(space.values(), old) for space, names, old in self._compared)
 
 
@@ -95,7 +96,7 @@ def _same(values: Iterable[object], others: Iterable[object]) -> bool:
 
 
 def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """For each source of random numbers, what gives its state and what sets it."""
+    """For each source of random numbers, the function that gets its state and the one that sets it."""
     yield random.getstate, random.setstate
     yield torch.get_rng_state, torch.set_rng_state
     if device := getattr(torch, second_device.NAME, None):
@@ -103,13 +104,13 @@ def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], objec
 
 
 def _waiting_seeds() -> Iterator[Any]:
-    """Where ``torch.manual_seed`` keeps seeds for devices that nobody has used yet."""
+    """The objects in which ``torch.manual_seed`` keeps seeds for devices that are not in use yet."""
     for device in (torch.cuda, torch.xpu, torch.mtia):
         yield device._lazy_seed_tracker
 
 
 def _empty_caches() -> None:
-    """Those of the standard library that anybody fills, and nobody can tell by."""
+    """Empty those caches of the standard library that ordinary code fills, and that change no result."""
     re.purge()
     linecache.clearcache()
     for empty in typing._cleanups:  # type: ignore[attr-defined] # as the standard library's own tests do it
@@ -123,7 +124,7 @@ def _compared() -> list[Mapping[str, Any]]:
 def _views() -> Iterator[Any]:
     """Views of every module's namespace, of the collections and classes in it, and of the attributes of some functions.
 
-    The length of a view is that of what it shows; to ask for it counts no reference to that.
+    A view is as long as the collection it shows, and asking for its length writes no reference count of the collection.
     """
     modules = [vars(module) for module in sys.modules.values() if isinstance(module, ModuleType)]
     held = [value for module in modules for value in module.values()]
@@ -135,7 +136,7 @@ def _views() -> Iterator[Any]:
 
 
 def _settings() -> Sequence[Any]:
-    """What can be asked for, and compared by value."""
+    """Settings of torch and Python, to be compared by value."""
     return [
         *(ask() for ask in _TORCH),
         *(ask() for ask in _PYTHON),
@@ -148,7 +149,7 @@ def _settings() -> Sequence[Any]:
         list(gc.callbacks),
         [type(finder) for finder in sys.meta_path],
         [list(sys.path), list(sys.path_hooks)],
-        (5e-324 * ATOM).hex(),  # zero, where small numbers are flushed; as text, since comparing flushes them too
+        (5e-324 * ATOM).hex(),  # zero where tiny numbers are flushed to zero; as text, since comparing flushes them too
     ]
 
 

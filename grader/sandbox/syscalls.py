@@ -1,7 +1,7 @@
 """The system calls that student code may make, by name; everything else fails with EPERM.
 
-No process, thread, program, socket, signal, debugger or file to write: computing, reading modules, and answering on one
-descriptor is all that a solution needs.
+No process, thread, program, socket, signal, debugger or file to write: a solution only computes, reads modules, and
+answers on one descriptor.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ ALLOWED = (
     # open descriptors
     *("close", "dup", "dup2", "dup3", "fstat", "lseek", "poll", "ppoll", "pread64", "pselect6", "read", "readv"),
     *("select", "write", "writev"),
-    # names, to import modules (opening is a case of its own below)
+    # names of files, to import modules (for opening them see below)
     *("access", "faccessat", "faccessat2", "getcwd", "getdents64", "lstat", "newfstatat", "readlink", "readlinkat"),
     *("stat", "statx"),
     # time
     *("clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time", "times"),
-    # oneself
+    # the process itself
     *("arch_prctl", "exit", "exit_group", "futex", "getcpu", "getegid", "geteuid", "getgid", "getpid", "getppid"),
     *("getrandom", "getrlimit", "getrusage", "gettid", "getuid", "restart_syscall", "rseq", "rt_sigaction"),
     *("rt_sigprocmask", "rt_sigreturn", "sched_getaffinity", "sched_yield", "set_robust_list", "sigaltstack"),
     *("sysinfo", "uname"),
 )
 
-# Opening to read only, where a layer below says what may be read.
+# Opening a file is allowed only for reading, and only where another layer limits which files can be read.
 OPEN_FLAGS_ARGUMENT = {"open": 1, "openat": 2}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# Terminal size and non-blocking mode, which Python asks for; duplicating and flags of descriptors.
+# What Python asks of descriptors: terminal size, non-blocking mode, flags, duplicates.
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONBIO FIONREAD FIONCLEX FIOCLEX
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_DUPFD_CLOEXEC
 
@@ -46,7 +46,10 @@ class Program(ctypes.Structure):
 
 
 def seccomp_program(may_open: bool) -> Program:
-    """A filter that allows the listed calls and answers every other with EPERM.
+    """A filter that allows the calls above, and lets every other fail with EPERM.
+
+    Args:
+        may_open: Whether files may be opened for reading.
 
     Raises:
         ImportError: If libseccomp or its binding is missing.

@@ -1,6 +1,6 @@
-"""Finds out by trial which layers hold here: a forked process locks itself and then tries to break out.
+"""Finds out by trial which layers hold on this machine: a forked process locks itself and then tries to break out.
 
-Runs in the zygote before it serves anyone. Nothing is assumed from versions or configuration.
+Runs in the fork server before its first worker. Nothing is assumed from versions or configuration.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from .limits import Limits
 from .lockdown import Lockdown
 
 SEPARATE_LAYERS = ("user", "landlock", "seccomp")
-HOLDS = "holds"  # said aloud, since a trial that dies says nothing
+HOLDS = "holds"  # a message of its own, since a trial that dies sends nothing
 
 
 def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bool) -> dict[str, str]:
-    """For each wanted layer an empty text if it holds, else what went wrong, such as ``the kernel has no Landlock``."""
+    """For each wanted layer, an empty text if it holds, else what went wrong, as ``the kernel has no Landlock``."""
     return {layer: _try(layer, limits, files_are_hidden) for layer in SEPARATE_LAYERS if layer in set(wanted)}
 
 
 def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
-    """Apply one layer in a process of its own and attack what it should guard; gives what went wrong."""
+    """Apply one layer in a process of its own and try what it should forbid; returns what went wrong."""
     read_end, write_end = os.pipe()
     parent = os.getpid()
     pid = os.fork()

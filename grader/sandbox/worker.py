@@ -1,4 +1,4 @@
-"""The untrusted process: receives a submission as text, then answers requests until the judge hangs up."""
+"""The untrusted process: receives a submission as text, then answers requests until the judge closes the socket."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .operations import OUT_OF_MEMORY, Operations
 from .protocol import CHANGED, Channel, PeerClosed, ProtocolError
 from .surroundings import Surroundings
 
-REQUESTS_FD = 60  # above all that the zygote has open, below the limit on descriptors
-MAX_DESCRIPTORS = 256  # the zygote opens a handful
+REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
+MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
 def serve(fd: int, surroundings: Surroundings) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
-    The first message in the other direction says that this process is locked and has met no student code yet: whoever
-    dies before that has died of the grader. The second request decides what kind of worker this is: one that answers
-    request by request, or one that answers property by property.
+    The first message back says that this process is locked and has run no student code yet: if it dies before that, it
+    is the grader's fault. The second message decides what kind of worker this is: one that answers request by request,
+    or one that answers property by property.
     """
     os.closerange(3, fd)
     os.closerange(fd + 1, MAX_DESCRIPTORS)
@@ -62,7 +62,7 @@ def _answer_requests(
 
 
 def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) -> None:
-    """Until the submission has left something behind: then this process says so, and ends."""
+    """Answer until the submission has left something behind in this process; then say so, and end."""
     while True:
         replies = ahead.answer(_bytes(request["ahead"]), request["bare_packages"])
         channel.send({"replies": torch.frombuffer(bytearray(replies), dtype=torch.uint8)})
@@ -78,7 +78,7 @@ def _bytes(packed: torch.Tensor) -> bytes:
 
 
 def prepare() -> None:
-    """Do in the fork server what every worker would have to do: to touch anything after a fork is to copy its page."""
+    """Do once, in the fork server, what every worker would have to do: after a fork, each change copies a page."""
     for number in signal.valid_signals():
         if signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN, None):
             signal.signal(number, signal.SIG_IGN)
@@ -92,9 +92,9 @@ def prepare() -> None:
 
 
 def become_worker(rpc_fd: int) -> int:
-    """Put the request socket and the null device where they stay; gives the socket's new descriptor.
+    """Move the request socket to its descriptor, and standard input and output to the null device; returns the former.
 
-    What student code prints goes to the null device: no flood can fill anything, block, or slow the judge.
+    What student code prints goes to the null device, so no amount of it can fill a disk, block, or slow the judge.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(rpc_fd, REQUESTS_FD)
@@ -104,4 +104,4 @@ def become_worker(rpc_fd: int) -> int:
 
 
 def _keep_one_thread(number: int) -> None:
-    """In place of ``torch.set_num_threads``: where no thread can be started, OpenMP would abort."""
+    """Stands in for ``torch.set_num_threads``: OpenMP would abort, since a worker can start no thread."""

@@ -1,7 +1,7 @@
-"""The warm fork server: has imported torch, knows no test, no answer and no submission, and forks one worker a request.
+"""The fork server: has imported torch, has no test, expected value or submission, and forks a worker on request.
 
-It alone forks, kills and reaps, so no process number can be mistaken and nothing that a worker leaves outlives it.
-Commands arrive as lines of JSON on the control socket, and each is answered by a line before the next one comes:
+Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
+worker outlives it. Commands arrive as lines of JSON on the control socket; each is answered by a line before the next:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
@@ -40,13 +40,13 @@ USEFUL_MODULES = (
 
 
 def main(control_fd: int, configuration: str) -> None:
-    """Serve commands until the judge closes the control socket; then nothing that was started is left.
+    """Serve commands until the judge closes the control socket; then end all workers, and this process.
 
     Args:
         control_fd: The control socket.
-        configuration: JSON with ``limits``, the ``layers`` that are wanted, whether ``files_are_hidden`` already,
-            whether workers may use ``gpus``, whether they get the simulated ``second_device``, and
-            whether they get the ``debugger``.
+        configuration: JSON with ``limits``, the wanted ``layers``, whether a container already hides files
+            (``files_are_hidden``), whether workers may use ``gpus``, and whether they get the ``second_device`` and
+            the ``debugger``.
     """
     control = socket.socket(fileno=control_fd)
     wanted = json.loads(configuration)
@@ -59,11 +59,11 @@ def main(control_fd: int, configuration: str) -> None:
     _warm_up(gpus, bool(wanted["second_device"]))
     _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
-    surroundings = Surroundings()  # after all that is imported here
+    surroundings = Surroundings()  # after everything is imported
     gc.collect()
     gc.freeze()
     running: set[int] = set()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has died, or given up
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
         _answer(control, {"problems": problems})
         _obey(control, lockdown, surroundings, limits, running)
     for pid in running:
@@ -74,7 +74,7 @@ def main(control_fd: int, configuration: str) -> None:
 def _obey(
     control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, limits: Limits, running: set[int]
 ) -> None:
-    """Carry out commands until the judge hangs up; ``running`` has the workers that are left then."""
+    """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
     while True:
         line, descriptors = b"", []
         while not line.endswith(b"\n"):
@@ -110,7 +110,7 @@ def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surrounding
             worker.serve(rpc_fd, surroundings)
             status = 0
         finally:
-            os._exit(status)  # whatever happens, never the code that follows in the zygote
+            os._exit(status)  # whatever happens, a worker never runs the fork server's code below
     os.close(rpc_fd)
     return pid
 
@@ -118,8 +118,8 @@ def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surrounding
 def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
     """End a worker and tell how it ended.
 
-    A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. Where that signal
-    comes from neither the kernel nor here, a stranger has killed the worker.
+    A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. If a worker dies of
+    SIGKILL before that, and not by this function, a stranger has killed it.
     """
     end = time.monotonic() + grace_s
     ended, status, usage = os.wait4(pid, os.WNOHANG)
@@ -139,10 +139,10 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
 
 
 def _warm_up(gpus: bool, simulate: bool) -> None:
-    """Run each lazy initialiser once, on one thread, so that no worker pays for it after its fork.
+    """Run each lazy initialiser once, on one thread, so that no worker spends time on it after its fork.
 
-    Not where workers may use GPUs: the first backward counts the devices, and neither the driver that it wakes for that
-    nor the number that it remembers survives a fork.
+    On the CPU only where workers use no GPU: the first backward counts the devices and starts the GPU's driver for
+    that, and neither the driver nor the count is of use after a fork.
     """
     if not gpus:
         _compute_once("cpu")
@@ -173,9 +173,9 @@ def _compute_once(device: str) -> None:
 
 
 def _forget_the_repository() -> None:
-    """Leave only Python and its packages importable: a student must not meet ``ref`` or ``grader`` on the path.
+    """Leave only Python and its packages importable: student code must not find ``ref`` or ``grader`` on the path.
 
-    What a worker may need of the standard library is imported now, since a locked one may be unable to.
+    What student code may need of the standard library is imported now, since a locked worker may be unable to.
     """
     sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
@@ -185,5 +185,5 @@ def _forget_the_repository() -> None:
         "grader",
         "grader.sandbox",
         "grader.sandbox.second_device",
-    ):  # nor find the rest of it through what is already imported
+    ):  # so that the rest of the package cannot be found through these, which are imported
         sys.modules[package].__path__ = []

@@ -1,8 +1,8 @@
-"""After a property has failed: which known misconception does the student's code compute?
+"""Finds the misconception behind a failed property.
 
-Each property with misconceptions has one probe. It asks the student's worker for outputs on an input of its own, made
-so that a mistake of another property does not show, and compares them with what each mistake would compute. A wrong
-hint does more harm than none, so an answer comes only where exactly one mistake fits and the right law does not.
+Each property with misconceptions has a probe. It asks the student's worker for outputs on an input on which mistakes of
+other properties do not show, and compares them with what each misconception would compute. A wrong hint does more harm
+than none, so a misconception is named only if it alone fits, and the right computation does not.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PROBES: Final[Mapping[str, Probe]] = {
 }
 
 
-# Causes that cases show by themselves, and the cases that they explain: a hint that some failing case contradicts is
-# not given. A cause without a probe is named where all failing cases are of these kinds.
+# Misconceptions, and how the names begin of the cases that fail because of them. Such a misconception is named only if
+# all failing cases are among these. Those in SHOWN_BY_CASES need no probe: the failing cases suffice.
 EXPLAINED: Final[Mapping[str, tuple[str, ...]]] = {
     "norm_default_argument": ("arguments_have_the_defaults",),
     "norm_memory_layout": ("any_memory_layout_works",),
@@ -70,13 +70,13 @@ def diagnose(student: Student, property_id: str, failing: Sequence[str] = ()) ->
     """Name the misconception behind a failed property.
 
     Args:
-        student: The submission; it is started afresh, so nothing that a test left behind matters.
+        student: The submission; it is imported anew, so nothing that a test left behind matters.
         property_id: An id of the rubric.
         failing: The ids of the property's failing cases; a misconception that does not explain them all is not named.
 
     Returns:
-        The id of the one misconception, of those that the rubric lists for the property, that the student's outputs
-        fit; None where none does, or where the code crashes or hangs on the way.
+        The id of the only misconception, of those that the rubric lists for the property, that fits the student's
+        outputs; None if none or several fit, or if the code crashes or hangs.
     """
     shown = [cause for cause in SHOWN_BY_CASES.get(property_id, ()) if failing and _explains(cause, failing)]
     if shown:

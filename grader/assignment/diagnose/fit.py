@@ -1,4 +1,4 @@
-"""When an output counts as computed by a law: far from what the verdicts need, and far from any other law."""
+"""When an output counts as computed in a certain way: within a wide tolerance, since other ways are farther off."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 from ...judge.faults import InvalidReply, WrongAnswer
 from ...judge.student import StudentModule
 
-# Wide enough for arithmetic in bfloat16, which is another mistake; the laws of a probe differ by several times as much.
+# Wide enough for arithmetic in bfloat16, which is another mistake; the ways that a probe compares differ by far more.
 TOLERANCE: Final = 2.0**-6
 
 
 def values(output: object, shape: Sequence[int]) -> Tensor:
-    """An output as float64 on the CPU, in the shape it should have: how it is cut into dimensions is not asked here.
+    """An output as float64 on the CPU, reshaped to ``shape``: its own shape does not matter here.
 
     Raises:
         StudentFault: If it is no tensor of real numbers, or has another number of elements.
@@ -29,7 +29,7 @@ def values(output: object, shape: Sequence[int]) -> Tensor:
 
 
 def parameter(module: StudentModule, shape: Sequence[int]) -> Tensor:
-    """The first parameter of that many elements, as ``assign`` chooses it, whatever else is registered.
+    """The first parameter with as many elements as ``shape``, whatever else is registered.
 
     Raises:
         StudentFault: If there is none.
@@ -42,11 +42,11 @@ def parameter(module: StudentModule, shape: Sequence[int]) -> Tensor:
 
 
 def fits(actual: Tensor, expected: Tensor, scale: Tensor | float = 1.0, tolerance: float = TOLERANCE) -> bool:
-    """Whether every element is within ``tolerance * scale`` of the expected one; what is not finite never is."""
+    """Whether every element is within ``tolerance * scale`` of the expected one; never, if one is not finite."""
     return bool(((actual - expected).abs() <= tolerance * torch.as_tensor(scale)).all())
 
 
 def only(fitting: Iterable[str | None]) -> str | None:
-    """The mistake that fits, if it alone does; None stands for the right law."""
+    """The only mistake that fits; None if several fit, or the right computation, which is also None, does."""
     found = set(fitting)
     return found.pop() if len(found) == 1 else None

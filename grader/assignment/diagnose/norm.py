@@ -1,4 +1,4 @@
-"""GroupRMSNorm: what is normalised, where eps goes, which gamma meets which feature."""
+"""GroupRMSNorm: what is normalised, where eps is added, and which gamma scales which feature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .fit import fits, only, values
 
 SHAPE = (2, 3, HIDDEN)
 
-# What a law is called in the rubric; some have no name there.
+# From a way to group or to divide to its misconception in the rubric; some have none.
 NAMES: Final[Mapping[str, str]] = {
     "whole": "norm_over_whole_hidden",
     "count": "norm_group_size_as_count",
@@ -30,13 +30,13 @@ NAMES: Final[Mapping[str, str]] = {
 
 
 def input_in_groups() -> Tensor:
-    """``[2, 3, h]``: groups of several scales, none around zero, and all so large that no usual eps matters."""
+    """``[2, 3, h]``: groups of several scales, none with mean zero, and all so large that no usual eps matters."""
     scales = torch.exp2(torch.arange(HIDDEN) // GROUP_SIZE % 3)
     return (normal(0, "diagnose", shape=SHAPE) + 0.5) * scales * 4
 
 
 def groups(student: Student) -> str | None:
-    """Name the law that the outputs follow; where both its grouping and its quotient are wrong, the grouping."""
+    """Name what is wrong with the law that outputs follow: the grouping, or, if that is right, the quotient."""
     law = normalising(student).law
     if law is None or law == CONTRACT:
         return None
@@ -57,10 +57,10 @@ def _response(student: Student, eps_argument: float) -> Tensor:
 
 
 def eps(student: Student) -> str | None:
-    """Read how outputs depend on magnitude and eps.
+    """Compare how outputs depend on magnitude and eps with each place where eps may be added.
 
-    The largest tokens, on which eps has no effect, tell by how much the root is off for other reasons, such as a sum in
-    place of a mean. A fixed eps is estimated from the smallest token, and must then explain all others.
+    The largest tokens, on which eps has no effect, show by how much the root is wrong for other reasons, such as a sum
+    in place of a mean. A fixed eps is estimated from the smallest token, and must then explain all others.
     """
     responses = [_response(student, argument) for argument in EPSILONS]
     magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
@@ -71,7 +71,7 @@ def eps(student: Student) -> str | None:
         (None, lambda argument: magnitudes / (root.square() + argument).sqrt()),
         ("norm_eps_outside", lambda argument: magnitudes / (root + argument)),
         ("norm_eps_absent", lambda _: slope.expand_as(root)),
-        ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # the last: zero fits it as well
+        ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # last, since zero fits, too
     ]
     for mistake, law in laws:
         expected = [law(argument) for argument in EPSILONS]
@@ -81,7 +81,7 @@ def eps(student: Student) -> str | None:
 
 
 def gamma(student: Student) -> str | None:
-    """Divide the output for a gamma by that for a neutral one: the quotient is the gamma that met each feature."""
+    """Divide the output for a gamma by that for a neutral one: the quotient is the gamma that scales each feature."""
     token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
     own = 1 + torch.arange(HIDDEN) / 8
     reading = normalising(student)
@@ -98,7 +98,7 @@ def gamma(student: Student) -> str | None:
         return None
     laws = {
         "norm_shared_gamma": own[:GROUP_SIZE].repeat(HIDDEN // GROUP_SIZE),
-        "norm_permuted_gamma": own[met.argsort().argsort()],  # own ascends: the same values in the order that was met
+        "norm_permuted_gamma": own[met.argsort().argsort()],  # own ascends: its values, in the order of met
         "norm_gamma_plus_one": 1 + own,
     }
     return only(mistake for mistake, law in laws.items() if fits(met, law, law))

@@ -14,14 +14,14 @@ from ..model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
 from .fit import fits, values
 from .norm import input_in_groups
 
-ONE_ROUNDING: Final = 0.53  # ulp: half for the output's own rounding, and a little for float32's
+ONE_ROUNDING: Final = 0.53  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
 
 def sixteen_bits(student: Student) -> str | None:
     """Compare outputs for 16-bit inputs with the student's own for the same numbers in float32.
 
-    The float32 outputs must be exact, by whatever law: code that always computes in 16 bits has another problem. Then a
-    16-bit output may differ from them by its one rounding, for usual inputs and where squares overflow or vanish.
+    The float32 outputs must follow a law exactly: code that always computes in 16 bits has another problem. Then a
+    16-bit output may differ from them by one rounding only, for usual inputs and where squares overflow or vanish.
     """
     flat = torch.tensor(SIGNS).reshape(1, 1, -1)
     usual = normal(0, "diagnose", shape=(4, 16, HIDDEN)) * 64 + 32
@@ -45,16 +45,16 @@ def sixteen_bits(student: Student) -> str | None:
 
 
 def _centred(x: Tensor) -> Tensor:
-    """Every group shifted to mean zero, where subtracting the mean has no effect, on values or gradients."""
+    """Shift every group to mean zero, so that subtracting the mean has no effect on values or gradients."""
     means = x.reshape(-1, GROUP_SIZE).mean(-1).repeat_interleave(GROUP_SIZE)
     return x - means.reshape(x.shape)
 
 
 def backward(student: Student) -> str | None:
-    """Compare the input's gradient with ``upstream * output / x``, all that is left if the divisor is a constant.
+    """Compare the input's gradient with ``upstream * output / x``: what it is if the divisor counts as a constant.
 
-    The output is the student's own, so that it does not matter by what they divide, as long as they do: twice the input
-    must give the same output.
+    The output is the student's own, so it does not matter what the code divides by, as long as it divides: twice the
+    input must give the same output.
     """
     x = _centred(input_in_groups())
     upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))

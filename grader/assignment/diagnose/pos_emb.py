@@ -1,7 +1,7 @@
-"""Rotary embedding: how pairs turn, by which angles, and when these change.
+"""Rotary embedding: how pairs turn, by which angles, and when the angles change.
 
-New modules are witnesses here as in the hidden tests: which ratio served a call is read from its output, and the ratios
-of several calls are compared with each rule. A rule is named only if it explains every call.
+As in the hidden tests, the ratio that a call has used is found by comparing its output with those of new modules. The
+ratios of several calls are compared with each rule; a rule is named only if it explains every call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
 SHORT, LONG = MS - 1, 3 * MS + 1
-# Ratios beside those of the contract: 4 | 4, and no more | 6, not 8 | 6, and no more | 10, not 16.
+# The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
 RATIOS_READ: Final = range(1, 19)
 
@@ -30,7 +30,7 @@ def _with_base(scaled_base: Callable[[int, float, int], float]) -> Angles:
     return lambda dim, base, ratio, positions: ntk_angles(dim, scaled_base(dim, float(base), ratio), 1, positions)
 
 
-# Ways to stretch the angles by a ratio; the right one is the one without a name.
+# Ways to stretch the angles by a ratio; the right one has the name None.
 ANGLES: Final[Mapping[str | None, Angles]] = {
     None: ntk_angles,
     "rope_scaled_positions": lambda dim, base, ratio, positions: ntk_angles(dim, base, 1, positions) / ratio,
@@ -39,7 +39,7 @@ ANGLES: Final[Mapping[str | None, Angles]] = {
     "rope_unscaled_base": lambda dim, base, _, positions: ntk_angles(dim, base, 1, positions),
 }
 
-# From a length to the ratio that serves it.
+# Rules that choose the ratio for a length; the right one has the name None.
 RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
     None: lambda length: smallest_even_ratio(length, MS),
     "rope_odd_ratio": lambda length: -(-length // MS),
@@ -49,13 +49,13 @@ RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
 
 
 def pairing_and_sign(student: Student) -> str | None:
-    """Ask for the convention that the function follows; that of the contract has no name."""
+    """Name the convention that the function follows; None for the contract's."""
     convention = rotation(student).convention
     return convention.name or None if convention is not None else None
 
 
 def _turns(ropes: Ropes, angles: Tensor, dim: int) -> list[Tensor]:
-    """``[s, hd]``: a fixed vector, turned by these angles in either layout of the tables."""
+    """A fixed vector, turned by these angles: ``[s, hd]`` for each of the two layouts of the tables."""
     vector = _vector(dim).expand(1, len(angles), 1, dim)
     layouts = (angles.repeat(1, 2), angles.repeat_interleave(2, dim=-1))
     return [ropes.convention.rotate(vector, table.cos(), table.sin())[0, :, 0] for table in layouts]
@@ -66,7 +66,10 @@ def _vector(dim: int) -> Tensor:
 
 
 def base(student: Student) -> str | None:
-    """Compare with each law of the angles, for two head dimensions and ratios; unscaled means also after growth."""
+    """Compare with each way to stretch the angles, for two head dimensions and ratios.
+
+    ``rope_unscaled_base`` is named only if the angles do not change by growth, either.
+    """
     ropes = Ropes(student, "cpu")
     fitting = set(ANGLES)
     for dim, ratio in ((8, 2), (4, 4)):
@@ -88,7 +91,7 @@ def _same(actual: Tensor, expected: Tensor) -> bool:
 
 
 def grown_ratio(student: Student) -> str | None:
-    """Read the ratio that served each of several lengths, and compare them all with each rule."""
+    """Find the ratio that is used for each of several lengths, and compare all of them with each rule."""
     ropes = Ropes(student, "cpu")
     shown = {ratio: ropes.of_ratio(ratio, SHORT) for ratio in RATIOS_READ}
     served = [
@@ -103,7 +106,7 @@ def grown_ratio(student: Student) -> str | None:
 
 
 def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[bool, bool]:
-    """Whether a short call after a long one answers as the first tables do, and whether as the long one began."""
+    """Whether a short call after a long one answers like a new module, and whether like the long call."""
     ropes = Ropes(student, "cpu")
     module = ropes.new(dynamic=dynamic_argument)
     within, after = (ropes.turn(module, length) for length in (LONG, SHORT))
@@ -111,12 +114,12 @@ def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[bool,
 
 
 def static(student: Student) -> str | None:
-    """A static module that treats a short input as part of a long one has kept the tables."""
+    """A static module that answers a short call like the long one before it has kept the grown tables."""
     return "rope_static_keeps_growth" if _around_a_long_call(student, False) == (False, True) else None
 
 
 def dynamic(student: Student) -> str | None:
-    """A dynamic module that treats a short input as before a long one has not kept the tables."""
+    """A dynamic module that answers a short call as before a long one has not kept the grown tables."""
     return "rope_dynamic_forgets_growth" if _around_a_long_call(student, True) == (True, False) else None
 
 

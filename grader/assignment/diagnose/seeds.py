@@ -11,10 +11,10 @@ from torch import Tensor
 from ...judge.student import Student
 from .fit import fits, only, parameter
 
-SEED: Final = 20_240_607  # nobody's default
+SEED: Final = 20_240_607  # not the default of any module
 LOW, HIGH = -0.5, 2.0
 MEAN, STD = 0.25, 0.5
-SIZE = (16, 8)  # a multiple of 16 elements: smaller normal draws take another way through torch
+SIZE = (16, 8)  # a multiple of 16 elements: torch draws fewer normal numbers in another way
 EARLIER_DRAWS: Final = 3
 
 Draw = Callable[[Tensor, torch.Generator], Tensor]
@@ -31,7 +31,7 @@ def _normal(out: Tensor, generator: torch.Generator) -> Tensor:
 def _drawn_late(value: Tensor, draw: Draw, seed: int) -> bool:
     """Whether ``value`` is what the seed gives after one or more draws of the same size.
 
-    Uniform and normal draws use up as much of the generator, so it does not matter of which kind the earlier one was.
+    Uniform and normal draws advance the generator by the same amount, so the kind of the earlier draws does not matter.
     """
     generator = torch.Generator().manual_seed(seed)
     draws = [draw(torch.empty(value.shape), generator) for _ in range(1 + EARLIER_DRAWS)]
@@ -39,20 +39,20 @@ def _drawn_late(value: Tensor, draw: Draw, seed: int) -> bool:
 
 
 def of_norm(student: Student) -> str | None:
-    """Compare gamma with later draws from its seed."""
+    """Compare gamma with later draws from the same seed."""
     module = student.GroupRMSNorm(hidden_size=64, group_size=8, init_range=(LOW, HIGH), init_seed=SEED)
     return "init_after_extra_draw" if _drawn_late(parameter(module, (64,)), _uniform, SEED) else None
 
 
 def of_vocab(student: Student) -> str | None:
-    """Compare the table with later draws from its seed."""
+    """Compare the table with later draws from the same seed."""
     sizes = {"vocab_size": SIZE[0], "emb_size": SIZE[1]}
     module = student.VocabEmbedding(**sizes, init_mean=MEAN, init_std=STD, init_seed=SEED)
     return "init_after_extra_draw" if _drawn_late(parameter(module, SIZE), _normal, SEED) else None
 
 
 def of_shard(student: Student) -> str | None:
-    """Compare the ranks' rows with each other, and rank 0's, whose seed is the base seed anyway, with later draws."""
+    """Compare the ranks' rows with each other, and those of rank 0, whose seed is the base seed, with later draws."""
     world = 3
     sizes = {"vocab_size": SIZE[0] * world, "emb_size": SIZE[1], "world_size": world}
     options = {"init_mean": MEAN, "init_std": STD, "init_base_seed": SEED}

@@ -1,4 +1,4 @@
-"""The embeddings: which row an id gives, and what is left of the ids."""
+"""The embeddings: which row an id gives, and whether a call changes the ids."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...judge.faults import Crashed
 from ...judge.student import Student, StudentModule
 from .fit import only, parameter, values
 
-VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank: there are foreign ids on either side
+VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank, which has foreign ids below and above its own
 ROWS = VOCAB // WORLD
 FIRST, LAST = RANK * ROWS, (RANK + 1) * ROWS - 1
-# One id off at a border is another mistake, so borders stay out; none of these wraps around to the first or last row.
+# Borders are left out, since to be off by one id is another mistake; no id here wraps around to the first or last row.
 INSIDE = range(FIRST + 1, LAST)
 BELOW, ABOVE = range(1, FIRST - 1), range(LAST + 2, VOCAB - 1)
 ZERO, OTHER = -1, -2
 
-# The rows of the shard that an id of another rank may give.
+# For each misconception, the rows of the shard that an id of another rank gives.
 FOREIGN: Final[Mapping[str, Callable[[int], set[int]]]] = {
     "shard_clamped_ids": lambda _: {0, ROWS - 1},
     "shard_wrapped_ids": lambda identifier: {identifier % ROWS},
@@ -28,7 +28,7 @@ FOREIGN: Final[Mapping[str, Callable[[int], set[int]]]] = {
 
 
 def _shard() -> Tensor:
-    """Rows that differ, without zeros, whose numbers are exact even in bfloat16."""
+    """Different rows without zeros, of numbers that even bfloat16 holds exactly."""
     return 1 + torch.arange(ROWS * EMB).reshape(ROWS, EMB) / 64
 
 
@@ -38,7 +38,7 @@ def _construct(student: Student) -> StudentModule:
 
 
 def _rows_given(module: StudentModule, ids: Sequence[int]) -> list[int]:
-    """For each id the number of the row that it gives, or ``ZERO``, or ``OTHER``; nothing if the call crashes."""
+    """For each id the number of the row that it gives, or ``ZERO``, or ``OTHER``; an empty list if the call crashes."""
     try:
         output = values(module(torch.tensor([[*ids]])), (len(ids), EMB))
     except Crashed:
@@ -54,7 +54,7 @@ def _right_inside(module: StudentModule) -> bool:
 
 
 def owned_rows(student: Student) -> str | None:
-    """Look for zeros at the borders of a range that is right inside, in a shard that no call has overwritten."""
+    """Look for zeros in place of the first or last row, if the rows between are right and no call has changed any."""
     module = _construct(student)
     edges = _rows_given(module, [FIRST, LAST])
     lost = edges in ([ZERO, ROWS - 1], [0, ZERO], [ZERO, ZERO])
@@ -63,9 +63,10 @@ def owned_rows(student: Student) -> str | None:
 
 
 def foreign_rows(student: Student) -> str | None:
-    """Look at the rows of foreign ids, where owned ones are right: a range that lies elsewhere is another mistake.
+    """Look at the rows of foreign ids, if owned ids give the right rows: a wrong range is another mistake.
 
-    One side is enough, and one may crash: negative indices wrap where others are out of range.
+    Ids below and above the range are asked separately, since one call may crash: negative indices wrap around, too
+    large ones are out of range.
     """
     module = _construct(student)
     given = [pair for ids in (BELOW, ABOVE) for pair in zip(ids, _rows_given(module, ids), strict=False)]
@@ -91,5 +92,5 @@ def vocab_ids(student: Student) -> str | None:
 
 
 def shard_ids(student: Student) -> str | None:
-    """Look at the ids after a call of a rank that has to shift them."""
+    """Look at the ids after a call, on a rank that has to shift them."""
     return _ids_changed(_construct(student))

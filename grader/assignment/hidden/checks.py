@@ -68,8 +68,10 @@ def only_parameter(module: StudentModule) -> Tensor:
     return parameters[0].value
 
 
-def check_only_parameter(module: StudentModule, elements: int, dtype: torch.dtype, device: str, when: str = "") -> None:
-    """Require one trainable parameter of that many elements, dtype and device."""
+def check_only_parameter(
+    module: StudentModule, elements: int, dtype: torch.dtype, device: str, when: str = ""
+) -> Tensor:
+    """Require one trainable parameter of that many elements, dtype and device; gives its value."""
     parameters = module.parameters()
     require(len(parameters) == 1, f"{len(parameters)} parameters are registered, not 1")
     require(parameters[0].requires_grad, "the parameter does not require gradients")
@@ -77,6 +79,7 @@ def check_only_parameter(module: StudentModule, elements: int, dtype: torch.dtyp
     require(value.numel() == elements, f"the parameter has {value.numel()} elements; {elements} are asked for")
     require(value.dtype == dtype, f"the parameter is {name(value.dtype)}{_where(when)}; {name(dtype)} was asked for")
     require(value.device.type == torch.device(device).type, f"the parameter is on {value.device}, not on {device}")
+    return value
 
 
 def _where(when: str) -> str:

@@ -6,8 +6,7 @@ with that ratio, and so many positions that nothing has to grow. Only ``rope_bas
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -42,41 +41,23 @@ class Asking:
     in_full: bool = False
 
 
-_ASKING: WeakKeyDictionary[Student, Asking] = WeakKeyDictionary()
-
-
 class Ropes:
     """Small modules of one submission: 8 features, trained on 8 positions. Every argument is given.
 
     Args:
         student: The submission.
         device: Of the tables and inputs.
+        asking: How to ask its modules; found out, where it is not given.
     """
 
-    def __init__(self, student: Student, device: str) -> None:
+    def __init__(self, student: Student, device: str, asking: Asking | None = None) -> None:
         """Decide with which rotation the module is judged."""
         self.student, self.convention = module_student(student)
         self.device = device
         # [hd], the same at every position: what it is turned into tells the angle.
         self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
-        self.asking = _ASKING.get(self.student, Asking())
-        if self.student not in _ASKING:
-            try:
-                self._learn_to_ask()
-            except StudentFault:
-                self.asking = Asking()
-            _ASKING[self.student] = self.asking
-
-    def _learn_to_ask(self) -> None:
-        first = self.turn(self.new(), MS - 1)
-        if self.same(first[:1], first[1:2]):
-            self.asking = Asking(by_heads=True)
-            first = self.turn(self.new(), MS - 1)
-            self.asking = Asking(by_heads=not self.same(first[:1], first[1:2]))
-        elif self.same(self.of_ratio(2, MS - 1), self.of_ratio(4, MS - 1)):
-            self.asking = replace(self.asking, in_full=True)
-            two, four = (self.of_ratio(ratio, MS - 1) for ratio in (2, 4))
-            self.asking = Asking(in_full=not self.same(two, four))
+        self.asking = self.student.reading(read_asking) if asking is None else asking
+        self._of_ratio: dict[int, Tensor] = {}
 
     def new(
         self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
@@ -97,8 +78,10 @@ class Ropes:
 
     def of_ratio(self, ratio: int, length: int) -> Tensor:
         """``[s, hd]``: what a new module of that ratio gives, where nothing grows."""
-        asked = ratio * PLENTY if self.asking.in_full else length
-        return self.turn(self.new(ratio, longest=PLENTY), asked)[:length]
+        if ratio not in self._of_ratio or len(self._of_ratio[ratio]) < length:
+            asked = ratio * PLENTY if self.asking.in_full else max(length, PLENTY - 1)
+            self._of_ratio[ratio] = self.turn(self.new(ratio, longest=PLENTY), asked)
+        return self._of_ratio[ratio][:length]
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
         """The same by the contract's angles."""
@@ -124,6 +107,28 @@ class Ropes:
         first = self.new(1)
         in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
+
+
+def read_asking(student: Student) -> Asking:
+    """Find out how the modules of one submission have to be asked."""
+
+    def alike(asking: Asking) -> bool:
+        """Whether all positions are turned alike, asked in this way."""
+        ropes = Ropes(student, "cpu", asking)
+        first = ropes.turn(ropes.new(), MS - 1)
+        return ropes.same(first[:1], first[1:2])
+
+    def blind(asking: Asking) -> bool:
+        """Whether two ratios are turned alike."""
+        ropes = Ropes(student, "cpu", asking)
+        return ropes.same(ropes.of_ratio(2, MS - 1), ropes.of_ratio(4, MS - 1))
+
+    try:
+        if alike(Asking()):
+            return Asking(by_heads=not alike(Asking(by_heads=True)))
+        return Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
+    except StudentFault:
+        return Asking()
 
 
 def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:

@@ -99,7 +99,7 @@ def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitude
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 @pytest.mark.parametrize("eps", [1e-5, 1e-6, 3e-2], ids=["1e-5", "1e-6", "3e-2"])
 def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
-    factors = uniform(seed, "near_root", eps, shape=(4,), low=0.3, high=3.0) * eps**0.5
+    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * eps**0.5
     check_roots(student, eps, [0.3 * eps**0.5, *factors.tolist()], device)
 
 
@@ -121,7 +121,7 @@ def test_every_feature_is_scaled_by_its_own_gamma(
     reading.require_division()
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
-    for hidden, group_size in ((6, 2), (24, 4), (16, 16), (40, 8)):
+    for hidden, group_size in ((6, 2), (16, 16), (40, 8)) if gamma_dtype is torch.float32 else ((24, 4),):
         x = flat_tokens(seed, [16.0, 32.0], hidden, torch.float32)
         size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
         gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
@@ -163,7 +163,8 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
     x = (LARGE / 64 * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
     transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
     strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
-    for view, layout in ((transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded")):
+    views = ((transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded"))
+    for view, layout in views if dtype is torch.float32 else views[:1]:
         if layout == "expanded" and normalising(student).changes_input:
             continue  # such memory cannot be written to: charged to purity
         plain = build(student, 4, device)(view.contiguous())

@@ -20,7 +20,6 @@ from grader.judge.compare import (
     PARAMETER_GRADIENT_LIMIT,
     check_close,
     check_equal,
-    check_shape,
     coarser,
     name,
     require,
@@ -117,7 +116,8 @@ def test_gradients_flow_to_input_and_gamma(
         return  # judged by differences, below
     if not reading.takes(dtype, gamma_dtype) or (reading.changes_input and dtype is torch.float32):
         return  # charged to the dtypes; or to purity, where autograd finds its numbers overwritten
-    for *shape, group_size in ((2, 3, 24, 4), (2, 5, 40, 8)):  # no law makes groups of one feature of these
+    sizes = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
+    for *shape, group_size in sizes if dtype is torch.float32 else sizes[:1]:
         x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
         upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
         gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
@@ -193,7 +193,7 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     before = module.held(24)
     output, (after,) = module.observe(x)
     check_equal(after, x, "the input after the call")
-    check_shape(numbers(output, output.shape), x.shape)
+    numbers(output, output.shape)
     after_call = module.held(24)
     check_equal(module.train(False)(x), output, "the output in evaluation mode beside that in training mode")
     if before is not None and after_call is not None:

@@ -1,6 +1,6 @@
-"""What a solution may have meant: how a submission's outputs are read, so that each mistake is charged once.
+"""Finds out from a submission's outputs what it computes, right or wrong, so that each mistake is charged only once.
 
-A submission is its own witness wherever that needs no list of mistakes: its float32 output judges its 16-bit output,
-each id alone tells what a batch has to give, and a new module tells what a used one has to answer. Where a mistake has
-been charged in its own property, the others are judged on what the outputs show instead.
+Where possible, a submission is compared with itself: its 16-bit output with its float32 output, a batch with each id
+alone, a used module with a new one. A mistake is charged in its own property; the other properties are then judged by
+what the submission computes, not by the contract.
 """

@@ -1,4 +1,4 @@
-"""Gradients by differences: what a function's own outputs say its gradient is."""
+"""Gradients by finite differences, computed from a function's own outputs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from grader.judge.compare import check_close
 
-STEP = 2.0**-5  # of the size of what is moved: a balance of float32's rounding and of the curvature
+STEP = 2.0**-5  # of an element's size: larger steps suffer from curvature, smaller ones from float32's rounding
 DIFFERENCE_LIMIT = 0.02  # of the size of a gradient
 
 
 def slopes(function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor) -> Tensor:
-    """How ``sum(upstream * function(at))`` rises above and below ``at``: ``[2, *at.shape]``, float64.
+    """One-sided slopes of ``sum(upstream * function(at))`` above and below ``at``: ``[2, *at.shape]``, float64.
 
     Args:
-        function: From a tensor like ``at`` to one like ``upstream``; two calls for each element.
+        function: Called with tensors like ``at``, twice for each element; returns a tensor like ``upstream``.
         at: float32.
         upstream: In the shape of the output.
     """
@@ -36,12 +36,12 @@ def slopes(function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor) -
 def check_differences(
     gradient: Tensor, function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor, what: str
 ) -> None:
-    """Require the elements that a gradient has to be what differences say: where the function bends, between both.
+    """Require each element of a gradient to lie between its two one-sided slopes, or close to their mean.
 
-    Where it does not depend on ``at`` at all, nothing can be said.
+    Only as many elements are compared as ``gradient`` has. If the function does not depend on ``at``, nothing is.
 
     Raises:
-        WrongAnswer: If it is another.
+        WrongAnswer: If it does not.
     """
     low, high = slopes(function, at, upstream).flatten(1)[:, : gradient.numel()].sort(0).values
     middle, given = (low + high) / 2, gradient.detach().cpu().double().flatten()

@@ -1,11 +1,12 @@
-"""Histories: after any sequence of calls, a call answers as a new module in the contract's state would.
+"""Histories: after any sequence of calls, a module must answer a call as a new module would.
 
-It finds caches, stale tables and rewritten dtypes. A history that fails is cut down to the shortest that still does.
+This finds caches, stale tables and changed dtypes. A history that fails is shortened as long as it still fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,7 @@ from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student import StudentModule
 
-SAME = 4.0  # ulp: the same code on the same numbers; kernels may add in another order elsewhere in memory
+SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Step:
     update: tuple[Tensor, ...] | None = None
 
     def __str__(self) -> str:
-        """For messages."""
+        """The step in words, for messages."""
         if self.input is not None:
             return f"a {name(self.input.dtype)} call {list(self.input.shape)}"
         if self.mode is not None:
@@ -41,65 +42,85 @@ class Step:
         return "an update of the parameter"
 
 
-Values = tuple[Tensor, ...]  # of a parameter, in alternative layouts
-Make = Callable[[Values], StudentModule]  # a new module with a parameter's value
-Before = Callable[[Sequence[Step]], Sequence[Step]]  # from a history to what a new module must have met, such as growth
+Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
+Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
-def check_history(make: Make, steps: Sequence[Step], start: Values, before: Before = lambda _: ()) -> None:
+def check_history(make: Make, steps: Sequence[Step], start: Values) -> None:
     """Require every call of a history to answer as on a new module.
 
     Args:
         make: Builds a module with a parameter's value.
-        steps: What is done, one after another; the last one is a call.
+        steps: The history; its last step is a call.
         start: The parameter's first value.
-        before: The part of a history that may have changed the module's state.
 
     Raises:
         WrongAnswer: With the shortest history that fails.
     """
-    steps = _answered(make, steps, start, before)
-    for end, step in enumerate(steps, 1):
-        if step.input is not None and end > 1 and _differs(make, steps[:end], start, before):
-            shortest = _shorten(make, steps[:end], start, before)
+    new = _answers_of_new_modules(make, steps, start)
+    steps = [step for step, answer in zip(steps, new, strict=True) if step.input is None or answer is not None]
+    wanted = [answer for answer in new if answer is not None]
+    ends = [end for end, step in enumerate(steps, 1) if step.input is not None]
+    for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
+        alike = used is not None and _same(used, answer)
+        if end > 1 and not alike and _differs(make, steps[:end], start):
+            shortest = _shorten(make, steps[:end], start)
             told = " then ".join(map(str, shortest[:-1]))
             raise WrongAnswer(f"{shortest[-1]} gives another output than on a new module, after {told}")
 
 
-def _answered(make: Make, steps: Sequence[Step], start: Values, before: Before) -> Sequence[Step]:
-    """The steps without calls that fail on a new module, too: those are charged where they are asked of one."""
-    kept: list[Step] = []
+def _answers_of_new_modules(make: Make, steps: Sequence[Step], start: Values) -> list[Tensor | None]:
+    """For each step what a call gives on a new module: None for other steps, and where it fails.
+
+    Calls that fail are charged where they are asked of a new module, so histories leave them out.
+    """
+    answers: list[Tensor | None] = []
     state = start
     for step in steps:
         state = state if step.update is None else step.update
-        try:
-            if step.input is not None:
-                _play(make(state), [*before(kept), step])
-        except StudentFault:
+        answer = None
+        if step.input is not None:
+            with suppress(StudentFault):
+                answer = _play(make(state), [step])
+        answers.append(answer)
+    return answers
+
+
+def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | None]:
+    """What each call of a history gives; None for one that fails, and for all calls after it."""
+    failed = False
+    waiting: list[Step] = []
+    for step in steps:
+        waiting.append(step)
+        if step.input is None:
             continue
-        kept.append(step)
-    return kept
+        try:
+            yield None if failed else _play(module, waiting)
+        except StudentFault:
+            failed = True
+            yield None
+        waiting = []
 
 
-def _shorten(make: Make, steps: Sequence[Step], start: Values, before: Before) -> Sequence[Step]:
-    """Leave out what is not needed for the last call to differ."""
+def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
+    """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
-        if len(fewer) > 1 and _differs(make, fewer, start, before):
-            return _shorten(make, fewer, start, before)
+        if len(fewer) > 1 and _differs(make, fewer, start):
+            return _shorten(make, fewer, start)
     return steps
 
 
-def _differs(make: Make, steps: Sequence[Step], start: Values, before: Before) -> bool:
+def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
     updates = [step.update for step in steps if step.update is not None]
-    state, needed = updates[-1] if updates else start, [*before(steps[:-1]), steps[-1]]
+    state, needed = updates[-1] if updates else start, steps[-1:]
     try:
         new, again = _play(make(state), needed), _play(make(state), needed)
     except StudentFault:
-        return False  # what fails on a new module is charged where it is asked of one
+        return False  # another property charges for a call that fails on a new module
     if not _same(new, again):
-        return False  # so is what differs from one new module to the next
+        return False  # and for new modules that differ from each other
     try:
         used = _play(make(start), steps)
     except StudentFault:

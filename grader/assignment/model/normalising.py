@@ -1,6 +1,6 @@
-"""GroupRMSNorm, read from its outputs: what it divides by, over which features, and how gamma enters.
+"""GroupRMSNorm, recognised by its outputs: what it divides by, over which features, and what it does with gamma.
 
-Laws are data: ways to cut features into groups, and ways to make a quotient of a group. The contract's come first.
+A law combines a way to group features with a way to divide a group; both are tables below, the contract's way first.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product, starmap
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -20,10 +19,10 @@ from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
-HIDDEN, GROUP_SIZE = 24, 4  # six groups of four: neither equal, nor is one the square of the other
-# Any grouping of features that share one magnitude has that root mean square; these signs add up to zero in each.
+HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size
+# Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
-LARGE: Final = 128.0  # beside it no usual eps matters, and its square is still a float16 number
+LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
 NOTHING: Final = "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
 
 # From features in order, [h], and the group size, to groups [number, size].
@@ -40,7 +39,7 @@ def _centred(x: Tensor) -> Tensor:
     return x - x.mean(-1, keepdim=True)
 
 
-# From groups [..., number, size], eps and h to their quotients.
+# From groups [..., number, size], eps and h to the groups, divided.
 QUOTIENTS: Final[Mapping[str, Callable[[Tensor, float, int], Tensor]]] = {
     "mean_square": lambda x, eps, _: x / (x.square().mean(-1, keepdim=True) + eps).sqrt(),
     "sum": lambda x, eps, _: x / (x.square().sum(-1, keepdim=True) + eps).sqrt(),
@@ -57,14 +56,14 @@ QUOTIENTS: Final[Mapping[str, Callable[[Tensor, float, int], Tensor]]] = {
 
 @dataclass(frozen=True)
 class Law:
-    """One way of grouping and one of dividing."""
+    """One way to group features, and one way to divide a group."""
 
     grouping: str = "own"
     quotient: str = "mean_square"
 
     @property
     def mistakes(self) -> int:
-        """How many of the two choices differ from the contract's."""
+        """How many of the two ways differ from the contract's."""
         return (self.grouping != "own") + (self.quotient != "mean_square")
 
     def __call__(self, x: Tensor, group_size: int, eps: float = 1e-5) -> Tensor:
@@ -80,16 +79,16 @@ LAWS: Final = tuple(sorted(starmap(Law, product(GROUPINGS, QUOTIENTS)), key=lamb
 
 
 def fits(actual: Tensor, expected: Tensor, tolerance: float = LAW) -> bool:
-    """Whether every element is within the tolerance of the expected one, by the size of that; none if not finite."""
+    """Whether every element is within ``tolerance`` of the expected one, relative to its size; never if not finite."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-10)
     return bool(((actual - expected).abs() <= tolerance * size).all() and expected.isfinite().all())
 
 
 def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
-    """An output as float64 on the CPU, in the shape it should have; which one it has is charged elsewhere.
+    """An output as float64 on the CPU, reshaped to ``shape``; a wrong shape is another property's charge.
 
     Raises:
-        StudentFault: If it holds no real numbers, or another number of them.
+        StudentFault: If it has no real numbers, or another number of elements.
     """
     if not output.is_floating_point():
         raise InvalidReply("no tensor of real numbers")
@@ -101,7 +100,7 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
 def filled(
     module: StudentModule, gamma: Tensor | float, hidden: int = HIDDEN, group_size: int = GROUP_SIZE
 ) -> StudentModule:
-    """The module with that gamma, in whatever layout it is held; only the first ones, where one group's are held."""
+    """The module with that gamma, in whatever layout; if it holds gamma for one group only, with the first elements."""
     whole = gamma if isinstance(gamma, Tensor) else torch.full((hidden,), gamma)
     return module.assign(whole, whole[:group_size])
 
@@ -112,15 +111,15 @@ class Normalising:
 
     Attributes:
         law: How it groups and divides; None if no law fits, or several do.
-        neutral: The gamma that leaves the quotient as it is: one; or zero, where one is added to it.
-        training: The mode in which it does; that both agree is charged to purity.
+        neutral: The gamma that leaves the quotient unchanged: one, or zero if the module adds one to gamma.
+        training: The mode, training or evaluation, in which the law was seen; purity charges if the modes differ.
         gamma_right: Whether every feature is scaled by its own gamma.
-        factored: Whether no gamma leaves it so, but what it is multiplied by can be taken off: features of one large
-            size show it.
-        works: Whether the output follows the input and is no multiple of it: else there is no evidence for anything.
-        exact: Whether float32 outputs are those of the law to float32's accuracy.
-        changes_input: Whether a call leaves its input changed.
-        refused: The dtypes of input and gamma for which a call crashes.
+        factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one
+            large size, and divided out.
+        works: Whether the output follows the input and is no multiple of it; if not, nothing else can be judged.
+        exact: Whether float32 outputs follow the law to float32's accuracy.
+        changes_input: Whether a call changes its input.
+        refused: The pairs of dtypes, of input and gamma, for which a call crashes.
     """
 
     law: Law | None
@@ -134,16 +133,16 @@ class Normalising:
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
 
     def require_division(self) -> None:
-        """Require evidence that something is normalised."""
+        """Require that the module normalises at all."""
         require(self.works, NOTHING)
 
     def takes(self, dtype: torch.dtype, gamma_dtype: torch.dtype) -> bool:
-        """Whether a call with these dtypes gives an output; if not, that is charged to the dtypes."""
+        """Whether a call with these dtypes returns an output; if not, the property about dtypes charges for it."""
         return (dtype, gamma_dtype) not in self.refused
 
 
 class _Reader:
-    """Asks one submission."""
+    """Finds out what one submission does."""
 
     def __init__(self, student: Student) -> None:
         self.student = student
@@ -165,7 +164,7 @@ class _Reader:
         if self.factored:
             output = output * self.token.sign() / self.output(gamma, self.token)
         fitting = [law for law in LAWS if fits(output, law(self.x, GROUP_SIZE))]
-        return [law for law in fitting if law.mistakes == fitting[0].mistakes]  # the fewest mistakes explain it
+        return [law for law in fitting if law.mistakes == fitting[0].mistakes]  # the laws with the fewest mistakes
 
     def read(self) -> Normalising:
         neutral, laws = self.neutral_and_laws()
@@ -186,9 +185,10 @@ class _Reader:
         )
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
-        """The mode and the neutral gamma, and the laws that explain the outputs then.
+        """The neutral gamma, and the laws that explain the outputs with it; sets ``training`` and ``factored``.
 
-        One may be added to gamma; where gamma is no factor as it is, what it makes of the outputs is taken off.
+        The neutral gamma is zero if the module adds one to gamma. If gamma is no factor at all, its effect is measured
+        and divided out.
         """
         for self.training in (True, False):
             scaled, self.factored = self.scales(1.0), False
@@ -201,7 +201,7 @@ class _Reader:
         return neutral, []
 
     def scales(self, neutral: float) -> bool:
-        """Whether gamma is a factor; or, where a gamma of zero is to be neutral, one and gamma is, or a summand."""
+        """Whether gamma is a factor; with ``neutral`` zero, whether ``1 + gamma`` is a factor, or gamma is added."""
         gamma = 0.5 + torch.arange(HIDDEN) / 16
         output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
@@ -219,15 +219,17 @@ class _Reader:
         return frozenset(pairs)
 
 
-_READ: WeakKeyDictionary[Student, Normalising] = WeakKeyDictionary()
 UNREAD: Final = Normalising(CONTRACT)
 
 
+def read_normalising(student: Student) -> Normalising:
+    """Find out what the GroupRMSNorm of a submission does; the contract's reading, if that fails."""
+    try:
+        return _Reader(student).read()
+    except StudentFault:
+        return UNREAD
+
+
 def normalising(student: Student) -> Normalising:
-    """What the student's GroupRMSNorm does, read once a submission; the contract's, where it cannot be read."""
-    if student not in _READ:
-        try:
-            _READ[student] = _Reader(student).read()
-        except StudentFault:
-            _READ[student] = UNREAD
-    return _READ[student]
+    """What the student's GroupRMSNorm does, found out once per submission."""
+    return student.reading(read_normalising)

@@ -1,4 +1,4 @@
-"""The numbers that a module has learnt, in whatever layout it holds them: the layout is charged elsewhere."""
+"""A module's parameter in whatever layout the module holds it; another property charges for a wrong layout."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grader.judge.student import StudentModule
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
-    """What a module holds of one of these sizes; or its only parameter, if it is no tiny one.
+    """The tensor of one of these sizes that a module holds; or else its only parameter, unless that is tiny.
 
-    How many elements it should have, and that it is a parameter, is charged elsewhere.
+    Other properties charge for a wrong number of elements, and for a tensor that is no parameter.
     """
     value = module.held(*sizes)
     if value is None:
@@ -25,9 +25,9 @@ def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
 
 
 def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
-    """``[rows, e]``: the rows ``own`` of ``table: [v, e]`` as a tensor holds them, or their gradients.
+    """``[rows, e]``: the rows ``own`` of ``table: [v, e]``, or their gradients, cut out of the tensor ``value``.
 
-    It may hold these alone or the whole table, transposed, flat, or with further rows behind.
+    ``value`` may hold these rows alone or the whole table, transposed, flat, or with further rows at its end.
     """
     size = table.shape[1]
     if value.dim() == 2 and value.shape[1] != size == value.shape[0]:
@@ -37,10 +37,10 @@ def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
-    """The gradient of what was assigned; of several pieces, flat.
+    """The gradient of the assigned parameter; flat, if the module holds it in several pieces.
 
     Raises:
-        WrongAnswer: If none has arrived.
+        WrongAnswer: If a piece has no gradient.
     """
     pieces = [gradient for gradient in gradients if gradient is not None]
     if not gradients or len(pieces) < len(gradients):

@@ -1,7 +1,7 @@
-"""apply_rotary_pos_emb, read from one vector at a time: which features form a pair, and how they turn.
+"""apply_rotary_pos_emb, recognised by how it turns one vector: which features form a pair, and in which direction.
 
-Where a student's rotation cannot carry the module that uses it, the module is judged with one of ours that turns the
-same way, in a worker that answers for nothing else: so each is charged for its own mistakes.
+If a student's rotation is too broken for the module that uses it, the module is judged with a rotation of ours that
+turns the same way, in a worker of its own. So function and module are each charged for their own mistakes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -21,8 +20,8 @@ from grader.judge.compare import DTYPES, require
 from grader.judge.faults import Crashed, StudentFault
 from grader.judge.student import Student
 
-SAME: Final = 2.0**-6  # of a pair's length: two conventions differ by tenths, arithmetic in bfloat16 by less
-EXACT: Final = 2.0**-19  # of a pair's length: what float32 may be off by
+SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
+EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
 NOTHING: Final = "the output does not depend on the angle: nothing turns yet, so nothing can be seen here"
 FILE: Final = "src/functional.py"
 
@@ -34,9 +33,9 @@ class Convention:
     Attributes:
         name: The id of the misconception; empty for the contract's.
         neighbours: Whether x_0 is paired with x_1, and not with x_{hd/2}.
-        sign: -1 where it turns the other way.
-        swapped: Whether cosine and sine have changed places.
-        by_pair: Whether the i-th pair takes the i-th column of a table, wherever its features are.
+        sign: -1 if it turns the other way.
+        swapped: Whether cosine and sine are exchanged.
+        by_pair: Whether the i-th pair uses the i-th column of a table, rather than the columns of its features.
     """
 
     name: str = ""
@@ -46,7 +45,7 @@ class Convention:
     by_pair: bool = False
 
     def order(self, dim: int) -> Tensor:
-        """From the contract's order of features to the convention's own."""
+        """``[hd]``: the features' indices, the first feature of each pair, then the second of each."""
         features = torch.arange(dim)
         return torch.cat((features[0::2], features[1::2])) if self.neighbours else features
 
@@ -59,7 +58,7 @@ class Convention:
         return turned[..., order.argsort()]
 
     def probe(self, dim: int) -> Tensor:
-        """``[hd]``: the input that a rotation turns into cosines and sines: the first of each pair one, else zero."""
+        """``[hd]``: an input whose rotation shows cosines and sines: one for the first of each pair, else zero."""
         vector = torch.zeros(dim)
         vector[self.order(dim)[: dim // 2]] = 1
         return vector
@@ -70,16 +69,16 @@ class Convention:
         return (sin, cos) if self.swapped else (cos, self.sign * sin)
 
     def pairs_read(self, dim: int) -> list[tuple[Tensor, Tensor]]:
-        """For each layout of the tables, which pair's cosine and which pair's sine serves as the i-th."""
+        """For each layout of the tables, the pairs whose cosine and whose sine turn the i-th pair."""
         pairs = torch.arange(dim // 2)
         mixed = (
             2 * pairs % (dim // 2),
             (2 * pairs + 1) % (dim // 2),
-        )  # neighbours that read tables laid out for halves
+        )  # neighbours turned by tables that are laid out for halves
         return [(pairs, pairs), mixed] if self.neighbours else [(pairs, pairs)]
 
     def source(self) -> str:
-        """The rotation as a student's file could hold it."""
+        """The rotation as source code, as it could stand in a student's file."""
         features = "arange(n).view(-1, 2).T.flatten()" if self.neighbours else "arange(n)"
         columns = "torch.arange(n // 2).repeat(2)" if self.by_pair else "order"
         swap = "    cos, sin = sin, cos\n" if self.swapped else ""
@@ -108,7 +107,7 @@ CONVENTIONS: Final = (
 
 
 def turning_scale(x: Tensor) -> Tensor:
-    """The length of any pair that an element can belong to, float64: halves or neighbours."""
+    """The length of the longest pair that an element can belong to, by halves or by neighbours, float64."""
     neighbours = x.double().unflatten(-1, (-1, 2)).norm(dim=-1).repeat_interleave(2, dim=-1)
     return torch.maximum(oracle.pair_norm(x), neighbours)
 
@@ -118,12 +117,12 @@ class Rotation:
     """What a submission's apply_rotary_pos_emb does.
 
     Attributes:
-        convention: How it turns one vector; None where no convention fits.
-        turns: Whether the output depends on the angle: without that, there is no evidence for anything.
-        exact: Whether float32 outputs are as exact as float32.
+        convention: How it turns one vector; None if no convention fits.
+        turns: Whether the output depends on the angle; if not, nothing else can be judged.
+        exact: Whether float32 outputs follow the convention to float32's accuracy.
         carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
-        refused: The dtypes of input and tables for which a call crashes.
-        fault: Why nothing could be read: a missing file, an exception; None otherwise.
+        refused: The pairs of dtypes, of input and tables, for which a call crashes.
+        fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
 
     convention: Convention | None = CONTRACT
@@ -134,13 +133,14 @@ class Rotation:
     fault: StudentFault | None = None
 
     def require_turning(self) -> None:
-        """Require evidence that something turns."""
+        """Require that the function turns anything at all."""
         if self.fault is not None:
             raise self.fault
         require(self.turns, NOTHING)
 
 
-# One vector at one position: broadcasting does not matter. The angles of its pairs differ; 16 bits hold none of it.
+# One vector at one position, so that broadcasting does not matter. Pairs have different angles; no 16-bit type holds
+# its numbers exactly.
 VECTOR: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8) * 1.1
 
 
@@ -150,7 +150,7 @@ def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
 
 
 def _read(student: Student) -> Rotation:
-    """Ask one submission."""
+    """Find out what one submission does."""
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
     output, other = (numbers(rotate(VECTOR, *_table(angle)), VECTOR.shape) for angle in (0.7, 1.9))
     off = {
@@ -176,7 +176,7 @@ def _read(student: Student) -> Rotation:
 
 
 def _carries(student: Student, convention: Convention) -> bool:
-    """Whether several rows, positions and heads turn alike, in the input's dtype, and gradients come back."""
+    """Whether all rows, positions and heads are turned, in the input's dtype, with gradients and no side effects."""
     x = torch.arange(2 * 3 * 4 * 8.0).reshape(2, 3, 4, 8).sin()
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     try:
@@ -200,21 +200,21 @@ def _carries(student: Student, convention: Convention) -> bool:
     )
 
 
-_ROTATIONS: WeakKeyDictionary[Student, Rotation] = WeakKeyDictionary()
+def read_rotation(student: Student) -> Rotation:
+    """Find out what apply_rotary_pos_emb does; if that fails, a reading without a convention that holds the reason."""
+    try:
+        return _read(student)
+    except StudentFault as fault:
+        return Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
 
 
 def rotation(student: Student) -> Rotation:
-    """What the student's apply_rotary_pos_emb does, read once a submission."""
-    if student not in _ROTATIONS:
-        try:
-            _ROTATIONS[student] = _read(student)
-        except StudentFault as fault:
-            _ROTATIONS[student] = Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
-    return _ROTATIONS[student]
+    """What the student's apply_rotary_pos_emb does, found out once per submission."""
+    return student.reading(read_rotation)
 
 
 def module_student(student: Student) -> tuple[Student, Convention]:
-    """The submission whose NTKAwareRoPE is judged, with its own rotation or one of ours, and how that turns."""
+    """The submission as NTKAwareRoPE is judged in it, with its own rotation or ours, and the rotation's convention."""
     read = rotation(student)
     convention = read.convention or CONTRACT
     if read.carries:

@@ -1,4 +1,4 @@
-"""Embeddings, read id by id: the output for one id alone tells what batches, sums and gradients must be."""
+"""Embeddings, asked id by id: the outputs for single ids determine what batches, sums and gradients must be."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from grader.judge.compare import check_close, check_equal, check_shape, require
 from grader.judge.faults import Crashed
 from grader.judge.student import StudentModule
 
-ROUNDED = 6.0  # ulp of bfloat16, the coarsest of what a multiple is rounded to
-SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
+ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
+SAME_FACTOR = 2.0**-6  # relative: more than the rounding of 16-bit rows
 NOTHING = "every output is zero, so that nothing can be seen here"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What ids give, each alone.
+    """The outputs for single ids.
 
     Attributes:
-        given: ``[ids, e]``, float64; not a number where the module crashes.
-        source: ``[ids]``: the row of the table that is given, times a factor; -1 where it is none, or zero.
-        factor: ``[ids]``.
+        given: ``[ids, e]``, float64: the outputs; NaN where the module crashes.
+        source: ``[ids]``: the row of the table that each output is a multiple of; -1 if there is none, or it is zero.
+        factor: ``[ids]``: the output divided by that row; 0 if there is none.
         rows: ``v``, how many rows the table has.
     """
 
@@ -34,13 +34,13 @@ class Rows:
 
     @property
     def linear(self) -> bool:
-        """Whether every id gives the same multiple of a row, or zero."""
+        """Whether every output is zero or a row times one factor, the same for all ids."""
         used = self.source >= 0
         same = bool((self.factor[used] - self.factor[used][:1]).abs().le(SAME_FACTOR).all())
         return same and bool((used | (self.given == 0).all(-1)).all())
 
     def gradient(self, ids: Tensor, upstream: Tensor) -> Tensor:
-        """``[v, e]``: the gradient of the table by these rows, for ``ids: [n]`` and ``upstream: [n, e]``, float64."""
+        """``[v, e]``, float64: the table's gradient that follows, for ``ids: [n]`` and ``upstream: [n, e]``."""
         wanted = torch.zeros(self.rows, upstream.shape[-1], dtype=torch.float64)
         known = self.source[ids] >= 0
         weighted = upstream.double() * self.factor[ids].unsqueeze(-1)
@@ -49,7 +49,7 @@ class Rows:
 
 
 def read_rows(module: StudentModule, ids: Tensor, table: Tensor) -> Rows:
-    """Ask for each id alone: all in one call as sequences of one token, or one by one if that gives nothing."""
+    """Ask for each id alone: in one call, as sequences of one token, or in a call each if that gives nothing."""
     given = _together(module, ids, table.shape[1])
     if given is None or not bool(given.any()):
         given = torch.stack([_alone(module, identifier, table.shape[1]) for identifier in ids])
@@ -57,7 +57,7 @@ def read_rows(module: StudentModule, ids: Tensor, table: Tensor) -> Rows:
 
 
 def require_something(*ranks: Rows) -> None:
-    """Require rows that are not all zero, on one rank at least: what does nothing shows nothing."""
+    """Require an output other than zero, on one rank at least; without it, nothing can be judged."""
     require(any(bool((rows.given.nan_to_num() != 0).any()) for rows in ranks), NOTHING)
 
 
@@ -78,16 +78,16 @@ def _alone(module: StudentModule, identifier: Tensor, size: int) -> Tensor:
 
 
 def _real(output: Tensor, count: int, size: int) -> Tensor | None:
-    """As ``[count, size]``, however the output is cut; None if that is not its number of elements."""
+    """The output as ``[count, size]``, whatever its shape; None if it has another number of elements."""
     if not output.is_floating_point() or output.numel() != count * size:
         return None
     return output.detach().cpu().double().reshape(count, size)
 
 
 def _sources(given: Tensor, table: Tensor) -> Rows:
-    """For each output the row of the table that it is a multiple of."""
+    """Find for each output the row of the table that it is a multiple of."""
     norms = table.square().sum(-1)  # [v]
-    factors = given @ table.T / norms  # [ids, v]: the multiple that comes nearest
+    factors = given @ table.T / norms  # [ids, v]: the factor with which each row comes nearest
     off = (given.unsqueeze(1) - factors.unsqueeze(-1) * table).abs().amax(-1)  # [ids, v]
     size = given.abs().amax(-1, keepdim=True)
     fits = (off <= SAME_FACTOR * size) & (size > 0)
@@ -99,11 +99,10 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
 
 
 def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
-    """Compare the gradient of the rows ``own`` of a table with what the rows that ids give ask for.
+    """Compare the gradient of the table's rows ``own`` with the gradient that follows from the outputs for single ids.
 
-    Where the rows are right, bit for bit; multiples of rows may be rounded. Where an id gives no multiple of a row, it
-    is enough that a gradient has arrived: what it should be is not known then. So it is of a row that its own id does
-    not give: it may have been overwritten on the way.
+    They must be equal if outputs are rows, and nearly equal if outputs are multiples of rows. If ``rows`` is not
+    linear, the gradient is not compared, since the right one is not known; nor is that of a row whose id gives zero.
     """
     if rows.linear:
         known = (rows.given[: rows.rows] != 0).any(-1)[own]
@@ -116,12 +115,12 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
 
 
 def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: str) -> None:
-    """Require 16-bit rows to be the float32 ones of the same module: exactly where those are right, else rounded."""
+    """Require 16-bit outputs to equal the module's float32 outputs: exactly if those are ``exact``, else rounded."""
     if wide.shape != exact.shape:
-        return  # so has the float32 output: charged to the rows
+        return  # the float32 output has a wrong shape, too: the property about rows charges for it
     check_shape(output, exact.shape)
     wide = wide.reshape(output.shape).cpu()
-    neither = wide.isnan() & output.cpu().isnan()  # a number: charged to the rows
+    neither = wide.isnan() & output.cpu().isnan()  # both NaN: the property about rows charges for it
     output, wide = output.cpu().masked_fill(neither, 0), wide.masked_fill(neither, 0)
     if torch.equal(wide.double().reshape(exact.shape), exact.double()):
         check_equal(output, wide, what)

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.ahead import IN_FLIGHT, Foreseen, Foresight, LookingAhead, Recorder, Verdicts, fingerprint
+from grader.judge.ahead import IN_FLIGHT, LookingAhead
 from grader.judge.faults import StudentFault, TimedOut
+from grader.judge.foresight import Foreseen, Foresight, Recorder, Verdicts, fingerprint
 from grader.judge.judge import Judge
 from grader.judge.student import Student
 from grader.rubric import Rubric
@@ -86,7 +87,8 @@ class Trial:
         self.student = Student({"src/functional.py": ""}, _no_worker, rubric, Limits())
         self.foresight = Foresight()
         foreseen = Foreseen(frozenset({NAME}), list(map(fingerprint, REQUESTS)), torch.empty(0), 1.0)
-        self.foresight.properties.update(dict.fromkeys(PROPERTIES, foreseen))
+        for prop in PROPERTIES:
+            self.foresight.note(prop, foreseen)
         self._script = list(script)
         self.again()
 

@@ -1,11 +1,11 @@
 """A second device for machines that have only one: plain tensors on ``gpu:0`` whose bytes lie in the CPU's memory.
 
-torch knows a device named PrivateUse1, which anybody may fill. Every operation on its tensors passes through torch's
-own C++ as it does for a GPU (autograd, type promotion, the checks for one device), and ends in :mod:`.compute`, which
-has the CPU do it on the same bytes. Nothing is compiled, and no thread is started.
+torch has a device type named PrivateUse1 that anybody may implement. Every operation on its tensors passes through
+torch's own C++ as it does for a GPU (autograd, type promotion, the check that all tensors are on one device), and ends
+in :mod:`.compute`, which has the CPU do it on the same bytes. Nothing is compiled, and no thread is started.
 
-The package depends on torch alone: workers install it, the judge does, and students get a copy for ``make test``. It
-rests on interfaces that torch calls private; ``grader/selftest/test_second_device.py`` says which of them broke.
+The package depends on torch alone: workers and the judge install it, and students get a copy for ``make test``. It uses
+private interfaces of torch; when one of them breaks, ``grader/selftest/test_second_device.py`` says which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["DEVICE", "LABEL", "NAME", "Unavailable", "install", "is_here"]
 
 
 class Unavailable(Exception):
-    """This torch cannot be given the device; the text says why."""
+    """The device does not work with this version of torch; the text says why."""
 
 
 def install() -> None:
@@ -36,7 +36,7 @@ def install() -> None:
         Unavailable: If this torch refuses, or the device does not work.
     """
     try:
-        if not getattr(getattr(torch, NAME, None), "works", False):  # a failure before this one counts, too
+        if not getattr(getattr(torch, NAME, None), "works", False):  # after a failure, it is tried again
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what torch has to say about its own interfaces
                 _register()
@@ -48,14 +48,14 @@ def install() -> None:
 
 
 def _register() -> None:
-    torch.ones((), requires_grad=True).backward()  # the first one starts a thread for each device: here for none
+    torch.ones((), requires_grad=True).backward()  # the first backward starts a thread per device: so far there is none
     torch.autograd.set_multithreading_enabled(False)
     backend = Backend()
     _setup_privateuseone_for_python_backend(NAME, backend)
     fallbacks, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     fallbacks.fallback(compute, "PrivateUse1")
     fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # no operation has another dtype here
-    for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would ask to resolve them first
+    for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would again ask to resolve them
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
     backend.libraries = (fallbacks, aten)
     torch.Generator = Generator  # type: ignore[assignment, misc] # a class takes the place of a class
@@ -63,7 +63,7 @@ def _register() -> None:
 
 
 def _try_it() -> None:
-    """A draw, a view, a gradient and a way back, before anybody relies on them."""
+    """Try random numbers, a view, a gradient and a copy to the CPU, before anybody relies on them."""
     source = torch.Generator(DEVICE).manual_seed(0)
     layer = nn.Linear(3, 2, device=DEVICE)
     (layer(torch.randn(2, 3, generator=source, device=DEVICE))[:, :1] * 2).sum().backward()

@@ -1,4 +1,4 @@
-"""``torch.gpu``: what torch asks of a device's module."""
+"""``torch.gpu``: the functions that torch expects of a device's module, as ``torch.cuda`` has them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Backend:
     """One device, which is always there.
 
     Attributes:
-        works: Whether a first trial of all that it rests on has succeeded.
-        libraries: What has registered the operations; they stay registered as long as it is there.
+        works: Whether a first trial of the device has succeeded.
+        libraries: The torch libraries that register the operations; kept, since they unregister when deleted.
     """
 
     works = False
@@ -27,50 +27,50 @@ class Backend:
         self.default_generator = Generator(DEVICE)
 
     def is_available(self) -> bool:
-        """It is."""
+        """Whether there is a device: always."""
         return True
 
     def is_initialized(self) -> bool:
-        """It is."""
+        """Whether the device is ready: always."""
         return True
 
     def device_count(self) -> int:
-        """One."""
+        """The number of devices: one."""
         return 1
 
     def current_device(self) -> int:
-        """The only one."""
+        """The index of the only device."""
         return 0
 
     def _is_in_bad_fork(self) -> bool:
         return False
 
     def synchronize(self, device: object = None) -> None:
-        """Nothing runs behind anybody's back."""
+        """Do nothing, since every operation is done when its call returns."""
         del device
 
     @contextmanager
     def device(self, device: object) -> Iterator[None]:
-        """The only one, whichever is chosen."""
+        """Choose a device for a while: always the only one."""
         del device
         yield
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of draws without a generator."""
+        """Seed the random numbers that are drawn without a generator."""
         self.default_generator.manual_seed(int(seed))
 
     manual_seed_all = manual_seed
 
     def get_rng_state(self, device: object = None) -> Tensor:
-        """Where that stream is."""
+        """The state of the random numbers that are drawn without a generator."""
         del device
         return self.default_generator.get_state()
 
     def set_rng_state(self, state: Tensor, device: object = None) -> None:
-        """Go back there."""
+        """Restore that state."""
         del device
         self.default_generator.set_state(state)
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
-        """What autocast may be asked for; it casts nothing here."""
+        """The dtypes that autocast accepts; it casts nothing on this device."""
         return [torch.float16, torch.bfloat16]

@@ -1,4 +1,4 @@
-"""Every operation on the second device: the CPU's, on the same bytes, after the checks that a GPU makes."""
+"""Every operation on the second device: the CPU does it on the same bytes, after the checks that a GPU makes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .storages import set_data
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-_MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: torch moves them for a GPU, too
+_MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: for a GPU, torch moves them itself, too
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
@@ -26,9 +26,9 @@ class _Signature:
     """What an operation's schema says.
 
     Attributes:
-        name: Without its namespace.
-        arguments: Their names.
-        tensors: Names of arguments that are tensors, for which a number may stand.
+        name: The operation's name without its namespace.
+        arguments: The names of all arguments.
+        tensors: The names of arguments that are tensors; a number may be given for one.
         is_view: Whether the result shares storage with an argument.
         draws: Whether it takes a generator.
     """
@@ -51,10 +51,10 @@ def _signature(op: torch._ops.OpOverload) -> _Signature:
 
 
 def compute(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Any operation on this device: the CPU's, on the same bytes, once all tensors are seen to be here."""
+    """Do any operation on this device: check that all tensors are here, then let the CPU do it on the same bytes."""
     signature = _signature(op)
     if signature.is_view:
-        return op.redispatch(_CPU_KERNEL, *args, **kwargs)  # keeps storage and device, whichever they are
+        return op.redispatch(_CPU_KERNEL, *args, **kwargs)  # a view keeps its tensor's storage and device
     given = dict(zip(signature.arguments, args, strict=False)) | kwargs
     if signature.name == "_copy_from":
         return _copy_across(given["self"], given["dst"])
@@ -66,12 +66,12 @@ def compute(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
         lowered["generator"] = stream_of(given.get("generator"))
     by_number = any(type(lowered.get(name)) in (int, float, complex, bool) for name in signature.tensors)
     positional = [lowered.pop(name) for name in signature.arguments[: len(args)]]
-    if by_number:  # the one overload that takes a number finds itself
+    if by_number:  # torch finds the overload that takes a number
         result = op.overloadpacket(*positional, **lowered)
     else:
         result = op.redispatch(_CPU_KERNEL, *positional, **lowered)
     for tensor, stand_in in ours:
-        if stand_in.shape != tensor.shape:  # resized, as an `out` may be
+        if stand_in.shape != tensor.shape:  # the operation has resized it, as it may an `out`
             set_data(tensor, _relabelled(stand_in.clone(), NAME))
     return _lift(result, ours)
 
@@ -85,14 +85,14 @@ def _relabelled(tensor: Tensor, device: str) -> Tensor:
 
 
 def _lower(value: Any, argument: str, operation: str, ours: list[tuple[Tensor, Tensor]]) -> Any:
-    """An argument with its tensors on the CPU.
+    """An argument with its tensors on the CPU; each tensor and its stand-in are appended to ``ours``.
 
     Raises:
-        RuntimeError: As torch does for a GPU, if one is elsewhere; numbers (of no dimension) and indices may be.
+        RuntimeError: As for a GPU, if a tensor is on another device; scalars (no dimension) and indices may be.
     """
     if isinstance(value, Tensor):
         if value.device.type == NAME:
-            # Without elements there are no bytes to share, and an `out` may be there to be resized.
+            # A tensor without elements has no bytes to share; as an `out` it may be resized.
             stand_in = _relabelled(value, "cpu") if value.numel() else torch.empty(value.shape, dtype=value.dtype)
             ours.append((value, stand_in))
             return stand_in
@@ -107,7 +107,7 @@ def _lower(value: Any, argument: str, operation: str, ours: list[tuple[Tensor, T
 
 
 def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
-    """A result with its tensors on this device; what was written into an argument is that argument."""
+    """A result with its tensors on this device; a result that is an argument's stand-in becomes that argument."""
     if isinstance(value, Tensor):
         for tensor, stand_in in ours:
             if stand_in is value:
@@ -117,7 +117,7 @@ def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
 
 
 def _copy_across(source: Tensor, target: Tensor) -> Tensor:
-    """Copy within this device, to it, or from it: the one operation between devices."""
+    """Copy within this device, to it, or from it: the only operation between devices."""
     on_cpu = []
     for tensor in (source, target):
         bare = tensor if tensor.device.type == "cpu" or not tensor.numel() else _bare(tensor)
@@ -128,7 +128,7 @@ def _copy_across(source: Tensor, target: Tensor) -> Tensor:
 
 
 def _bare(tensor: Tensor) -> Tensor:
-    """A tensor of this device on the CPU, its lazy bits (which DLPack cannot carry) kept."""
+    """The same bytes as a CPU tensor, with the lazy conjugate and negative bits, which DLPack cannot carry."""
     plain = tensor.conj() if tensor.is_conj() else tensor
     plain = plain._neg_view() if plain.is_neg() else plain
     same = _relabelled(plain, "cpu")

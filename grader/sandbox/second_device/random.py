@@ -1,4 +1,4 @@
-"""Random numbers on the second device, from streams of its own."""
+"""Random numbers on the second device, from streams other than the CPU's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STREAM, _DECOY = 0x5EED, 0xDECA  # the same seed gives other numbers here than 
 
 
 class _KindOfGenerator(type(torch._C.Generator)):  # type: ignore[misc] # a metaclass without a name
-    """Lets every generator of torch's be an instance of the class below."""
+    """Makes ``isinstance`` accept every generator of torch's as an instance of the class below."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), torch._C.Generator)
@@ -23,14 +23,14 @@ class _KindOfGenerator(type(torch._C.Generator)):  # type: ignore[misc] # a meta
 class Generator(torch._C.Generator, metaclass=_KindOfGenerator):
     """``torch.Generator``, which can be on this device too.
 
-    Given to an operation of this device, it draws from a stream of its own. An operation of the CPU does not know that,
-    and finds another stream.
+    An operation of this device draws from ``stream``. An operation of the CPU knows nothing of ``stream`` and draws
+    other numbers.
     """
 
     stream: torch._C.Generator
 
     def __new__(cls, device: torch.device | str | None = None) -> Any:
-        """A generator of torch's own, unless it is to be here."""
+        """Make a generator of torch's own, unless ``device`` is this one."""
         if not is_here("cpu" if device is None else device):
             return torch._C.Generator("cpu" if device is None else device)
         self = super().__new__(cls)
@@ -39,47 +39,47 @@ class Generator(torch._C.Generator, metaclass=_KindOfGenerator):
         return self.manual_seed(torch._C.Generator().initial_seed())
 
     def __init__(self, device: torch.device | str | None = None) -> None:
-        """All is done by then."""
+        """Do nothing: ``__new__`` has done everything."""
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override] # nobody could write torch's own, either
-        """Here."""
+    def device(self) -> torch.device:  # type: ignore[override] # read-only, as torch's own is in fact
+        """The second device."""
         return torch.device(DEVICE)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream with that number."""
+        """Seed the stream."""
         self.stream.manual_seed(seed ^ _STREAM)
         super().manual_seed(seed ^ _DECOY)
         return self
 
     def seed(self) -> int:
-        """Start the stream anywhere."""
+        """Seed the stream with a random number; returns that number."""
         chosen = torch._C.Generator().seed()
         self.manual_seed(chosen)
         return chosen
 
     def initial_seed(self) -> int:
-        """What ``manual_seed`` was given."""
+        """The seed that ``manual_seed`` was given."""
         return self.stream.initial_seed() ^ _STREAM
 
     def get_state(self) -> Tensor:
-        """Where the stream is, on the CPU."""
+        """The stream's state, a tensor on the CPU."""
         return self.stream.get_state()
 
     def set_state(self, new_state: Tensor) -> Any:
-        """Go back there."""
+        """Restore that state."""
         self.stream.set_state(new_state)
         return self
 
 
-_generators: WeakValueDictionary[int, Generator] = WeakValueDictionary()  # by the address that operations get
+_generators: WeakValueDictionary[int, Generator] = WeakValueDictionary()  # by address, see _address
 
 
 def stream_of(generator: torch._C.Generator | None) -> torch._C.Generator:
     """The stream that an operation of this device draws from.
 
     Raises:
-        RuntimeError: As torch does for a GPU, if the generator is of another device.
+        RuntimeError: As for a GPU, if the generator belongs to another device.
     """
     if generator is None:
         generator = getattr(torch, NAME).default_generator
@@ -90,5 +90,5 @@ def stream_of(generator: torch._C.Generator | None) -> torch._C.Generator:
 
 
 def _address(generator: Any) -> int:
-    """What stays the same of a generator on its way through C++."""
+    """The address of the C++ object, which stays the same when torch wraps a generator anew."""
     return int(generator._cdata)

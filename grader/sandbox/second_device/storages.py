@@ -1,4 +1,7 @@
-"""What torch's Python does with storages, as between a CPU and a GPU: only the CPU can allocate them here."""
+"""Lets torch's Python code exchange a tensor's data between the CPU and the second device, as for a GPU.
+
+torch's own functions would allocate a storage, and only the CPU can do that here.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,21 @@ _is_compatible = torch._has_compatible_shallow_copy_type
 
 
 def install() -> None:
-    """Put what stands below in the place of torch's own."""
+    """Replace torch's functions by those below."""
     torch._has_compatible_shallow_copy_type = _can_exchange
     Tensor.data = property(_data.__get__, set_data)  # type: ignore[assignment]
     Tensor.__deepcopy__ = _copied  # type: ignore[method-assign]
 
 
 def _can_exchange(input: Tensor, from_: Tensor) -> bool:
-    """Whether ``Module.to`` may give a parameter the data of ``from_``, or has to replace it."""
+    """Whether ``Module.to`` may give a parameter the data of ``from_``; if not, it replaces the parameter."""
     if is_here(input.device) != is_here(from_.device):
-        return bool(cast(Any, input)._use_count() == 1)  # no graph holds it
+        return bool(cast(Any, input)._use_count() == 1)  # no graph holds the parameter
     return _is_compatible(input, from_)
 
 
 def set_data(tensor: Tensor, value: Tensor) -> None:
-    """``tensor.data = value``, between two devices too; torch allows that for a CPU and a GPU."""
+    """``tensor.data = value``, also between two devices, as torch allows it for a CPU and a GPU."""
     if is_here(tensor.device) == is_here(value.device):
         _data.__set__(tensor, value)
         return
@@ -42,7 +45,7 @@ def set_data(tensor: Tensor, value: Tensor) -> None:
 
 
 def _copied(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """``copy.deepcopy``."""
+    """A tensor's ``copy.deepcopy``, also on this device."""
     if not is_here(tensor.device):
         return _deepcopy(tensor, memo)
     if id(tensor) not in memo:

@@ -1,0 +1,225 @@
+"""What a judge knows in advance: the requests of each property and reading, and the replies that pass.
+
+The rehearsal records what each property asks the reference for. Hidden tests can then run on replies that are already
+there, as long as they ask for exactly what was recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..sandbox.launch import Operation, WorkerLike
+from ..sandbox.protocol import Message, ProtocolError, payload, unpack
+from .readings import Read
+from .student import StartWorker, Student
+
+PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # the time limit is 50 times what the reference needed, within 0.2 to 2 s
+MOST_REMEMBERED = 4096  # passes; one is some KiB
+
+Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does
+Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
+Decide = Callable[[Student], Verdicts | None]  # runs the tests of a property; None if one of them does not pass
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a property asked the reference for.
+
+    Attributes:
+        names: The classes and functions that it loads.
+        requests: A fingerprint of each request.
+        packed: All of them, ready to be sent.
+        limit_s: Wall-clock seconds that a submission gets for all of them.
+    """
+
+    names: frozenset[str]
+    requests: Sequence[Any]
+    packed: Tensor
+    limit_s: float
+
+
+class Recorder:
+    """A worker for the reference that records the requests of one property."""
+
+    def __init__(self, start_worker: StartWorker) -> None:
+        """Record nothing yet; ``start_worker`` gives the worker that does the work."""
+        self._start_worker = start_worker
+        self._files: Mapping[str, str] | None = None
+        self._names: set[str] = set()
+        self._requests: list[Any] = []
+        self._message: Message | None = Message()
+        self._spent_s = 0.0
+
+    def start(self, files: Mapping[str, str]) -> Recorder:
+        """Hold these files; a property that needs two versions of the files cannot be foreseen."""
+        self._files = self._files or files
+        if files != self._files:
+            self._message = None
+        self._worker: WorkerLike = self._start_worker(files)
+        return self
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Record the request and pass it on."""
+        self._names |= {arguments["name"] for operation, arguments in operations if operation == "load"}
+        self._requests.append(fingerprint(operations))
+        try:
+            if self._message is not None:
+                self._message.add(operations)
+        except ProtocolError:
+            self._message = None  # too large for one message
+        started = time.monotonic()
+        try:
+            return self._worker.request(operations, timeout_s)
+        finally:
+            self._spent_s += time.monotonic() - started
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the real worker charged for the last request."""
+        return self._worker.spent_s
+
+    def close(self) -> None:
+        """End the real worker."""
+        self._worker.close()
+
+    def foreseen(self) -> Foreseen | None:
+        """All recorded requests; None if there were none, or too many for one message."""
+        if self._message is None or not self._requests:
+            return None
+        packed = torch.frombuffer(bytearray(self._message.packed()), dtype=torch.uint8)
+        limit_s = min(max(PATIENCE * self._spent_s, LEAST_S), MOST_S)
+        return Foreseen(frozenset(self._names), self._requests, packed, limit_s)
+
+
+def fingerprint(value: Any) -> Any:
+    """Something to compare by: equal for two values only if a worker could not tell them apart."""
+    if isinstance(value, Tensor):
+        return payload(value)
+    if isinstance(value, dict):
+        return "dict", [(key, fingerprint(item)) for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [fingerprint(item) for item in value]
+    return type(value), repr(value)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+
+
+class _Unforeseen(Exception):
+    """A request that was not recorded, or has no reply."""
+
+
+class Replayed:
+    """Stands in for a worker: gives the replies that are there already, while the requests are the recorded ones."""
+
+    spent_s = 0.0
+
+    def __init__(self, foreseen: Foreseen, replies: bytes) -> None:
+        """Unpack the replies.
+
+        Raises:
+            ProtocolError: If the replies break a rule of the protocol.
+        """
+        answered = unpack(replies)
+        self._pairs = iter(zip(foreseen.requests, answered if isinstance(answered, list) else [], strict=False))
+        self._files: Mapping[str, str] | None = None
+        self.strayed = False
+
+    def start(self, files: Mapping[str, str]) -> Replayed:
+        """Stand for a worker with these files; there are no replies for any other files."""
+        self._files = self._files or files
+        self.strayed = self.strayed or files != self._files
+        return self
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """The reply to the next request."""
+        del timeout_s  # the reply has come already
+        recorded, reply = next(self._pairs, (None, None))
+        if self.strayed:
+            raise _Unforeseen
+        if isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"}) and recorded == fingerprint(operations):
+            return reply
+        self.strayed = True
+        raise _Unforeseen
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Foresight:
+    """What a judge keeps from one submission to the next: the requests, and the replies that have passed.
+
+    A verdict follows from the seed, the replies and the readings alone, so the same ones are not judged again.
+
+    Args:
+        remembered: How many passing replies to keep, the latest ones.
+    """
+
+    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
+        """Hold nothing; the rehearsal notes the requests."""
+        self.remembered = remembered
+        self.asked: dict[Asked, Foreseen] = {}
+        self.readings: dict[Read, Any] = {}  # what they find out about the reference
+        self._needed: dict[str, Sequence[Read]] = {}
+        self._passed: OrderedDict[tuple[Asked, bytes, str], Verdicts] = OrderedDict()
+
+    def note(self, asked: Asked, foreseen: Foreseen | None, needed: Iterable[Read] = ()) -> None:
+        """Keep what a property or a reading asked the reference for, if that can be foreseen.
+
+        Args:
+            asked: The property, or the reading.
+            foreseen: What it asked for; None where that cannot be foreseen.
+            needed: The readings that a property uses.
+        """
+        if foreseen is not None:
+            self.asked[asked] = foreseen
+        if isinstance(asked, str):
+            self._needed[asked] = tuple(needed)
+
+    def order(self, properties: Iterable[str]) -> list[Asked]:
+        """What those properties ask for, each reading before the first of them that needs it."""
+        order: dict[Asked, None] = {}
+        for prop in properties:
+            order |= dict.fromkeys(self._needed.get(prop, ()))
+            order[prop] = None
+        return list(order)
+
+    def read(self, read: Read, replies: bytes, student: Student) -> None:
+        """Note what a reading finds out from replies, if it finds the reference's; any other is for its own worker."""
+
+        def like_the_reference(replaying: Student) -> Verdicts | None:
+            return {} if read(replaying) == self.readings[read] else None
+
+        known = repr(list(student.readings.found.values()))  # a reading may use earlier ones
+        if self._passing(read, known, replies, student, like_the_reference) is not None:
+            student.readings.found[read] = self.readings[read]
+
+    def decide(self, prop: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
+        """The verdicts of a property's tests on these replies; None if one of them does not pass."""
+        found = [repr(student.readings.of(read)) for read in self._needed.get(prop, ())]
+        return self._passing(prop, "\n".join(found), replies, student, decide)
+
+    def _passing(self, asked: Asked, known: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
+        key = (asked, hashlib.sha256(replies).digest(), known)
+        if key in self._passed:
+            self._passed.move_to_end(key)
+            return self._passed[key]
+        try:
+            replayed = Replayed(self.asked[asked], replies)
+        except ProtocolError:
+            return None
+        try:
+            verdicts = decide(student.met_through(replayed.start))
+        except _Unforeseen:
+            return None
+        if verdicts is None or replayed.strayed:
+            return None
+        self._passed[key] = verdicts
+        if len(self._passed) > self.remembered:
+            self._passed.popitem(last=False)
+        return verdicts
