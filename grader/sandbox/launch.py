@@ -220,10 +220,10 @@ class Zygote:
 
         Args:
             limits: What a submission may use.
-                    cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
+            cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
             without: Layers to leave out, to test the others.
             second_device: Give workers the simulated device, which the caller has found to work with this torch.
-            debugger: Let workers know Python's debugger, for :meth:`Worker.debug`.
+            debugger: Give workers Python's debugger, for :meth:`Worker.debug`.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         root = os.geteuid() == 0
