@@ -14,6 +14,7 @@ from .gradescope import gradescope
 from .release import release
 from .report import report
 from .reproduce import reproduce
+from .return_feedback import return_feedback
 from .show import show
 from .similar import similar
 from .verify import verify
@@ -29,3 +30,4 @@ def main() -> None:
 
 for _command in (grade, show, report, reproduce, diff, export, similar, doctor, verify, release, gradescope):
     app.command()(_command)
+app.command("return")(return_feedback)  # no name for a function

@@ -25,6 +25,7 @@ class Row:
         blank: Why there is no grade; empty if there is one.
         refused: Why the platform's file has no place for the grade; empty if it has one.
         there: The number in the student's cell of the downloaded file; None if there is none.
+        comment: What the student is told beside the grade, where the file has a place for it.
     """
 
     report: Report
@@ -33,6 +34,7 @@ class Row:
     blank: str = ""
     refused: str = ""
     there: float | None = None
+    comment: str = ""
 
     @property
     def cell(self) -> Grade | None:

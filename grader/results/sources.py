@@ -17,7 +17,7 @@ class Sources(Record):
     """What the last ``grade`` into a folder was given.
 
     Attributes:
-        paths: Submissions, folders of them or exports. Relative ones are relative to the folder of reports.
+        paths: Submissions, folders of them or exports, relative to the folder of reports: both may move together.
         source: The value of ``--from``; None where it was found out.
         roster: The path of the roster; None where none was given.
     """
@@ -33,8 +33,9 @@ def note(out: Path, paths: Iterable[Path], source: str | None, roster: Path | No
     Raises:
         OSError: If the file cannot be written.
     """
-    absolute = [os.path.abspath(path) for path in paths]
-    whole = Sources(paths=absolute, source=source, roster=os.path.abspath(roster) if roster else None)
+    here = os.path.abspath(out)
+    relative = [os.path.relpath(path, here) for path in paths]
+    whole = Sources(paths=relative, source=source, roster=os.path.relpath(roster, here) if roster else None)
     write_json(out / SOURCES, whole)
 
 
