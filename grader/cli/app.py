@@ -6,6 +6,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
+from .archive import archive
 from .diff import diff
 from .doctor import doctor
 from .export import export
@@ -28,6 +29,6 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-for _command in (grade, show, report, reproduce, diff, export, similar, doctor, verify, release, gradescope):
+for _command in (grade, show, report, reproduce, diff, export, similar, archive, doctor, verify, release, gradescope):
     app.command()(_command)
 app.command("return")(return_feedback)  # no name for a function
