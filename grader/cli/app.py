@@ -19,6 +19,7 @@ from .return_feedback import return_feedback
 from .show import show
 from .similar import similar
 from .verify import verify
+from .watch import watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -29,6 +30,20 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-for _command in (grade, show, report, reproduce, diff, export, similar, archive, doctor, verify, release, gradescope):
+for _command in (
+    grade,
+    show,
+    report,
+    reproduce,
+    diff,
+    export,
+    similar,
+    watch,
+    archive,
+    doctor,
+    verify,
+    release,
+    gradescope,
+):
     app.command()(_command)
 app.command("return")(return_feedback)  # no name for a function
