@@ -14,8 +14,8 @@ def apply_rotary_pos_emb(input: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     Args:
         input: ``[b, s, nh, hd]``, any float dtype, ``hd`` even. Not modified.
         cos: ``[s, hd]``, cosines of the angles; both halves of the last dimension hold the same values.
-        sin: ``[s, hd]``, sines of the angles, likewise. The tables' dtype and device may differ from the
-            input's.
+        sin: ``[s, hd]``, sines of the angles, likewise. The tables' dtype may differ from the input's;
+            where they are on another device, torch may refuse.
 
     Returns:
         ``[b, s, nh, hd]``, with the dtype and device of ``input``.

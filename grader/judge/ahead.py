@@ -13,13 +13,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from torch import Tensor
-
 from ..sandbox.launch import WorkerFailed
 from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
 
-IN_FLIGHT = 2  # properties: while the judge looks at one, the worker computes the next
+IN_FLIGHT = 2  # batches: while the judge looks at one, the worker computes the next
+TOGETHER = 4  # properties in a batch
 
 
 class AheadWorker(Protocol):
@@ -27,13 +26,13 @@ class AheadWorker(Protocol):
 
     @property
     def spent_s(self) -> float:
-        """Seconds charged for the last property."""
+        """Seconds charged for the last batch."""
 
-    def ask_ahead(self, requests: Tensor, bare_packages: bool) -> None:
-        """Send all requests of a property."""
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
+        """Ask for a batch: for each of some properties all its requests, by their place among all that are foreseen."""
 
-    def answer_ahead(self, timeout_s: float) -> bytes | None:
-        """Receive the replies, in the order of the properties."""
+    def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
+        """Receive the replies to the next batch."""
 
     def close(self) -> None:
         """End the worker."""
@@ -45,8 +44,10 @@ StartAhead = Callable[[Mapping[str, str]], AheadWorker]
 class LookingAhead:
     """Asks one submission ahead for its properties, in the order of the tests.
 
-    After two properties in a row that did not pass ahead, no more are tried until one has passed in a worker of its
-    own: a submission that fails much would otherwise be computed twice.
+    The worker answers batches of properties, and says after each whether the submission has left something behind. Then
+    the batch does not count, and all that follows is asked request by request. After two properties in a row that did
+    not pass ahead, no more are tried until one has passed in a worker of its own: a submission that fails much would
+    otherwise be computed twice.
 
     Args:
         foresight: What the judge keeps between submissions.
@@ -54,28 +55,38 @@ class LookingAhead:
             of a pass; a property that does not pass is charged when it is asked again.
         start_worker: Gives a worker that answers whole properties.
         properties: All properties to be decided, in order.
+        together: How many make a batch.
     """
 
     def __init__(
-        self, foresight: Foresight, student: Student, start_worker: StartAhead, properties: Sequence[str]
+        self,
+        foresight: Foresight,
+        student: Student,
+        start_worker: StartAhead,
+        properties: Sequence[str],
+        together: int = TOGETHER,
     ) -> None:
         """Start nothing yet: the worker is started when it is needed."""
         self._foresight = foresight
         self._student = student
         self._start_worker = start_worker
+        self._together = together
+        self._numbers = {asked: number for number, asked in enumerate(foresight.asked)}
         self._waiting = deque(foresight.order(properties))
-        self._sent: deque[Asked] = deque()
+        self._sent: deque[list[Asked]] = deque()
+        self._replies: dict[Asked, bytes] = {}
         self._worker: AheadWorker | None = None
-        self._answered = 0  # by this worker
         self._undecided = 0  # in a row
-        self._spent_s = 0.0
+        self._spent_s = 0.0  # for each of the properties in the last batch
 
     def decide(self, prop: str, decide: Decide) -> Verdicts | None:
         """The verdicts of the next property if it passes; None if a worker of its own has to decide."""
-        while callable(read := self._next()):
-            if (replies := self._replies(read)) is not None:
+        for read in self._foresight.needed(prop):
+            if read not in self._student.readings.found and (replies := self._answer(read)) is not None:
                 self._foresight.read(read, replies, self._student)
-        replies = self._replies(prop)
+        replies = self._answer(prop)
+        while prop in self._waiting:  # what was not sent before its turn will not be
+            self._waiting.popleft()
         if replies is None:
             return None
         verdicts = self._foresight.decide(prop, replies, self._student, decide)
@@ -91,56 +102,56 @@ class LookingAhead:
         if passed and self._undecided >= IN_FLIGHT:
             self._undecided = 0
 
-    def _next(self) -> Asked | None:
-        """What will be answered first."""
-        return next(iter((*self._sent, *self._waiting)), None)
-
-    def _replies(self, asked: Asked) -> bytes | None:
-        while True:
+    def _answer(self, asked: Asked) -> bytes | None:
+        """The replies to one property or reading; None if there are none."""
+        if asked not in self._replies:
             self._send()
-            if not self._sent or self._sent[0] != asked:
-                if self._waiting and self._waiting[0] == asked:
-                    self._waiting.popleft()
-                return None
-            assert self._worker is not None, "what has been sent has been sent to a worker"
-            try:
-                replies = self._worker.answer_ahead(self._foresight.asked[asked].limit_s)
-            except WorkerFailed:
-                self._sent.popleft()
-                self._undecided += 1
-                self.close()
-                return None
-            if replies is not None:
-                self._sent.popleft()
-                self._answered += 1
-                self._spent_s = self._worker.spent_s
-                return replies
-            if not self._answered:  # the worker says that it has changed before it has answered anything
-                self._sent.popleft()
-                self._undecided += 1
+            if self._sent and asked in self._sent[0]:
+                self._receive()
+        return self._replies.pop(asked, None)
+
+    def _receive(self) -> None:
+        """Wait for the replies to the batch that was sent first."""
+        assert self._worker is not None, "what has been sent has been sent to a worker"
+        batch = self._sent.popleft()
+        try:
+            replies = self._worker.answer_ahead(self._foresight.limit_s(batch))
+        except WorkerFailed:
+            self._undecided += 1
             self.close()
+            return
+        if replies is None:  # the submission leaves something behind
+            self.close()
+            self._waiting.clear()
+            return
+        self._spent_s = self._worker.spent_s / len(batch)
+        self._replies = dict(zip(batch, replies, strict=False))
 
     def _send(self) -> None:
-        """Send requests to the worker until as many properties are under way as are allowed now."""
-        while self._waiting and len(self._sent) < IN_FLIGHT - self._undecided:
-            asked = self._waiting.popleft()
-            foreseen = self._foresight.asked.get(asked)
-            if foreseen is None or self._student.gives_up(foreseen.names):
-                continue
-            self._sent.append(asked)
+        """Send batches to the worker until as many are under way as are allowed now."""
+        while len(self._sent) < IN_FLIGHT - self._undecided and (batch := self._next_batch()):
+            self._sent.append(batch)
             try:
-                if self._worker is None:
-                    self._worker = self._start_worker(self._student.files)
-                    self._answered = 0
-                self._worker.ask_ahead(foreseen.packed, self._student.bare_packages)
+                self._worker = self._worker or self._start_worker(self._student.files)
+                self._worker.ask_ahead([self._numbers[asked] for asked in batch], self._student.bare_packages)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._undecided = IN_FLIGHT
                 self.close()
+
+    def _next_batch(self) -> list[Asked]:
+        """The next properties that are worth asking."""
+        batch: list[Asked] = []
+        while self._waiting and len(batch) < self._together:
+            asked = self._waiting.popleft()
+            foreseen = self._foresight.asked.get(asked)
+            if foreseen is not None and not self._student.gives_up(foreseen.names):
+                batch.append(asked)
+        return batch
 
     def close(self) -> None:
         """End the worker; properties that it has not answered will be sent again."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-        self._waiting.extendleft(reversed(self._sent))
+        self._waiting.extendleft(asked for batch in reversed(self._sent) for asked in reversed(batch))
         self._sent.clear()

@@ -21,7 +21,7 @@ from ..sandbox.protocol import Message, ProtocolError, payload, unpack
 from .readings import Read
 from .student import StartWorker, Student
 
-PATIENCE, LEAST_S, MOST_S = 50, 0.2, 2.0  # the time limit is 50 times what the reference needed, within 0.2 to 2 s
+PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 MOST_REMEMBERED = 4096  # passes; one is some KiB
 
 Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does
@@ -37,13 +37,13 @@ class Foreseen:
         names: The classes and functions that it loads.
         requests: A fingerprint of each request.
         packed: All of them, ready to be sent.
-        limit_s: Wall-clock seconds that a submission gets for all of them.
+        spent_s: Seconds that the reference needed.
     """
 
     names: frozenset[str]
     requests: Sequence[Any]
     packed: Tensor
-    limit_s: float
+    spent_s: float
 
 
 class Recorder:
@@ -95,19 +95,21 @@ class Recorder:
         if self._message is None or not self._requests:
             return None
         packed = torch.frombuffer(bytearray(self._message.packed()), dtype=torch.uint8)
-        limit_s = min(max(PATIENCE * self._spent_s, LEAST_S), MOST_S)
-        return Foreseen(frozenset(self._names), self._requests, packed, limit_s)
+        return Foreseen(frozenset(self._names), self._requests, packed, self._spent_s)
 
 
 def fingerprint(value: Any) -> Any:
     """Something to compare by: equal for two values only if a worker could not tell them apart."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool:
+        return kind, value
     if isinstance(value, Tensor):
         return payload(value)
     if isinstance(value, dict):
         return "dict", [(key, fingerprint(item)) for key, item in value.items()]
     if isinstance(value, (list, tuple)):
         return [fingerprint(item) for item in value]
-    return type(value), repr(value)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    return kind, repr(value)  # 0.0 and -0.0 are equal, and so are 1 and 1.0
 
 
 class _Unforeseen(Exception):
@@ -181,11 +183,19 @@ class Foresight:
         if isinstance(asked, str):
             self._needed[asked] = tuple(needed)
 
+    def needed(self, prop: str) -> Sequence[Read]:
+        """The readings that a property uses."""
+        return self._needed.get(prop, ())
+
+    def limit_s(self, batch: Iterable[Asked]) -> float:
+        """Seconds that a submission gets for a batch of properties and readings."""
+        return min(max(PATIENCE * sum(self.asked[asked].spent_s for asked in batch), LEAST_S), MOST_S)
+
     def order(self, properties: Iterable[str]) -> list[Asked]:
         """What those properties ask for, each reading before the first of them that needs it."""
         order: dict[Asked, None] = {}
         for prop in properties:
-            order |= dict.fromkeys(self._needed.get(prop, ()))
+            order |= dict.fromkeys(self.needed(prop))
             order[prop] = None
         return list(order)
 
@@ -201,7 +211,7 @@ class Foresight:
 
     def decide(self, prop: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:
         """The verdicts of a property's tests on these replies; None if one of them does not pass."""
-        found = [repr(student.readings.of(read)) for read in self._needed.get(prop, ())]
+        found = [repr(student.readings.of(read)) for read in self.needed(prop)]
         return self._passing(prop, "\n".join(found), replies, student, decide)
 
     def _passing(self, asked: Asked, known: str, replies: bytes, student: Student, decide: Decide) -> Verdicts | None:

@@ -9,27 +9,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import queue
 import threading
-import traceback
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
 
 import pytest
 import torch
-from pytest_jsonreport.plugin import JSONReport
 
 from ..definition import Assignment
-from ..results.outcome import CaseResult, Outcome
+from ..results.outcome import CaseResult
 from ..sandbox import second_device
-from .ahead import LookingAhead, StartAhead
-from .compare import PASSED
-from .devices import NONE, others, simulated, whole_suite
-from .faults import StudentFault
-from .foresight import Foreseen, Foresight, Recorder, Verdicts
-from .readings import Read, Readings
+from .ahead import StartAhead
+from .devices import simulated
+from .foresight import Foreseen
+from .plugin import Plugin, Task
 from .student import StartWorker, Student
 
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
@@ -38,10 +31,6 @@ UNUSED_PLUGINS = (
     *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
     "anyio",  # comes with a development dependency
 )
-NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, within so many characters of its message
-PLAIN_MARKS = ("rubric", "parametrize", "skip")
-
-Task = Callable[[], list[dict[str, Any]]]  # has pytest report some tests; returns the others, in the report's format
 
 
 class HiddenTestsError(Exception):
@@ -74,7 +63,7 @@ class HiddenTests:
             HiddenTestsError: If pytest cannot.
         """
         self._folder = assignment.hidden
-        self._plugin = _Plugin(devices, seed, frozenset(properties), case)
+        self._plugin = Plugin(devices, seed, frozenset(properties), case)
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
         with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
@@ -141,244 +130,6 @@ class HiddenTests:
         finally:
             self._plugin.collected.put(False)
             self._plugin.results.put(None)
-
-
-class _Report(JSONReport):  # type: ignore[misc] # the library is untyped
-    """The JSON report of one submission at a time."""
-
-    def restart(self, session: pytest.Session) -> None:
-        """Forget the previous submission."""
-        self.__dict__.update(vars(JSONReport(self._config)))
-        self.pytest_sessionstart(session)
-
-
-class _Plugin:
-    """Fixtures for the hidden tests, and the loop that serves submissions."""
-
-    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None) -> None:
-        self.collected: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self.tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
-        self.results: queue.SimpleQueue[list[CaseResult] | None] = queue.SimpleQueue()
-        self.report = _Report()
-        self.devices = devices
-        self._seed = seed
-        self._properties, self._case = properties, case
-        self._tests: dict[str, list[pytest.Item]] = {}  # by property
-        self._plain: dict[str, pytest.Function] = {}
-        self.foresight = Foresight()
-        self._student: Student | None = None
-        self._all_passed = True  # whether every phase of every test has passed since this was last set
-
-    @pytest.fixture
-    def student(self) -> Student | None:
-        """The submission that is being graded."""
-        return self._student
-
-    @pytest.fixture
-    def seed(self) -> int:
-        """The seed of the run, for generated cases."""
-        return self._seed
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        """Register the marker that ties a test to a rubric line."""
-        config.addinivalue_line("markers", "rubric(property_id): the rubric line that the test belongs to")
-
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""
-        if "device" in metafunc.fixturenames:
-            metafunc.parametrize("device", whole_suite(self.devices))
-        if "other_device" in metafunc.fixturenames:
-            metafunc.parametrize("other_device", list(map(_other, others(self.devices))))
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests of the chosen properties, grouped by property, so that each needs one fresh worker."""
-        kept = [item for item in items if _property_of(item) in self._properties]
-        kept = [item for item in kept if self._case in (None, _case_id(item))]
-        kept.sort(key=lambda item: "other_device" in _parameters(item))  # tests that need no second device come first
-        order = dict.fromkeys(map(_property_of, kept))  # of first appearance
-        items[:] = [item for identifier in order for item in kept if _property_of(item) == identifier]
-        self._plain = {item.nodeid: item for item in items if _is_plain(item)}
-        for test in self._plain.values():
-            test.repr_failure = _unread  # type: ignore[method-assign] # pytest would format the whole traceback
-        for item in items:
-            self._tests.setdefault(_property_of(item), []).append(item)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Call a plain test without pytest's set-up and tear-down; any other test is left to pytest.
-
-        For a plain test (see ``_is_plain``) these do nothing, and take longer than most tests.
-        """
-        if self._student is not None:
-            self._student.start_case()
-        test = self._plain.get(item.nodeid)
-        if test is None:
-            return None
-        report = item.config.hook.pytest_runtest_makereport(item=item, call=self._called(test))
-        item.config.hook.pytest_runtest_logreport(report=report)
-        return True
-
-    def _called(self, test: pytest.Function) -> pytest.CallInfo[None]:
-        if skip := test.get_closest_marker("skip"):
-            return pytest.CallInfo.from_call(lambda: pytest.skip(skip.kwargs["reason"]), "setup")
-        arguments = {"student": self._student, "seed": self._seed} | _parameters(test)
-        wanted = {name: arguments[name] for name in test.fixturenames}
-        return pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call")
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve submissions until the process ends."""
-        if session.testsfailed:
-            return True  # errors of collection, which pytest has printed
-        session.config.pluginmanager.unregister(name="terminalreporter")  # it would keep every report for its summary
-        self.collected.put(True)
-        while True:
-            task = self.tasks.get()
-            self.report.restart(session)
-            ahead = task()
-            self.report.pytest_sessionfinish(session)
-            tests = [*self.report.report["tests"], *ahead]
-            self.results.put(_case_results(session.items, tests))
-
-    def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
-        """Have pytest decide every property that has not passed ahead; returns the tests of those that have."""
-        passed: list[dict[str, Any]] = []
-        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
-        for prop in self._tests:
-            student.announce(prop)
-            verdicts = looking.decide(prop, partial(self._decide_ahead, prop)) if looking else None
-            if verdicts is not None:
-                passed += [{"nodeid": nodeid, "metadata": metadata} for nodeid, metadata in verdicts.items()]
-                continue
-            student.begin(prop)
-            self._decide(prop, student)
-            if looking:
-                looking.decided_plainly(self._all_passed)
-        if looking:
-            looking.close()
-        student.start_afresh()
-        return passed
-
-    def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
-        """Have pytest decide every property on the reference; record what those ask for that need nothing of pytest."""
-        recorders: dict[Read, Recorder] = {}
-
-        def reader(read: Read) -> Student:
-            recorders[read] = Recorder(start_worker)
-            return reference.met_through(recorders[read].start)
-
-        reference.readings = readings = Readings(reader)
-        for prop, items in self._tests.items():
-            recorder = Recorder(start_worker)
-            student = reference.met_through(recorder.start)
-            readings.used.clear()
-            self._decide(prop, student)
-            student.start_afresh()
-            plain = all(item.nodeid in self._plain for item in items)
-            self.foresight.note(prop, recorder.foreseen() if plain else None, readings.used)
-        for read, recorder in recorders.items():
-            self.foresight.note(read, recorder.foreseen())
-        self.foresight.readings = readings.found
-        return []
-
-    def _decide(self, prop: str, student: Student) -> None:
-        self._student, self._all_passed = student, True
-        items = self._tests[prop]
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            PASSED.set(())
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-
-    def _decide_ahead(self, prop: str, student: Student) -> Verdicts | None:
-        """The verdicts of a property's tests, without pytest; None at the first test that does not pass."""
-        self._student, self._all_passed = student, True
-        verdicts: dict[str, dict[str, Any]] = {}
-        for item in self._tests[prop]:
-            PASSED.set(())
-            student.start_case()
-            verdicts[item.nodeid] = self.pytest_json_runtest_metadata(self._called(self._plain[item.nodeid]))
-            if not self._all_passed:
-                return None
-        return verdicts
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_json_runtest_metadata(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
-        """What became of one phase of a test, as the JSON report keeps it."""
-        if call.excinfo is None:
-            error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
-            numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp}
-            return {"outcome": "passed", **numbers} if call.when == "call" else {}
-        error = call.excinfo.value
-        if isinstance(error, pytest.skip.Exception):
-            return {"outcome": "not_assessed", "message": str(error.msg)}
-        self._all_passed = False
-        if isinstance(error, StudentFault):
-            numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
-            return {"outcome": str(error.outcome), "message": str(error), **numbers}
-        if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
-            # The judge's own limit, of which the reference needs a tenth; a machine short of memory kills the judge.
-            return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
-        detail = "".join(traceback.format_exception(error)[-3:])
-        return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
-
-
-def _other(device: str) -> Any:
-    """A second device as a parameter of a test; a simulated one has the same id on every machine."""
-    if device == NONE:
-        return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason="needs a second device"))
-    return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
-
-
-def _property_of(item: pytest.Item) -> str:
-    marker = item.get_closest_marker("rubric")
-    if marker is None:
-        raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: name the property that it belongs to.")
-    return str(marker.args[0])
-
-
-def _parameters(item: pytest.Item) -> dict[str, Any]:
-    return getattr(item, "callspec").params if hasattr(item, "callspec") else {}  # noqa: B009 - only functions have it
-
-
-def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
-    """Whether a test is a function of a student, a seed and parameters, without a mark that changes how it runs."""
-    if not isinstance(item, pytest.Function):
-        return False
-    known = {"student", "seed", *_parameters(item)}
-    return known.issuperset(item.fixturenames) and all(mark.name in PLAIN_MARKS for mark in item.iter_markers())
-
-
-def _unread(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-    """A short text for a failure in pytest's report; the JSON leaves it out, so nobody reads it."""
-    del style  # the text is the same for each
-    return str(excinfo.value)
-
-
-def _case_id(item: pytest.Item) -> str:
-    sentence, _, parameters = item.name.removeprefix("test_").partition("[")
-    return f"{sentence}-{parameters[:-1]}" if parameters else sentence
-
-
-def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]]) -> list[CaseResult]:
-    """One result for every collected test; a test without a verdict is the grader's fault."""
-    metadata = {test["nodeid"]: test.get("metadata", {}) for test in tests}
-    results = []
-    for item in items:
-        known = metadata.get(item.nodeid, {})
-        outcome = Outcome(known.get("outcome", "grader_error"))
-        results.append(
-            CaseResult(
-                property_id=_property_of(item),
-                id=_case_id(item),
-                outcome=outcome,
-                message=known.get("message", "" if known else "the test left no verdict"),
-                error_ulp=known.get("error_ulp"),
-                limit_ulp=known.get("limit_ulp"),
-                elements=known.get("elements"),
-                detail=known.get("detail", ""),
-            )
-        )
-    return results
 
 
 def hidden_tests_sha256(assignment: Assignment) -> str:

@@ -60,6 +60,8 @@ class Judge:
             if not settings.remember:
                 self._tests.forget_passes()
             self._check_isolation()
+            if self._start_ahead:
+                self._zygote.keep([foreseen.packed for foreseen in self._tests.foreseen()])
         except BaseException:
             self.close()
             raise

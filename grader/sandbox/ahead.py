@@ -9,7 +9,7 @@ from typing import Any
 
 from .importer import compiled
 from .operations import OUT_OF_MEMORY, Operations
-from .protocol import Message, ProtocolError, unpack
+from .protocol import Message, ProtocolError
 from .surroundings import Surroundings
 
 # A submission that answers with one of these will not pass, so the rest of the property's requests can be left out.
@@ -19,8 +19,15 @@ HOPELESS = ("memory_exceeded", "missing", "not_implemented")
 class Ahead:
     """One submission's code, compiled once, and a check that it leaves the process as it was."""
 
-    def __init__(self, files: Mapping[str, str], surroundings: Surroundings) -> None:
-        """Compile every file that compiles; from then on, each new object counts as made by the submission."""
+    def __init__(self, files: Mapping[str, str], surroundings: Surroundings, kept: list[Any]) -> None:
+        """Compile every file that compiles; from then on, each new object counts as made by the submission.
+
+        Args:
+            files: The submission, path to text.
+            surroundings: The process as it was.
+            kept: Lists of requests; each is answered once.
+        """
+        self._kept = kept
         self._files = files
         self._surroundings = surroundings
         self._code: dict[str, CodeType] = {}
@@ -29,19 +36,20 @@ class Ahead:
                 self._code[path] = compiled(path, text)
         surroundings.enter()
 
-    def answer(self, requests: bytes, bare_packages: bool) -> bytes:
+    def answer(self, number: int, bare_packages: bool) -> bytes:
         """Import the submission anew and answer the requests of a property, up to the first hopeless reply.
 
         Args:
-            requests: A packed list of requests.
+            number: The place of the requests among those that are kept.
             bare_packages: Whether to import without the packages' ``__init__.py``, whatever the requests say.
 
         Returns:
             The packed replies.
         """
         operations, replies = Operations(self._files, self._code), Message()
+        requests, self._kept[number] = self._kept[number], None  # what they hold then does not outlive this call
         try:
-            for request in unpack(requests):
+            for request in requests:
                 for name, arguments in request:
                     if name == "load":
                         arguments["bare_packages"] = bare_packages
@@ -51,11 +59,12 @@ class Ahead:
                     break
         finally:
             operations.forget()
+            self._surroundings.restore()
         return replies.packed()
 
     def nothing_is_left(self) -> bool:
-        """Whether the process is as it was before the submission, so that it can answer the next property."""
-        return self._surroundings.restore()
+        """Whether the process is as it was before the submission: only then its replies count, and it goes on."""
+        return self._surroundings.unchanged()
 
 
 def _add(replies: Message, reply: dict[str, Any]) -> None:

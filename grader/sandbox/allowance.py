@@ -9,7 +9,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from .protocol import DeadlineExceeded
+from .channel import DeadlineExceeded
 
 LOOK_S = 0.1  # between two looks at a worker that keeps the judge waiting
 WALL_FACTOR = 10.0  # the backstop, by the wall clock: so many times the allowance, whatever holds the worker up

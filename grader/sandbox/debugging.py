@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
+from .channel import Channel
 from .operations import Operations
-from .protocol import Channel
 
 with contextlib.suppress(ImportError):
     import readline  # noqa: F401 - the debugger imports it when it starts, where no file may be opened any more

@@ -21,9 +21,10 @@ import torch
 
 from .allowance import Allowance
 from .bubblewrap import container
+from .channel import Channel, DeadlineExceeded, PeerClosed
 from .levels import LAYERS, Isolation
 from .limits import GPU_VARIABLES, Limits
-from .protocol import CHANGED, Channel, DeadlineExceeded, PeerClosed, ProtocolError
+from .protocol import CHANGED, ProtocolError
 
 REPOSITORY = Path(__file__).parents[2]
 START = (
@@ -138,22 +139,22 @@ class Worker:
             self.close()
             raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
 
-    def ask_ahead(self, requests: torch.Tensor, bare_packages: bool) -> None:
-        """Send all requests of a property; the worker imports the submission anew and answers after earlier properties.
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
+        """Ask for all requests of some properties; the worker imports the submission anew for each of them.
 
         A worker answers such requests or those of :meth:`request`, never both.
 
         Args:
-            requests: A packed list of requests, as bytes.
+            numbers: The places of the properties among what :meth:`Zygote.keep` was given.
             bare_packages: Whether to import without the packages' ``__init__.py``.
         """
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._own_pid, math.inf)
-        self._channel.post({"ahead": requests, "bare_packages": bare_packages})
+        self._channel.post({"ahead": list(numbers), "bare_packages": bare_packages})
 
-    def answer_ahead(self, timeout_s: float) -> bytes | None:
-        """The packed replies to the next property; None if an earlier one has left something behind in the worker.
+    def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
+        """The packed replies to what was asked next; None if the submission has left something behind in the worker.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
@@ -161,8 +162,8 @@ class Worker:
         allowance = Allowance(self._own_pid, timeout_s)
         try:
             match self._channel.receive(allowance):
-                case {"replies": torch.Tensor(dtype=torch.uint8) as packed} if packed.is_contiguous():
-                    return ctypes.string_at(packed.data_ptr(), packed.numel())
+                case {"replies": list(packed)} if all(map(_are_bytes, packed)):
+                    return [ctypes.string_at(each.data_ptr(), each.numel()) for each in packed]
                 case str(word) if word == CHANGED:
                     return None
             raise ProtocolError("a malformed reply")
@@ -203,6 +204,10 @@ class Worker:
         if usage["killed_by_a_stranger"] and grace_s:
             raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
         return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
+
+
+def _are_bytes(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous()
 
 
 class Zygote:
@@ -278,6 +283,20 @@ class Zygote:
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
+
+    def keep(self, requests: Sequence[torch.Tensor]) -> None:
+        """Have workers that start from now on know these lists of requests, each packed into bytes.
+
+        They are the same for all submissions, so it saves time to unpack them once, before the fork.
+        """
+        _ = self.isolation  # waits until the fork server is ready
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            socket.send_fds(self._control, [b'{"keep": true}\n'], [theirs.fileno()])
+            channel = Channel(ours.detach())
+        channel.send({"requests": list(requests)})
+        self._answer()
+        channel.close()
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have the fork server carry out one command; returns its answer."""

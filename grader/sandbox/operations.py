@@ -90,7 +90,7 @@ class Operations:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
-        """Call an object or a function; returns what it returns."""
+        """Call an object or a function, and return its result."""
         return self._target(target)(*arguments)
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:

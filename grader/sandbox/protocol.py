@@ -11,14 +11,9 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
-import select
-import socket
 import struct
-import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,32 +38,14 @@ DTYPES: dict[str, torch.dtype] = {
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
-NOTHING = memoryview(b"")
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
-class Patience(Protocol):
-    """Decides how long to wait, and is asked again and again."""
-
-    def left_s(self) -> float:
-        """Seconds to wait before asking again; raises :class:`DeadlineExceeded` when the time is over."""
-
-
-Entry = tuple[torch.dtype, str, tuple[int, ...], tuple[int, ...], int]  # of a tensor, with its size in bytes
-Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
+Entry = tuple[torch.dtype, str, list[int], list[int], int]  # of a tensor, with its size in bytes
 
 
 class ProtocolError(Exception):
     """A message that breaks the rules above; the text says which one."""
-
-
-class PeerClosed(Exception):
-    """The other end is gone."""
-
-
-class DeadlineExceeded(Exception):
-    """The other end did not answer, or did not read, in time."""
 
 
 # ── Values ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,11 +163,6 @@ def _check_entry(entry: Any) -> Entry:
         raise ProtocolError("a tensor of an unknown dtype")
     if not isinstance(shape, list) or not isinstance(stride, list) or {*map(type, shape), *map(type, stride)} - {int}:
         raise ProtocolError("a malformed tensor shape")
-    return _checked(name, device, tuple(shape), tuple(stride))
-
-
-@lru_cache(maxsize=4096)  # few shapes, asked for again and again; what is refused is not kept
-def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, ...]) -> Entry:
     if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
@@ -282,13 +254,13 @@ def unpack(message: bytes) -> Any:
         part, rest = bytearray(rest[:size]), rest[size:]
         return part
 
-    value = _unpacked(read)
+    value = unpacked(read)
     if rest:
         raise ProtocolError("a message that goes on after its end")
     return value
 
 
-def _unpacked(read: Callable[[int], bytearray]) -> Any:
+def unpacked(read: Callable[[int], bytearray]) -> Any:
     """One value; ``read(n)`` gives the next ``n`` bytes of the message."""
     (length,) = struct.unpack("<I", read(4))
     if length > MAX_HEADER_BYTES:
@@ -310,8 +282,8 @@ def _unpacked(read: Callable[[int], bytearray]) -> Any:
 def _tensor(
     dtype: torch.dtype,
     device: str,
-    shape: tuple[int, ...],
-    stride: tuple[int, ...],
+    shape: list[int],
+    stride: list[int],
     size: int,
     read: Callable[[int], bytearray],
 ) -> Tensor:
@@ -326,124 +298,3 @@ def _tensor(
         return (flat if device == "cpu" else flat.to(device)).as_strided(shape, stride)
     except (RuntimeError, AssertionError):  # a device that this machine does not have
         raise ProtocolError("a tensor on an unknown device") from None
-
-
-# ── The channel ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Channel:
-    """One end of a stream socket: sends and receives whole messages, each before a deadline."""
-
-    def __init__(self, fd: int) -> None:
-        """Take over the file descriptor ``fd``."""
-        self._fd = fd
-        os.set_blocking(fd, False)
-        self._poll = select.poll()
-        self._unsent = NOTHING
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        os.close(self._fd)
-
-    def send(self, value: Any, deadline: Deadline = None) -> None:
-        """Send one message before ``deadline`` (``time.monotonic`` seconds).
-
-        Raises:
-            ProtocolError: If the protocol cannot express ``value``, or it is too large.
-            PeerClosed: If the other end is gone.
-            DeadlineExceeded: If the other end does not read in time.
-        """
-        self._queue(value)
-        while self._unsent:
-            if not self._write():
-                self._wait(select.POLLOUT, deadline)
-
-    def post(self, value: Any) -> None:
-        """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
-
-        So when both ends send much at once, neither blocks the other. That the other end is gone is reported by
-        :meth:`receive`, after the last message from there.
-
-        Raises:
-            ProtocolError: If the protocol cannot express ``value``, or it is too large.
-        """
-        self._queue(value)
-        self._push()
-
-    def _queue(self, value: Any) -> None:
-        message = pack(value)
-        self._unsent = memoryview(bytes(self._unsent) + message if self._unsent else message)
-
-    def _push(self) -> None:
-        try:
-            self._write()
-        except PeerClosed:
-            self._unsent = NOTHING
-
-    def receive(self, deadline: Deadline = None) -> Any:
-        """Receive one message before ``deadline``.
-
-        Raises:
-            ProtocolError: If the message breaks a rule of the protocol.
-            PeerClosed: If the other end is gone.
-            DeadlineExceeded: If no whole message arrives in time.
-        """
-        return _unpacked(lambda size: self._read(size, deadline))
-
-    def _write(self) -> bool:
-        """Send as much as the other end takes now; False if that is nothing."""
-        try:
-            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
-        except BlockingIOError:
-            return False
-        except (BrokenPipeError, ConnectionResetError):
-            raise PeerClosed from None
-        return True
-
-    def _read(self, size: int, deadline: Deadline) -> bytearray:
-        data = bytearray(size)
-        rest = memoryview(data)
-        while rest:
-            try:
-                count = os.readv(self._fd, [rest])
-            except BlockingIOError:
-                if self._wait(select.POLLIN | (select.POLLOUT if self._unsent else 0), deadline) & select.POLLOUT:
-                    self._push()
-                continue
-            except ConnectionResetError:
-                count = 0
-            if count == 0:
-                raise PeerClosed
-            rest = rest[count:]
-        return data
-
-    def _wait(self, events: int, deadline: Deadline) -> int:
-        self._poll.register(self._fd, events)
-        while not (happened := self._poll.poll(_wait_ms(deadline))):
-            if isinstance(deadline, float | int):
-                raise DeadlineExceeded
-        return happened[0][1]
-
-    def peer(self, deadline: Deadline) -> int | None:
-        """The process number of the sender, once it has sent something; None where the system does not tell.
-
-        The option ``SO_PASSCRED`` has to be set on this end's socket.
-        """
-        if not hasattr(socket, "SO_PASSCRED"):
-            return None
-        self._wait(select.POLLIN, deadline)
-        with socket.socket(fileno=os.dup(self._fd)) as own:
-            _, ancillary, _, _ = own.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
-        for level, kind, data in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-                return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]) or None
-        return None
-
-
-def _wait_ms(deadline: Deadline) -> float | None:
-    """Milliseconds to wait before looking again; None for ever."""
-    if deadline is None:
-        return None
-    if isinstance(deadline, float | int):
-        return max(0.0, (deadline - time.monotonic()) * 1000)
-    return deadline.left_s() * 1000

@@ -69,13 +69,16 @@ class Surroundings:
         gc.collect()
         gc.freeze()
 
-    def restore(self) -> bool:
-        """Restore the random states and empty caches; returns whether everything else is as it was."""
+    def restore(self) -> None:
+        """Give random numbers their old state and empty caches, which any property may change."""
         for give_back, state in self._random:
             give_back(state)
         for waiting, old in self._waiting_seeds:
             waiting.update(old)
         _empty_caches()
+
+    def unchanged(self) -> bool:
+        """Whether everything else is as it was. It takes a millisecond, so several properties share one look."""
         gc.collect()
         if gc.get_objects():  # before this function makes objects
             return False

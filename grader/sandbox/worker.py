@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -14,16 +15,18 @@ from typing import Any
 import torch
 
 from .ahead import Ahead, invalid_reply
+from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations
-from .protocol import CHANGED, Channel, PeerClosed, ProtocolError
+from .protocol import CHANGED, ProtocolError
 from .surroundings import Surroundings
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
+ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int, surroundings: Surroundings) -> None:
+def serve(fd: int, surroundings: Surroundings, kept: list[Any]) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
@@ -35,10 +38,10 @@ def serve(fd: int, surroundings: Surroundings) -> None:
     channel = Channel(fd)
     channel.send("ready")
     with contextlib.suppress(PeerClosed):
-        files = json.loads(_bytes(channel.receive()["files"]))
+        files = json.loads(as_bytes(channel.receive()["files"]))
         request = channel.receive()
         if "ahead" in request:
-            _answer_properties(channel, request, Ahead(files, surroundings))
+            _answer_properties(channel, request, Ahead(files, surroundings, kept))
         else:
             _answer_requests(channel, request, Operations(files), files)
 
@@ -62,18 +65,22 @@ def _answer_requests(
 
 
 def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) -> None:
-    """Answer until the submission has left something behind in this process; then say so, and end."""
+    """Answer some properties at a time until the submission has left something behind; then say only that."""
     while True:
-        replies = ahead.answer(_bytes(request["ahead"]), request["bare_packages"])
-        channel.send({"replies": torch.frombuffer(bytearray(replies), dtype=torch.uint8)})
+        # The garbage collector counts no tuple of bytes, so this one is not taken for something left behind.
+        replies: tuple[bytes, ...] = ()
+        while request["ahead"]:
+            replies += (ahead.answer(request["ahead"].pop(0), request["bare_packages"]),)
         request.clear()
         if not ahead.nothing_is_left():
             channel.send(CHANGED)
             return
+        channel.send({"replies": [torch.frombuffer(bytearray(each), dtype=torch.uint8) for each in replies]})
         request = channel.receive()
 
 
-def _bytes(packed: torch.Tensor) -> bytes:
+def as_bytes(packed: torch.Tensor) -> bytes:
+    """What the elements of a tensor of bytes are."""
     return ctypes.string_at(packed.data_ptr(), packed.numel())
 
 
@@ -87,6 +94,7 @@ def prepare() -> None:
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
+    gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
 

@@ -24,9 +24,11 @@ from typing import Any
 import torch
 
 from . import second_device, worker
+from .channel import Channel
 from .exercise import exercise
 from .limits import Limits
 from .lockdown import Lockdown
+from .protocol import unpack
 from .resources import LINUX
 from .surroundings import Surroundings
 from .trial import layers_that_hold
@@ -75,6 +77,7 @@ def _obey(
     control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, limits: Limits, running: set[int]
 ) -> None:
     """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
+    kept: list[Any] = []
     while True:
         line, descriptors = b"", []
         while not line.endswith(b"\n"):
@@ -85,9 +88,12 @@ def _obey(
             descriptors += received
         command = json.loads(line)
         if "start" in command:
-            pid = _start(control, lockdown, surroundings, *descriptors)
+            pid = _start(control, lockdown, surroundings, kept, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
+        elif "keep" in command:
+            kept = _unpacked(*descriptors)
+            answer = {"kept": len(kept)}
         else:
             answer = _reap(command["reap"], command["grace_s"], limits)
             running.discard(command["reap"])
@@ -98,7 +104,17 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
     control.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, rpc_fd: int) -> int:
+def _unpacked(fd: int) -> list[Any]:
+    """Receive lists of requests for the workers; the garbage collector passes over them from now on."""
+    channel = Channel(fd)
+    kept = [unpack(worker.as_bytes(packed)) for packed in channel.receive()["requests"]]
+    channel.close()
+    gc.collect()
+    gc.freeze()
+    return kept
+
+
+def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, kept: list[Any], rpc_fd: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -107,7 +123,7 @@ def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surrounding
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            worker.serve(rpc_fd, surroundings)
+            worker.serve(rpc_fd, surroundings, kept)
             status = 0
         finally:
             os._exit(status)  # whatever happens, a worker never runs the fork server's code below

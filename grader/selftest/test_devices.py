@@ -15,7 +15,8 @@ from grader.judge import devices
 from grader.pages.render import _devices
 from grader.pages.words import SIMULATED
 from grader.sandbox import second_device
-from grader.sandbox.protocol import Channel, ProtocolError
+from grader.sandbox.channel import Channel
+from grader.sandbox.protocol import ProtocolError
 from grader.settings import CannotGrade
 
 HERE = second_device.DEVICE

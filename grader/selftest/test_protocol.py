@@ -13,13 +13,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.sandbox.channel import Channel
 from grader.sandbox.protocol import (
     DTYPES,
     MAX_DEPTH,
     MAX_TENSOR_BYTES,
     MAX_TENSORS,
     MAX_TEXT,
-    Channel,
     ProtocolError,
     decode,
     encode,

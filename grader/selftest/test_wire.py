@@ -15,17 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.sandbox.protocol import (
-    MAX_HEADER_BYTES,
-    MAX_TENSORS,
-    Channel,
-    DeadlineExceeded,
-    Message,
-    PeerClosed,
-    ProtocolError,
-    pack,
-    unpack,
-)
+from grader.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
+from grader.sandbox.protocol import MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
 
 
 def received(data: bytes, deadline_s: float = 5.0) -> Any:

@@ -14,7 +14,7 @@ class VocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_seed: Seed of that draw.
         dtype: Of the table, and so of the output.
-        device: Of the table; the ids may be on another.
+        device: Of the table; where the ids are on another, torch may refuse.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ParallelVocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_base_seed: The shard is seeded with ``init_base_seed + rank``.
         dtype: Of the shard, and so of the output.
-        device: Of the shard; the ids may be on another.
+        device: Of the shard; where the ids are on another, torch may refuse.
 
     Raises:
         ValueError: If ``world_size`` does not divide ``vocab_size``; the message names both numbers.

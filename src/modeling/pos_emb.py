@@ -23,7 +23,7 @@ class NTKAwareRoPE(nn.Module):
         ratio: ``k``, the initial scaling ratio, even or odd.
         dynamic: Whether a longer sequence changes the module for good; see ``forward``.
         dtype: Of the tables.
-        device: Of the tables; the input may be on another.
+        device: Of the tables; where the input is on another, torch may refuse.
 
     Source:
         Su et al., RoFormer, section 3.2.2, arXiv:2104.09864; NTK-aware scaling as in Peng et al., YaRN, section 3.1,

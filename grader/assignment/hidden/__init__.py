@@ -1,1 +1,1 @@
-"""The hidden tests: one file for each piece of the assignment. They alone know the reference."""
+"""The hidden tests: one file for each piece of the assignment. Only they use the reference."""

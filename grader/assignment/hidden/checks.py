@@ -1,4 +1,4 @@
-"""Checks that several tasks share: seeded draws, registration, refused sizes, gradients that arrived."""
+"""Checks that several tasks share: seeded draws, registration, refused sizes, and gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, r
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.student import StudentModule
 
-MAX_ELEMENTS = 1 << 16  # far more than any case asks for: what is compared here is drawn here first
+MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Draw:
     """How a parameter is filled with random numbers.
 
     Attributes:
-        kind: For messages.
-        offset: The largest shift that is added to what is drawn around zero: its rounding is allowed.
+        kind: The distribution's name, for messages.
+        offset: The largest number that is added to draws around zero; the rounding of that sum is tolerated.
         fill: Fills a tensor in place, from a generator.
     """
 
@@ -36,7 +36,7 @@ def uniform_draw(low: float, high: float) -> Draw:
 
 
 def normal_draw(mean: float, std: float) -> Draw:
-    """Normal with that mean and standard deviation."""
+    """Normal with this mean and standard deviation."""
     return Draw("normal", abs(mean), lambda out, source: out.normal_(mean, std, generator=source))
 
 
@@ -45,7 +45,7 @@ def check_drawn(
 ) -> None:
     """Require a value, or a module's only parameter, to be the draw with ``seed``, up to rounding.
 
-    It may be drawn in its own dtype, or in float32 and then converted.
+    It may have been drawn in ``dtype``, or in float32 and then converted.
     """
     value = drawn if isinstance(drawn, Tensor) else only_parameter(drawn)
     require(0 < value.numel() <= MAX_ELEMENTS, f"the parameter has {value.numel()} elements")
@@ -90,7 +90,7 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
     """Require an AssertionError or ValueError whose message names the sizes."""
     stated = ", ".join(f"{key}={value}" for key, value in sizes.items())
     try:
-        constructor(**sizes).parameters()  # the first value that is asked for
+        constructor(**sizes).parameters()  # a value has to be asked for, since constructing alone sends no request
     except Crashed as crash:
         if not {"AssertionError", "ValueError"} & set(crash.types):
             kind = crash.types[0] if crash.types else "an exception"
@@ -102,7 +102,7 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
 
 
 def arrived(gradients: Sequence[Tensor | None], where: str) -> Tensor:
-    """The first gradient, which must be there."""
+    """The first gradient; it is required to be there."""
     if not gradients or gradients[0] is None:
         raise WrongAnswer(f"no gradient reaches {where}")
     return gradients[0]

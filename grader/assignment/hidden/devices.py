@@ -1,7 +1,7 @@
-"""What a second device shows: a module answers there as it does on the CPU, and on the device of its input.
+"""Checks for a second device: a module answers there as on the CPU, and on the device of its input.
 
-Nothing here asks whether an answer is right: the student's own answer on the CPU, judged elsewhere, is what it is held
-against. A mistake with devices is an exception, a wrong device or other numbers altogether, never a rounding.
+The output is compared with the student's own output on the CPU, which other tests judge. A mistake with devices shows
+as an exception, a wrong device or quite different numbers, never as a rounding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.judge.devices import label
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
 from grader.judge.student import StudentModule
 
-LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other kernels
+LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 
 MADE = "Pass the device argument on to every parameter and every table."
 DRAWN = "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each."
@@ -34,7 +34,7 @@ Build = Callable[[str], StudentModule]
 
 @contextmanager
 def advice(device: str, text: str) -> Iterator[None]:
-    """Have a case that fails inside say on which device, and what to do."""
+    """Add to the message of a case that fails inside the device, and what to do."""
     try:
         yield
     except StudentFault as fault:
@@ -44,14 +44,14 @@ def advice(device: str, text: str) -> Iterator[None]:
 
 @contextmanager
 def may_refuse() -> Iterator[None]:
-    """Let an exception stand for an answer: torch's own layers refuse tensors of several devices, too."""
+    """Accept an exception inside: torch's own layers refuse tensors on several devices, too."""
     with suppress(Crashed):
         yield
 
 
 @contextmanager
 def on_the_cpu() -> Iterator[None]:
-    """Leave a case unassessed that has nothing to compare with: what fails on the CPU is charged elsewhere."""
+    """Skip a case that fails on the CPU inside: there is nothing to compare with, and other cases charge for it."""
     try:
         yield
     except (Crashed, InvalidReply, WrongAnswer):
@@ -59,9 +59,9 @@ def on_the_cpu() -> Iterator[None]:
 
 
 def placed(build: Build, device: str) -> Iterator[StudentModule]:
-    """A module that was made on the device, and one that was moved there.
+    """A module that was made on the device, if it can be, and one that was moved there.
 
-    What cannot be made there is charged with its draw.
+    The case about drawing charges for a module that cannot be made there.
     """
     made = build(device)
     try:
@@ -74,7 +74,7 @@ def placed(build: Build, device: str) -> Iterator[StudentModule]:
 
 
 def answers(module: StudentModule, *arguments: Tensor) -> bool:
-    """Whether a module gives anything on the first argument's device; if not, that is charged with its output."""
+    """Whether a module's output is on its input's device; if not, the cases about outputs charge for it."""
     try:
         return module(*arguments).device.type == arguments[0].device.type
     except Crashed:
@@ -82,7 +82,7 @@ def answers(module: StudentModule, *arguments: Tensor) -> bool:
 
 
 def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:
-    """Require the answer that the CPU gave, on a device; what is not finite there is wrong on any, and not compared."""
+    """Require the CPU's output on another device; numbers that are not finite on the CPU are not compared."""
     check_like(actual, torch.empty(on_cpu.shape, dtype=on_cpu.dtype, device=device))
     expected = on_cpu.detach().cpu().double()
     actual = actual.detach().cpu().where(expected.isfinite(), 0)
@@ -92,7 +92,7 @@ def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:
 
 
 def check_on(values: list[Tensor], device: str, what: str) -> None:
-    """Require tensors of a module to be on a device."""
+    """Require the tensors of a module to be on a device."""
     for value in values:
         where, wanted = label(value.device), label(device)
         require(value.device.type == torch.device(device).type, f"{what} is on {where}, not on {wanted}")

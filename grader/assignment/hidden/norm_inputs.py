@@ -11,8 +11,8 @@ from grader.judge.cases import normal, signs
 from grader.judge.compare import DTYPES, check_close, name
 from grader.judge.student import Student, StudentModule
 
-# (b, s, h, gz), the smallest first: it is what a student reads. Several groups, one, large ones; never gz^2 = h, where
-# size and number agree. Nothing that has dimensions of size one: these are charged to the shape.
+# (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
+# groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 24, 4), (2, 5, 16, 16), (2, 2, 1024, 256))
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
@@ -29,7 +29,7 @@ def build(
     gamma_dtype: torch.dtype = torch.float32,
     eps: float | None = None,
 ) -> StudentModule:
-    """The student's module with a gamma, or with one that leaves its quotients as they are."""
+    """The student's module with a gamma; by default the neutral one, which leaves quotients unchanged."""
     arguments = {"hidden_size": hidden, "group_size": group_size, "dtype": gamma_dtype, "device": device}
     if eps is not None:
         arguments["eps"] = eps
@@ -39,9 +39,9 @@ def build(
 
 
 def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: float | None = None) -> Tensor:
-    """The output for ``x``, float64, under a gamma that leaves quotients as they are.
+    """The output for ``x``, float64, with the neutral gamma, which leaves quotients unchanged.
 
-    Where no gamma does, it is divided by what features of one large size show of gamma.
+    If there is no neutral gamma, its effect is measured on features of one large size, and divided out.
     """
     hidden = x.shape[-1]
 
@@ -55,15 +55,15 @@ def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: fl
 
 
 def check_law(actual: Tensor, expected: Tensor, what: str) -> None:
-    """Require an output to follow a law: to within what 16-bit arithmetic inside may do, which is charged elsewhere."""
+    """Require an output to follow a law, with a tolerance for 16-bit arithmetic, which another property charges for."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-6)
     check_close(actual, expected, size, torch.float32, LAW_LIMIT, what)
 
 
 def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
-    """Groups of clearly different scale, so large that eps hardly matters, none around zero.
+    """Groups of clearly different scales, so large that eps hardly matters, none with mean zero.
 
-    The sum of a group's squares is still a float16 number: who computes in float16 is charged for that elsewhere.
+    The sum of a group's squares still fits float16: another property charges for computing in float16.
     """
     batch, seq, hidden, group_size = shape
     scales = torch.exp2(1 + torch.arange(hidden // group_size) % 3).repeat_interleave(group_size)  # [h]
@@ -71,7 +71,7 @@ def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
 
 
 def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
-    """Tokens whose features share one magnitude, with balanced signs: their root mean square is that of any group."""
+    """Tokens whose features have one magnitude and balanced signs, so every group has the same root mean square."""
     pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
     flip = signs(seed, "flat", shape=(len(magnitudes), 1))
     tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
@@ -79,5 +79,5 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
 
 
 def powers_of_two(hidden: int) -> Tensor:
-    """A gamma that rounds nothing."""
+    """A gamma of powers of two, so that multiplying by it rounds nothing."""
     return torch.exp2(torch.arange(hidden) % 3)

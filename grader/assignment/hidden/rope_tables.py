@@ -1,7 +1,7 @@
-"""Task 4: how the tables of a module are read through forward, and compared.
+"""Task 4: how a module's tables are found out from its outputs, and compared.
 
-A module is its own witness: which ratio served a call is seen by comparing the output with that of a new module built
-with that ratio, and so many positions that nothing has to grow. Only ``rope_base`` asks whether these are right.
+The ratio that a call has used is found by comparing its output with outputs of new modules, each built with a ratio and
+with so many positions that it need not grow. Only ``rope_base`` checks whether new modules are right.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
-PLENTY = 128  # positions that no case goes beyond: with so many from the start, nothing grows
-SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of other ratios are off by hundredths
-# A float32 angle n * theta is off by a few units of 2^-24 relative, so its cosine by that much times (1 + n * theta).
+PLENTY = 128  # positions; no case uses more, so a module with as many from the start does not grow
+SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths
+# A float32 angle n * theta has a relative error of a few 2^-24, so its cosine an error of a few 2^-24 (1 + n * theta).
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
@@ -30,11 +30,11 @@ UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
 
 @dataclass(frozen=True)
 class Asking:
-    """How a submission's modules have to be asked, so that one mistake does not hide what else they do.
+    """How a submission's modules have to be called, so that one mistake does not hide what else they do.
 
     Attributes:
-        by_heads: Whether they read the length off the heads' dimension: then there are as many heads as positions.
-        in_full: Whether only a sequence as long as the tables shows these, since any other makes new ones.
+        by_heads: Whether they take the number of heads for the length: then inputs have as many heads as positions.
+        in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
     """
 
     by_heads: bool = False
@@ -42,22 +42,22 @@ class Asking:
 
 
 class Ropes:
-    """Small modules of one submission: 8 features, trained on 8 positions. Every argument is given.
+    """Builds and calls small modules of one submission: 8 features, ``max_seq_len`` 8, no argument left to its default.
 
     Args:
         student: The submission.
-        device: Of the tables and inputs.
-        asking: How to ask its modules; found out, where it is not given.
+        device: The device of tables and inputs.
+        asking: How its modules have to be called; found out, if it is not given.
     """
 
     def __init__(self, student: Student, device: str, asking: Asking | None = None) -> None:
-        """Decide with which rotation the module is judged."""
+        """Choose the rotation with which the module is judged."""
         self.student, self.convention = module_student(student)
         self.device = device
-        # [hd], the same at every position: what it is turned into tells the angle.
+        # [hd], the same at every position, so that the output shows the angles.
         self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
         self.asking = self.student.reading(read_asking) if asking is None else asking
-        self._of_ratio: dict[int, Tensor] = {}
+        self._of_ratio: dict[tuple[int, int], Tensor] = {}
 
     def new(
         self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
@@ -67,29 +67,29 @@ class Ropes:
         return self.student.NTKAwareRoPE(dim=DIM, max_seq_len=longest, **options)
 
     def input(self, length: int) -> Tensor:
-        """``[1, s, 1, hd]``, or with as many heads as positions."""
+        """The input of that length: ``[1, s, 1, hd]``, or with as many heads as positions."""
         heads = length if self.asking.by_heads else 1
         return self.vector.expand(1, length, heads, DIM).contiguous().to(self.device)
 
     def turn(self, module: StudentModule, length: int) -> Tensor:
-        """``[s, hd]``: what a call on so many positions gives, float64."""
+        """``[s, hd]``: the output of a call with so many positions, float64."""
         x = self.input(length)
         return numbers(module(x), x.shape)[0, :, 0]
 
     def of_ratio(self, ratio: int, length: int) -> Tensor:
-        """``[s, hd]``: what a new module of that ratio gives, where nothing grows."""
-        if ratio not in self._of_ratio or len(self._of_ratio[ratio]) < length:
-            asked = ratio * PLENTY if self.asking.in_full else max(length, PLENTY - 1)
-            self._of_ratio[ratio] = self.turn(self.new(ratio, longest=PLENTY), asked)
-        return self._of_ratio[ratio][:length]
+        """``[s, hd]``: the output of a new module with that ratio, which need not grow."""
+        if (ratio, length) not in self._of_ratio:
+            asked = ratio * PLENTY if self.asking.in_full else length
+            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=PLENTY), asked)[:length]
+        return self._of_ratio[ratio, length]
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
-        """The same by the contract's angles."""
+        """``[s, hd]``: the output with the contract's angles."""
         angles = oracle.ntk_angles(DIM, BASE, ratio, length).repeat(1, 2)
         return self.convention.rotate(self.vector.expand(1, length, 1, DIM), angles.cos(), angles.sin())[0, :, 0]
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
-        """Whether the positions that both have are turned alike."""
+        """Whether two outputs agree at the positions that both have."""
         try:
             self.check(actual, expected, "")
         except WrongAnswer:
@@ -97,23 +97,23 @@ class Ropes:
         return True
 
     def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
-        """Require the positions that both have to be turned alike."""
+        """Require two outputs to agree at the positions that both have."""
         length = min(len(actual), len(expected))
         scale = self.vector.double().norm().expand(length, DIM)
         check_close(actual[:length], expected[:length], scale, torch.float32, SAME_LIMIT, what)
 
     def positions_held(self, module: StudentModule) -> float:
-        """How many positions the registered buffers hold, in units of what one position takes in a new module."""
+        """How many positions the registered buffers hold, by their size relative to that in a new module."""
         first = self.new(1)
         in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
 
 
 def read_asking(student: Student) -> Asking:
-    """Find out how the modules of one submission have to be asked."""
+    """Find out how the modules of a submission have to be called."""
 
     def alike(asking: Asking) -> bool:
-        """Whether all positions are turned alike, asked in this way."""
+        """Whether all positions are turned alike, if called in this way."""
         ropes = Ropes(student, "cpu", asking)
         first = ropes.turn(ropes.new(), MS - 1)
         return ropes.same(first[:1], first[1:2])
@@ -132,20 +132,20 @@ def read_asking(student: Student) -> Asking:
 
 
 def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
-    """The student's own small module, with its own rotation, for cases that compare it with itself elsewhere."""
+    """A small module with the student's own rotation, for cases that compare it with itself on another device."""
     return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
 
 
 def told(length: int, ratio: int, *, dynamic: bool = False, when: str = "") -> str:
-    """What a message is about, with all that is needed to repeat it."""
+    """The beginning of a message: the call's output, with all arguments that are needed to repeat the call."""
     built = f"dim={DIM}, max_seq_len={MS}, ratio={ratio}, dynamic={dynamic}"
     return f"output for {built}, s = {length}{when}, [position, feature]"
 
 
 def table_errors(actual: Tensor, expected: Tensor, angles: Tensor, dtype: torch.dtype) -> Tensor:
-    """Errors of cosines and sines in units of ``2^-24 (1 + angle)``, plus what a 16-bit table rounds."""
+    """Errors of cosines and sines in units of ``2^-24 (1 + angle)``, beyond the rounding of a 16-bit table."""
     errors = (actual - expected).abs()
-    if dtype is not torch.float32:  # half an ulp of a number up to one, for the table's own rounding
+    if dtype is not torch.float32:  # half an ulp of a number up to one, the rounding of the table
         errors = (errors - float(ulp(torch.tensor(0.75), dtype)) / 2).clamp(min=0)
     return (errors / (TABLE_UNIT * (1 + angles))).nan_to_num(nan=torch.inf)
 
@@ -158,7 +158,7 @@ def check_tables(
     device: str,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Require a call to turn by ``angles: [s, hd/2]``, read through forward: (1, 0) becomes cosine and sine."""
+    """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
     length, dim = angles.shape[0], 2 * angles.shape[1]
     probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
     output = numbers(module(probe.to(device)), probe.shape)

@@ -1,4 +1,4 @@
-"""Tasks 1 to 3 on a second device: a parameter is made and drawn there, answers there, and may be elsewhere."""
+"""Tasks 1 to 3 on a second device: parameters are made and drawn there, used there, or not on the input's device."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Piece:
     Attributes:
         name: The class.
         sizes: Arguments of its constructor.
-        elements: Of its parameter.
-        draw: How that is drawn.
-        seed: Of that draw.
-        properties: Which property each kind of mistake belongs to.
+        elements: How many its parameter has.
+        draw: How its parameter is drawn.
+        seed: The seed of that draw.
+        properties: For each kind of mistake, the property that it belongs to.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Piece:
     properties: Mapping[str, str] = field(repr=False)
 
     def build(self, student: Student, device: str) -> StudentModule:
-        """The student's module with a parameter of any shape, full of one number: how it is drawn is charged once."""
+        """The student's module with its parameter filled with one number, so that a wrong draw does not matter."""
         return self.new(student, device).assign(2.0)
 
     def new(self, student: Student, device: str) -> StudentModule:
@@ -118,7 +118,7 @@ SHARD = Piece(
 
 
 def pieces(mistake: str) -> pytest.MarkDecorator:
-    """A case for each module, of the property that a kind of mistake belongs to."""
+    """A case for each module; it belongs to the module's property for this kind of mistake."""
     cases = [pytest.param(p, id=p.name, marks=pytest.mark.rubric(p.properties[mistake])) for p in (NORM, VOCAB, SHARD)]
     return pytest.mark.parametrize("piece", cases)
 
@@ -127,7 +127,7 @@ def pieces(mistake: str) -> pytest.MarkDecorator:
 def test_the_parameter_is_made_on_the_device_that_is_asked_for(
     student: Student, piece: Piece, other_device: str
 ) -> None:
-    """A constructor that fails there is charged with its draw, if it does not fail on the CPU."""
+    """The case about drawing charges for a constructor that fails there and not on the CPU."""
     check_only_parameter(piece.new(student, "cpu"), piece.elements, torch.float32, "cpu")
     with advice(other_device, MADE):
         try:
@@ -138,7 +138,7 @@ def test_the_parameter_is_made_on_the_device_that_is_asked_for(
 
 @pieces("drawn")
 def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece, other_device: str) -> None:
-    """Wherever that is: whether it should be there is charged elsewhere."""
+    """Wherever the parameter is: another case charges for a wrong device."""
     with advice(other_device, DRAWN):
         module = piece.new(student, other_device)
         home = only_parameter(module).device.type
@@ -161,7 +161,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 
 @pytest.mark.rubric("norm_dtype_and_shape")
 def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
-    """Rows of a table that is elsewhere are not asked for: torch itself gives them on either device."""
+    """Embeddings are left out: for a table on another device, torch itself gives rows on either device."""
     x = NORM.input(seed)
     with on_the_cpu():
         on_cpu = NORM.build(student, "cpu")(x)

@@ -1,4 +1,4 @@
-"""Task 4 on a second device: tables are made there, follow the module, grow there, and may be elsewhere."""
+"""Task 4 on a second device: tables are made there, follow the module, grow there, or are not on the input's device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grader.judge.compare import require
 from grader.judge.devices import label
 from grader.judge.student import Student, StudentModule
 
-LONG = 3 * MS + 1  # every rule for the ratio, right or wrong, picks 4
+LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 BESIDE = "the output beside that on the CPU"
 
@@ -108,7 +108,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
-    """Whether a call moves the tables along is up to the student: the next one answers all the same."""
+    """A call may move the tables or not; the next call must answer in either case."""
     with on_the_cpu():
         on_cpu = answered(new(student, dynamic, "cpu"), seed, "cpu")
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
@@ -125,12 +125,12 @@ def answered(module: Callable[[Tensor], Tensor], seed: int, device: str) -> dict
 
 
 def new(student: Student, dynamic: bool, device: str) -> StudentModule:
-    """A small module, on the CPU's own or on another device."""
+    """A small module on a device."""
     return construct(student, device, dynamic=dynamic)
 
 
 def grown(student: Student, dynamic: bool, device: str) -> StudentModule:
-    """A module that has seen a long sequence there."""
+    """A small module on a device that has been called with a long sequence there."""
     module = new(student, dynamic, device)
     module(torch.ones(1, LONG, 1, DIM, device=device))
     return module

@@ -1,4 +1,8 @@
-"""Task 4, apply_rotary_pos_emb. How one vector turns is charged once; other properties follow what it does alone."""
+"""Task 4, apply_rotary_pos_emb.
+
+``rotary_pairing_and_sign`` charges for how one vector is turned; other properties compare with how the student's own
+function turns one vector.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +43,14 @@ def tables(seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float
 
 
 def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
-    """What the function gives, as numbers; its shape is charged to broadcasting."""
+    """The function's output, reshaped like ``x``; ``rotary_broadcast`` charges for a wrong shape."""
     return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 @pytest.mark.parametrize("dim", [2, 4, 8])
 def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, device: str) -> None:
-    """To within what float32 tells of the pair's length: sines may have been computed."""
+    """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*ONE, dim))
     cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
     what = f"output for head_dim={dim}, turned by a quarter"
@@ -70,7 +74,7 @@ def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, devic
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
-    """By the convention that one vector follows; where none fits, each vector is asked for alone."""
+    """The output by the convention that one vector follows; if none fits, from a call for each vector alone."""
     if read.convention is not None:
         return read.convention.rotate(x, cos, sin)
     alone = torch.empty(x.shape, dtype=torch.float64)
@@ -87,7 +91,7 @@ def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin:
 def test_every_batch_row_and_head_turns_alike(
     student: Student, seed: int, shape: tuple[int, int, int, int], device: str
 ) -> None:
-    """Some dimensions agree, where a table that is broadcast along the wrong one raises no error."""
+    """In some shapes dimensions are equal, so that a table broadcast along the wrong one raises no error."""
     read = rotation(student)
     read.require_turning()
     x, (cos, sin) = normal(seed, "x", shape, shape=shape), tables(seed, shape[1], shape[3])
@@ -103,7 +107,7 @@ def test_every_batch_row_and_head_turns_alike(
 def test_output_is_like_the_input(
     student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    """Beside the submission's own output for the same numbers in float32. Tables may be cast to the input's dtype."""
+    """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
     rotation(student).require_turning()
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
     output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
@@ -117,7 +121,7 @@ def test_output_is_like_the_input(
 
 @pytest.mark.rubric("rotary_dtype")
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
-    """By the convention that one vector follows."""
+    """Compared with the convention that one vector follows."""
     read = rotation(student)
     read.require_turning()
     x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
@@ -130,11 +134,11 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
 @pytest.mark.rubric("rotary_backward")
 @dtypes
 def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """The gradient of a rotation turns back; that of anything else is what differences of outputs say."""
+    """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
     read = rotation(student)
     read.require_turning()
     if (dtype, dtype) in read.refused:
-        return  # charged to the dtypes
+        return  # rotary_dtype charges for it
     x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
     cos, sin = tables(seed, 1, 8, dtype)
     gradients = student.apply_rotary_pos_emb.gradients(
@@ -155,7 +159,7 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
 @pytest.mark.rubric("rotary_backward")
 @pytest.mark.parametrize("length", [7, 25], ids=["cached", "grown"])
 def test_gradients_flow_through_the_module(student: Student, seed: int, length: int, device: str) -> None:
-    """The module is linear: what its gradient says of a change of the input is what its output says of it."""
+    """The module is linear, so input times gradient is output times upstream, for each vector."""
     judged, _ = module_student(student)
     shape = (1, length, 2, 8)
     upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
@@ -163,11 +167,11 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     try:
         output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
     except StudentFault:
-        return  # a module that gives no output is charged for that, and not for its gradients
+        return  # other properties charge for a module without an output
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
     gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
     gradient = arrived(gradients.of_arguments, f"the input of NTKAwareRoPE, s = {length}").reshape(shape)
-    by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector by itself
+    by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector
     by_output = (output * upstream.double()).sum(-1)
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
     what = f"gradient of the input of NTKAwareRoPE, s = {length}"
@@ -184,7 +188,7 @@ def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: 
         _, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
     except Crashed:
         if (dtype, dtype) in read.refused:
-            return  # charged to the dtypes
+            return  # rotary_dtype charges for it
         raise
     for was, now, what in zip((x, cos, sin), after, ("the input", "cos", "sin"), strict=True):
         check_equal(now, was, f"{what} after the call")

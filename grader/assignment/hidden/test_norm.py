@@ -1,7 +1,7 @@
 """Task 1. Each property has inputs on which the other properties' mistakes do not show.
 
-Which law an output follows is judged in float32, and generously. How exactly it is computed is charged in
-``norm_float32_inside``, where the submission's own float32 output is the witness for its 16-bit output.
+Whether an output follows the right law is judged in float32, with a wide tolerance. ``norm_float32_inside`` charges for
+inexact computation: it compares 16-bit outputs with the student's own float32 outputs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from grader.judge.student import Student
 
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
-ONE_ROUNDING = 0.55  # ulp: half for the rounding of the output, and a little for float32's own
+ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
 
 @pytest.mark.rubric("norm_groups")
@@ -54,7 +54,7 @@ def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, see
 
 
 def sizes(shape: tuple[int, int, int, int]) -> str:
-    """For messages."""
+    """The beginning of a message."""
     return f"float32 output for hidden_size={shape[2]}, group_size={shape[3]}"
 
 
@@ -66,19 +66,20 @@ def test_tokens_do_not_influence_each_other(student: Student, seed: int, device:
 
 
 def roots(student: Student, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
-    """``[magnitudes, h]``: by what a token of each magnitude is divided, each in a call of its own."""
+    """``[magnitudes, h]``: the divisors of a token of each magnitude, each in a call of its own."""
     pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
     outputs = [quotients(student, m * pattern, 4, device, eps)[0, 0] for m in magnitudes]
     return torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1) * pattern[0].double() / torch.stack(outputs)
 
 
 def check_roots(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
-    """Require the square of the root to be that of a large token, scaled, plus eps: whatever the statistic is.
+    """Require the square of each divisor to be that of a large token, scaled to the token's size, plus eps.
 
-    Whatever power of the root the divisor is, too: large tokens tell. Features that are not divided show nothing.
+    So it does not matter by which statistic the code divides, nor by which power of the root: two large tokens show
+    the power. Features that are not divided are left out.
     """
     found = roots(student, eps, [*magnitudes, LARGE / 2, LARGE], device).abs()  # [magnitudes + 2, h]
-    power = (2 * (found[-1] / found[-2]).log2()).round() / 2  # [h]: 1, where nothing else is wrong
+    power = (2 * (found[-1] / found[-2]).log2()).round() / 2  # [h]: 1 if nothing else is wrong
     shown = power.isfinite() & (power != 0)
     require(2 * int(shown.sum()) >= len(shown), NOTHING)
     squares = found[:, shown] ** (2 / power[shown])  # [magnitudes + 2, shown]
@@ -92,7 +93,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 @pytest.mark.parametrize(("eps", "magnitudes"), ROOTS.values(), ids=ROOTS)
 def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
-    """Roots of exactly 4, 8 and 1, where nothing else is wrong."""
+    """If nothing else is wrong, the roots are exactly 1, 4 and 8, but for the smallest magnitude."""
     check_roots(student, eps, magnitudes, device)
 
 
@@ -116,7 +117,7 @@ def test_zeros_stay_zeros(student: Student, device: str) -> None:
 def test_every_feature_is_scaled_by_its_own_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
-    """The quotient of two outputs for one input, under two gammas: by what they have been divided does not matter."""
+    """Two outputs for one input with two gammas are compared, so that the divisor does not matter."""
     reading = normalising(student)
     reading.require_division()
     if not reading.takes(torch.float32, gamma_dtype):
@@ -144,7 +145,7 @@ def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dt
 
 @pytest.mark.rubric("norm_dtype_and_shape")
 def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -> None:
-    """Of the batch, the sequence, or a group: a feature that is a group of its own becomes its sign."""
+    """Dimensions of the batch, the sequence or a group; a feature that is a group of its own becomes its sign."""
     reading = normalising(student)
     reading.require_division()
     for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
@@ -158,7 +159,7 @@ def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -
 @pytest.mark.rubric("norm_dtype_and_shape")
 @dtypes
 def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: str) -> None:
-    """Beside the output for the same numbers side by side in memory."""
+    """Compared with the output for the same numbers in contiguous memory."""
     normalising(student).require_division()
     x = (LARGE / 64 * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
     transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
@@ -166,7 +167,7 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
     views = ((transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded"))
     for view, layout in views if dtype is torch.float32 else views[:1]:
         if layout == "expanded" and normalising(student).changes_input:
-            continue  # such memory cannot be written to: charged to purity
+            continue  # writing to such memory fails: norm_purity charges for it
         plain = build(student, 4, device)(view.contiguous())
         output = build(student, 4, device)(view)
         check_like(output, view)
@@ -185,7 +186,7 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
     require(bool(wide.isfinite().all()) and bool(wide.any()), NOTHING)
     module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
     narrow = numbers(module(x.to(device)), x.shape)
-    held = wide.abs() <= torch.finfo(x.dtype).max  # what 16 bits cannot hold is no fault of theirs
+    held = wide.abs() <= torch.finfo(x.dtype).max  # numbers that the 16-bit dtype cannot hold are not compared
     narrow, wide = narrow[held], wide[held]
     errors = error_in_ulp(narrow, wide, wide, x.dtype)
     what = f"{name(x.dtype)} output for group_size=4, eps={eps:g}, beside the float32 one"
@@ -197,7 +198,7 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
 def test_squares_neither_overflow_nor_vanish(
     student: Student, seed: int, scale: float, eps: float, device: str
 ) -> None:
-    """Squares of these float16 numbers leave float16's range, on either side; tokens are flat, groups do not matter."""
+    """Squares of these numbers are too large or too small for float16; tokens are flat, so groups do not matter."""
     normalising(student).require_division()
     factors = uniform(seed, "range", scale, shape=(6,), low=0.9, high=1.1) * scale
     x = flat_tokens(seed, factors.tolist(), 24, torch.float16)
@@ -207,7 +208,7 @@ def test_squares_neither_overflow_nor_vanish(
 @pytest.mark.rubric("norm_float32_inside")
 @NARROW
 def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """With power-of-two gamma the one rounding is at the end; any further one shows."""
+    """With a gamma of powers of two, the only rounding to 16 bits is that of the output; any other shows."""
     reading = normalising(student)
     reading.require_division()
     x = ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * 64).to(dtype)
@@ -220,29 +221,29 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
 def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
-    """Beside the output of the same numbers as a float32 gamma."""
+    """Compared with the output for the same gamma in float32."""
     reading = normalising(student)
     reading.require_division()
     x = (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
     gamma = powers_of_two(16) if reading.gamma_right else None
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
-        return  # charged to the dtypes; or to gamma, which may not be what it was set to
+        return  # norm_dtype_and_shape or norm_gamma charges for it
     wide, output = (
         build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=dtype)(x.to(device))
         for dtype in (torch.float32, gamma_dtype)
     )
     what = f"float32 output for a {name(gamma_dtype)} gamma, beside that for a float32 one"
     expected = numbers(wide, x.shape)
-    unit = coarser(output.dtype, torch.float32)  # that the output has another dtype is charged elsewhere
+    unit = coarser(output.dtype, torch.float32)  # norm_dtype_and_shape charges for a wrong dtype
     check_close(numbers(output, x.shape), expected, expected.abs(), unit, FORWARD_LIMIT[unit], what)
 
 
 @pytest.mark.rubric("norm_float32_inside")
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
-    """By the law that the outputs follow; where none fits, they must at least change with their input's last bits.
+    """Compared with the law that the outputs follow; if none fits, they must at least be no bfloat16 numbers.
 
-    Half the difference to the output for ``-x``, and up to a factor: what is added to all quotients, or multiplies
-    them, is charged elsewhere.
+    The output is replaced by half its difference to the output for ``-x``, and compared up to a factor: other
+    properties charge for what is added to all quotients, or multiplies them.
     """
     reading = normalising(student)
     reading.require_division()

@@ -1,4 +1,4 @@
-"""Task 1: what a module holds at first, and what calls and gradients leave behind."""
+"""Task 1: parameters and their initialisation, arguments, gradients, and what a call leaves behind."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from grader.judge.compare import (
 from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student, StudentModule
 
-ROUGH = 2.0**-4  # of a gradient's size: what 16-bit arithmetic inside may be off by, which is charged elsewhere
+ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
 def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
-    """``[h]``: what is registered, in whatever layout; or what large features of one size show, where nothing is."""
+    """``[h]``: gamma as the module holds it, in whatever layout; or else measured on features of one large size."""
     value = drawn(module, 64)
     if value is None:
         token = LARGE * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)
@@ -75,12 +75,12 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
 def test_arguments_have_the_defaults_of_the_stub(
     student: Student, argument: str, value: float | tuple[float, float]
 ) -> None:
-    """A module without the argument does the same as one with it; what it then does is judged elsewhere."""
+    """A module without the argument must do the same as one with it; whether that is right, other cases judge."""
     reading = normalising(student)
     if argument == "eps" and (reading is UNREAD or not reading.works):
-        return  # a forward that gives nothing is charged for that, and not for its defaults
+        return  # other properties charge for a forward that does nothing
     sizes = {"hidden_size": 64, "group_size": 8}
-    token = 0.003 * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)  # about as large as the root of the default eps
+    token = 0.003 * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)  # near the root of the default eps
     shown = []
     for arguments in ({}, {}, {argument: value}):
         module = student.GroupRMSNorm(**sizes, **arguments).train(reading.training)
@@ -109,7 +109,7 @@ def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: 
 def test_gradients_flow_to_input_and_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    """Judged on the law that the outputs follow; which one that should be is judged elsewhere."""
+    """Compared with the gradient of the law that the outputs follow, right or wrong."""
     reading = normalising(student)
     reading.require_division()
     if reading.law is None or not reading.gamma_right:
@@ -143,7 +143,7 @@ def test_gradients_flow_to_input_and_gamma(
 def check_gradient(
     gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: str
 ) -> None:
-    """Compare in ulp; or roughly, where 16-bit arithmetic inside is charged elsewhere."""
+    """Compare in ulp, or, if ``rough``, with a tolerance for 16-bit arithmetic."""
     try:
         check_close(gradient, expected, size, unit, limit, what)
     except WrongAnswer:
@@ -154,7 +154,7 @@ def check_gradient(
 
 @pytest.mark.rubric("norm_backward")
 def test_gradients_are_those_of_the_outputs(student: Student, seed: int, device: str) -> None:
-    """Where no law is known, by differences of the submission's own outputs, on one token."""
+    """If no law is known, compared with differences of the student's own outputs, on one token."""
     reading = normalising(student)
     reading.require_division()
     if reading.law is not None and reading.gamma_right:
@@ -178,7 +178,7 @@ def test_gradients_are_those_of_the_outputs(student: Student, seed: int, device:
 
 
 def output_for(student: Student, gamma: Tensor, x: Tensor, device: str) -> Tensor:
-    """What a new module gives."""
+    """The output of a new module."""
     return numbers(build(student, 4, device, gamma=gamma)(x.to(device)), x.shape)
 
 
@@ -188,7 +188,7 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     normalising(student).require_division()
     x = normal(seed, "purity", shape=(2, 3, 24)).to(dtype).to(device)
     if not normalising(student).takes(dtype, torch.float32):
-        return  # charged to the dtypes
+        return  # norm_dtype_and_shape charges for it
     module = build(student, 4, device).train(True)
     before = module.held(24)
     output, (after,) = module.observe(x)

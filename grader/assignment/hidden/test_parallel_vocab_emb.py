@@ -1,7 +1,7 @@
 """Task 3. Every rank of every split, with the ids at both edges of each rank's range.
 
-What one rank gives for each id alone is charged in ``shard_owned_ids`` and ``shard_zeros_elsewhere``. Batches, sums and
-gradients are judged by these rows.
+``shard_owned_ids`` and ``shard_zeros_elsewhere`` charge for what a rank gives for single ids. Batches, sums and
+gradients are compared with what follows from that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three
 
 
 def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
-    """``[v, e]`` without zeros, so that a zero in the output is always one that the module made."""
+    """``[v, e]`` without zeros, so that a zero in the output does not come from the table."""
     return uniform(seed, "table", shape=(VOCAB, EMB), low=1.0, high=2.0).to(dtype)
 
 
@@ -43,14 +43,14 @@ def own_rows(rank: int, world: int) -> slice:
 
 
 def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
-    """The student's shard for one rank, holding its rows of the whole table; or all of it, if that is what it holds."""
+    """The student's module for one rank, with its rows of the table; or with the whole table, if it holds that."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
     module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
     return module.assign(table[own_rows(rank, world)], table)
 
 
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
-    """What one rank gives for each id alone."""
+    """The outputs of one rank for each id alone."""
     return read_rows(construct(student, table, rank, world, device), torch.arange(VOCAB, device=device), table)
 
 
@@ -82,15 +82,15 @@ def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, d
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
 def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
-    """As many ranks as ids: a stand-in for foreign ids must be a row that every shard has."""
+    """As many ranks as ids: code that looks up some row for foreign ids must take one that every shard has."""
     check_zeros(student, seed, (0, VOCAB // 2, VOCAB - 1), VOCAB, device)
 
 
 def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> list[Rows]:
-    """Require zeros for foreign ids; gives what was read.
+    """Require zeros for foreign ids; returns the outputs for single ids.
 
-    Modules whose ranges lie elsewhere, on one rank at least, lose ``shard_owned_ids``. They may give rows to foreign
-    ids here, but no row to two ids: then ids were clamped or wrapped.
+    Modules with a wrong range, on one rank at least, lose ``shard_owned_ids``. Here they may give rows for foreign ids,
+    but not the same row for two ids: that would mean that ids are clamped or wrapped.
     """
     table = whole_table(seed, torch.float32)
     read = [rows_of(student, table, rank, world, device) for rank in ranks]
@@ -102,7 +102,7 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
     for rank, rows, own in zip(ranks, read, owned, strict=True):
         foreign = (ids < own.start) | (ids >= own.stop)
         if bool(rows.given[foreign].isnan().any()):
-            construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # shows the exception
+            construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # raises it again
         users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
         excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
@@ -115,7 +115,7 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
 def test_shards_add_up_to_what_they_give_alone(
     student: Student, seed: int, split: tuple[int, int], device: str
 ) -> None:
-    """Where each id alone gives its row on one rank and zero on the others, that is the whole embedding."""
+    """If each id alone gives its row on one rank and zero on the others, the sum is the whole embedding."""
     table = whole_table(seed, torch.float32)
     seen: list[Rows] = []
     for world in split:
@@ -152,7 +152,7 @@ def test_each_rank_draws_its_own_rows(
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
-    """``[16, 8]``, or all ``[48, 8]`` where that is held; or the rows that ids give, where nothing is registered."""
+    """The table that the module holds, ``[16, 8]`` or whole, ``[48, 8]``; if it holds none, the rows that ids give."""
     value = drawn(module, 16 * 8, 48 * 8)
     if value is None:
         value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
@@ -187,7 +187,7 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
 def test_a_16_bit_shard_gives_what_it_gives_in_float32(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
-    """Rows as well as zeros, on a rank that owns all of the ids, some of them, or none."""
+    """Rows and zeros, for ids of which the rank owns all, some, or none."""
     table = whole_table(seed, dtype)
     for ids in ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]]):
         given = torch.tensor(ids, device=device)
@@ -196,7 +196,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
         try:
             wide = construct(student, table.float(), 0, 2, device)(given)
         except Crashed:
-            continue  # charged to the rows
+            continue  # shard_owned_ids or shard_zeros_elsewhere charges for it
         owned = torch.tensor(ids) < VOCAB // 2
         exact = table[torch.tensor(ids)] * owned.unsqueeze(-1)
         check_like_wide(output, wide, exact, f"{name(dtype)} embedding, beside the float32 one")
@@ -206,7 +206,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
 @pytest.mark.rubric("shard_registration_and_arguments")
 @dtypes
 def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """As built and converted; on rank 0, for ids from the middle of its range, which hardly anyone gets wrong."""
+    """As built, and converted; on rank 0, for ids from the middle of its range, where mistakes are rare."""
     ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = construct(student, whole_table(seed, dtype), 0, 2, device)
@@ -233,7 +233,7 @@ def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int
         ids = integers(seed, "ids", shape=(1, 40), low=0, high=VOCAB)
         ids = ids[:, ~rows.given.isnan().any(-1)[ids[0]]]
         if not ids.numel():
-            continue  # what crashes is charged to the rows
+            continue  # shard_owned_ids or shard_zeros_elsewhere charges for a crash
         module = construct(student, table, rank, world, device)
         _, (after,) = module.observe(ids.to(device))
         require(after.dtype == ids.dtype, "the ids have another dtype after the call")
@@ -254,12 +254,12 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
 
 
 def layouts(shard: Tensor) -> tuple[Tensor, Tensor]:
-    """A shard of three, and a whole table that holds it thrice."""
+    """A parameter's value for modules that hold one shard of three, and for those that hold the whole table."""
     return shard, shard.repeat(3, 1)
 
 
 def middle_shard(student: Student, device: str) -> StudentModule:
-    """The middle one of three ranks."""
+    """The module of the middle one of three ranks."""
     return student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=3, device=device)
 
 
@@ -273,13 +273,13 @@ def middle_shard(student: Student, device: str) -> StudentModule:
 def test_only_owned_ids_send_gradients(
     student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
 ) -> None:
-    """By the rows that ids give alone. Small whole numbers arrive from above: no order of adding matters."""
+    """Compared with what follows from the rows of single ids; ``upstream`` has small integers, so sums are exact."""
     table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
     read = [rows_of(student, table, *place, device) for place in places]
     require_something(*read)
     for (rank, world), rows in zip(places, read, strict=True):
         ids = torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
-        ids = ids[~rows.given.isnan().any(-1)[ids]]  # what crashes is charged where it is about rows
+        ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
         module = construct(student, table, rank, world, device)
         try:
             check_shard_gradient(module, rows, ids, table, (rank, world), seed, device)
@@ -287,7 +287,7 @@ def test_only_owned_ids_send_gradients(
             together = construct(student, table, rank, world, device)(ids.unsqueeze(0).to(device))
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
                 raise
-            for alone in ids.split(1):  # what ids give together is charged to the sum
+            for alone in ids.split(1):  # shard_sum_over_ranks charges if ids together give other rows than alone
                 module = construct(student, table, rank, world, device)
                 check_shard_gradient(module, rows, alone, table, (rank, world), seed, device)
 
@@ -295,7 +295,7 @@ def test_only_owned_ids_send_gradients(
 def check_shard_gradient(
     module: StudentModule, rows: Rows, ids: Tensor, table: Tensor, place: tuple[int, int], seed: int, device: str
 ) -> None:
-    """Require the gradient that follows from the rows that these ids give alone."""
+    """Require the gradient that follows from the rows that single ids give."""
     upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
     found = module.gradients(ids.unsqueeze(0).to(device), upstream=upstream.unsqueeze(0).to(device))
     own = own_rows(*place)

@@ -1,7 +1,7 @@
-"""Task 4, NTKAwareRoPE, judged by itself: how ``apply_rotary_pos_emb`` turns is charged there.
+"""Task 4, NTKAwareRoPE, judged by itself: other properties charge for ``apply_rotary_pos_emb``.
 
-The angles of new modules are charged in ``rope_base``. Elsewhere new modules are the witnesses: which ratio serves a
-call, and what later calls are left with. Sequences as long as the tables are only met in ``rope_boundary``.
+``rope_base`` charges for wrong angles of new modules. The other properties compare with new modules, to find the ratio
+that a call uses and what it leaves behind. Only ``rope_boundary`` has sequences exactly as long as the tables.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, 
 from grader.judge.faults import Crashed, InvalidReply, StudentFault
 from grader.judge.student import Student, StudentModule
 
-# Lengths between 3 and 4, and between 7 and 8 times ``MS``: every rule for the ratio, right or wrong, picks 4 and 8.
+# Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+ALIKE = "all positions are turned alike, so nothing can be seen here"
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
 )
@@ -51,7 +52,7 @@ def test_the_ratio_stretches_the_base(student: Student, ratio: int, device: str)
 @pytest.mark.rubric("rope_base")
 @dtypes
 def test_far_positions_are_exact(student: Student, dtype: torch.dtype, device: str) -> None:
-    """Beyond 256 positions are no bfloat16 numbers, beyond 2048 no float16 numbers."""
+    """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number."""
     judged, convention = module_student(student)
     sizes = {"dim": 16, "max_seq_len": 4200, "base": BASE, "ratio": 2}
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=device)
@@ -60,13 +61,13 @@ def test_far_positions_are_exact(student: Student, dtype: torch.dtype, device: s
         check_tables(module, convention, oracle.ntk_angles(16, BASE, 2, 4112), what, device, dtype)
     except Crashed:
         if dtype is torch.float32:
-            raise  # in 16 bits it is charged to the buffers
+            raise  # in 16 bits, rope_buffers charges for it
 
 
 @pytest.mark.rubric("rope_base")
 @pytest.mark.parametrize("argument", ["base", "ratio", "dynamic"])
 def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str, device: str) -> None:
-    """A module without the argument does the same as one with it; what it then does is judged elsewhere."""
+    """A module without the argument must do the same as one with it; whether that is right, other cases judge."""
     ropes = Ropes(student, device)
     options = {"base": BASE, "ratio": 1, "dynamic": False, "device": device}
     shown = []
@@ -76,11 +77,15 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
             try:
                 ropes.turn(module, MIDDLE)
             except StudentFault:
-                return  # charged to growth
+                return  # the properties about growth charge for it
         shown.append(ropes.turn(module, SHORT))
-    same = ropes.same(*shown)
+    by_default, as_stated = shown[1], shown[0]
+    same = torch.equal(by_default, as_stated)
+    if not same and ropes.same(by_default, as_stated):  # to the last bit only if two equal modules give the same bits
+        again = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **options)
+        same = not torch.equal(ropes.turn(again, SHORT), as_stated)
     require(same, f"the default of {argument} is another one than in the stub: leaving it out gives another module")
-    require(not ropes.same(shown[0][:1], shown[0][1:2]), "all positions are turned alike, so nothing can be seen here")
+    require(not ropes.same(as_stated[:1], as_stated[1:2]), ALIKE)
 
 
 @pytest.mark.rubric("rope_boundary")
@@ -92,7 +97,7 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
 def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int, dynamic: bool, device: str) -> None:
     ropes = Ropes(student, device)
     wanted = ropes.of_ratio(ratio, ratio * MS)
-    require(not ropes.same(wanted[:1], wanted[1:2]), "all positions are turned alike, so nothing can be seen here")
+    require(not ropes.same(wanted[:1], wanted[1:2]), ALIKE)
     for length in sorted({1, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
         turned = ropes.turn(ropes.new(ratio, dynamic=dynamic), length)
         ropes.check(turned, wanted, told(length, ratio, dynamic=dynamic))
@@ -100,7 +105,7 @@ def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int
 
 @pytest.mark.rubric("rope_boundary")
 def test_an_odd_initial_ratio_stays_odd(student: Student, device: str) -> None:
-    """The even rule is for recomputed ratios only. Where the tables do not show the ratio, this is not judged."""
+    """Only recomputed ratios are even. Not judged if the tables are the same for all ratios."""
     ropes = Ropes(student, device)
     two, three, four = (ropes.of_ratio(ratio, SHORT) for ratio in (2, 3, 4))
     even = ropes.same(three, two) or ropes.same(three, four)
@@ -112,10 +117,10 @@ def test_an_odd_initial_ratio_stays_odd(student: Student, device: str) -> None:
 def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
-    """As each row and head alone."""
+    """Compared with each row and head alone."""
     ropes = Ropes(student, device)
     if ropes.asking.by_heads:
-        return  # charged to the angles, which most positions do not get
+        return  # rope_base charges for it: most positions have wrong angles
     x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
     output = ropes.new()(x.to(device))
     check_shape(output, x.shape)
@@ -134,7 +139,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
 @pytest.mark.rubric("rope_smallest_even_ratio")
 @pytest.mark.parametrize("length", [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS])
 def test_longer_sequences_use_the_smallest_even_ratio(student: Student, length: int, device: str) -> None:
-    """As a new module of that ratio turns; where ratios do not show in the tables, by how many positions are kept."""
+    """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
     ropes = Ropes(student, device)
     wanted = oracle.smallest_even_ratio(length, MS)
     for ratio in (1, 3):
@@ -175,7 +180,7 @@ def test_a_static_module_forgets_a_long_sequence(student: Student, ratio: int, t
 
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
-    """Two lengths beyond the tables for which new modules answer: which ratio serves them is judged elsewhere."""
+    """Two lengths beyond the tables for which new modules do not crash, with a right ratio or a wrong one."""
     try:
         ropes.turn(ropes.new(dynamic=dynamic), MIDDLE)
     except Crashed:
@@ -184,16 +189,16 @@ def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
 
 
 def after(history: list[int]) -> str:
-    """For messages."""
+    """The earlier calls, for messages."""
     return f" after s = {', '.join(map(str, history))}" if history else ""
 
 
 @pytest.mark.rubric("rope_dynamic")
 @modes
 def test_a_dynamic_module_keeps_what_it_grew_to(student: Student, ratio: int, training: bool, device: str) -> None:
-    """Two growths in a row, both counted from ``max_seq_len``; in between and afterwards shorter inputs.
+    """Two growths in a row, both counted from ``max_seq_len``, with shorter inputs between and after them.
 
-    What a long call gave is what shorter calls must give from then on; a second growth gives what a new module gives.
+    After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
     ropes = Ropes(student, device)
     middle, long = answered(ropes, dynamic=True)
@@ -210,18 +215,18 @@ def test_a_dynamic_module_keeps_what_it_grew_to(student: Student, ratio: int, tr
         elif length == long:
             wanted = first[long]
         if length == middle and not ropes.same(turned, wanted) and grows_within(ropes):
-            wanted = first[middle]  # that it grew again is charged to the boundary
+            wanted = first[middle]  # rope_boundary charges for growing again
         ropes.check(turned, wanted, told(length, ratio, dynamic=True, when=after(history)))
         history.append(length)
 
 
 def grows_within(ropes: Ropes) -> bool:
-    """Whether a new module makes other tables between ``ms`` and ``es``."""
+    """Whether a new module wrongly makes new tables between ``ms`` and ``es``, where it has enough positions."""
     return not ropes.same(ropes.turn(ropes.new(3), 2 * MS), ropes.of_ratio(3, 2 * MS))
 
 
 def check_registration(module: StudentModule, positions: int) -> None:
-    """Require the tables to be buffers, one for each position and feature pair at least, outside ``state_dict``."""
+    """Require the tables to be buffers outside ``state_dict``, with room for that many positions."""
     require(not module.parameters(), "a parameter is registered; this module has none")
     require(not module.state_dict(), f"state_dict() lists {', '.join(module.state_dict())}")
     held = sum(buffer.value.numel() * (2 if buffer.value.is_complex() else 1) for buffer in module.buffers())
@@ -253,14 +258,14 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     try:
         _, (after_call,) = ropes.new().observe(x.to(device))
     except InvalidReply:
-        return  # no tensor: charged to the angles
+        return  # no tensor: rope_base charges for it
     check_equal(after_call, x, "the input after the call")
 
 
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, dynamic: bool, device: str) -> None:
-    """Other values, dtypes and modes, without growth: what that leaves is judged elsewhere."""
+    """Calls with other values, dtypes and modes, none with growth: other properties judge what growth leaves."""
     ropes = Ropes(student, device)
     calls = [Step(input=normal(seed, "call", k, shape=(2, 5, 5, DIM)).to(device)) for k in range(2)]
     narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(device))
@@ -268,13 +273,13 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, dynamic: bool
     check_history(lambda _: ropes.new(dynamic=dynamic), steps, ())
 
 
-# Cases with growth come last: where that gives no answer in time, no later one of the property is tried.
+# Cases with growth come last: when growth hangs, the property's later cases are not tried.
 
 
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: str) -> None:
-    """Tables that are kept are kept as buffers; whether they should be is judged elsewhere."""
+    """Tables that are kept must be buffers; other properties judge whether they should be kept."""
     ropes = Ropes(student, device)
     module = ropes.new(dynamic=dynamic)
     try:
@@ -283,7 +288,7 @@ def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: 
             ropes.turn(module, SHORT), long
         )
     except StudentFault:
-        return  # charged to growth
+        return  # the properties about growth charge for it
     check_registration(module, LONG if kept else MS)
 
 

@@ -1,6 +1,7 @@
 """Task 2. Rows are compared bit for bit; tables are assigned, so that their initialisation does not matter.
 
-Which row an id gives is charged in ``vocab_lookup``. The other properties follow the rows that ids give alone.
+``vocab_lookup`` charges for wrong rows. The other properties compare with the rows that the student's module gives for
+single ids.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.student import Student, StudentModule
 
-SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e), the smallest first: it is what a student reads
+SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
@@ -85,7 +86,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
-    """``[16, 12]``: what is registered, in whatever layout; or the rows that the ids give, where nothing is."""
+    """``[16, 12]``: the table that the module holds, in whatever layout; if it holds none, the rows that ids give."""
     value = drawn(module, 16 * 12)
     if value is None:
         value = module(torch.arange(16, device=device).unsqueeze(0)).reshape(16, 12)
@@ -153,7 +154,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
 @pytest.mark.rubric("vocab_backward")
 @dtypes
 def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """Small whole numbers arrive from above, so that every order of adding gives the same bits."""
+    """``upstream`` has small integers, so that sums are exact in any order."""
     table = normal(seed, "table", shape=(7, 5)).to(dtype)
     rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table)
     require_something(rows)

@@ -214,7 +214,7 @@ def rotation(student: Student) -> Rotation:
 
 
 def module_student(student: Student) -> tuple[Student, Convention]:
-    """The submission as NTKAwareRoPE is judged in it, with its own rotation or ours, and the rotation's convention."""
+    """The submission in which NTKAwareRoPE is judged, with its own rotation or ours, and the rotation's convention."""
     read = rotation(student)
     convention = read.convention or CONTRACT
     if read.carries:

@@ -26,7 +26,8 @@ from grader.pool.judge_process import Failure
 from grader.pool.schedule import _Turn, grade_all
 from grader.results.outcome import Outcome
 from grader.results.report import Report
-from grader.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, Channel, ProtocolError, decode
+from grader.sandbox.channel import Channel
+from grader.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode
 from grader.selftest import faulty
 from grader.selftest.faulty import Trap
 from grader.settings import Settings

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,15 @@ class Comparison:
         return f"{self.name} ahead and plainly, seed {self.seed}"
 
 
-def names(assignment: Assignment) -> list[str]:
-    """The names of all submissions to grade both ways: variants, sample class and attacks."""
-    return [*variants.names(assignment), *_sample_class(assignment), *attacks.names(assignment)]
+def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
+    """What to grade both ways: variants and sample class with every seed, attacks, which often hang, with one."""
+    honest = [*variants.names(assignment), *_sample_class(assignment)]
+    pairs = [*product(seeds, honest), *product(seeds[:1], attacks.names(assignment))]
+    return [(assignment, name, seed) for seed, name in pairs]
 
 
 def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
-    """Grade one of ``names()`` both ways, on the cases of one seed."""
+    """Grade one of ``items()`` both ways, on the cases of one seed."""
     submission = _submission(assignment, name)
     ahead, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
     if _outcomes(ahead) != _outcomes(plain):

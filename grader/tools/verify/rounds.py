@@ -58,12 +58,7 @@ def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
         Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
         Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
-        Round(
-            "everything, ahead and plainly",
-            ahead.judge,
-            [(assignment, name, seed) for seed, name in product(seeds, ahead.names(assignment))],
-            waits=True,
-        ),
+        Round("everything, ahead and plainly", ahead.judge, ahead.items(assignment, seeds), waits=True),
     ]
 
 

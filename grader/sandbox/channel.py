@@ -1,0 +1,151 @@
+"""One end of a socket between judge and worker: whole messages, each sent and received before a deadline."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from typing import Any, Protocol
+
+from .protocol import pack, unpacked
+
+NOTHING = memoryview(b"")
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+
+
+class Patience(Protocol):
+    """Decides how long to wait, and is asked again and again."""
+
+    def left_s(self) -> float:
+        """Seconds to wait before asking again; raises :class:`DeadlineExceeded` when the time is over."""
+
+
+Deadline = float | Patience | None  # a moment of ``time.monotonic``; None for ever
+
+
+class PeerClosed(Exception):
+    """The other end is gone."""
+
+
+class DeadlineExceeded(Exception):
+    """The other end did not answer, or did not read, in time."""
+
+
+class Channel:
+    """One end of a stream socket: sends and receives whole messages, each before a deadline."""
+
+    def __init__(self, fd: int) -> None:
+        """Take over the file descriptor ``fd``."""
+        self._fd = fd
+        os.set_blocking(fd, False)
+        self._poll = select.poll()
+        self._unsent = NOTHING
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._fd)
+
+    def send(self, value: Any, deadline: Deadline = None) -> None:
+        """Send one message before ``deadline`` (``time.monotonic`` seconds).
+
+        Raises:
+            ProtocolError: If the protocol cannot express ``value``, or it is too large.
+            PeerClosed: If the other end is gone.
+            DeadlineExceeded: If the other end does not read in time.
+        """
+        self._queue(value)
+        while self._unsent:
+            if not self._write():
+                self._wait(select.POLLOUT, deadline)
+
+    def post(self, value: Any) -> None:
+        """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
+
+        So when both ends send much at once, neither blocks the other. That the other end is gone is reported by
+        :meth:`receive`, after the last message from there.
+
+        Raises:
+            ProtocolError: If the protocol cannot express ``value``, or it is too large.
+        """
+        self._queue(value)
+        self._push()
+
+    def _queue(self, value: Any) -> None:
+        message = pack(value)
+        self._unsent = memoryview(bytes(self._unsent) + message if self._unsent else message)
+
+    def _push(self) -> None:
+        try:
+            self._write()
+        except PeerClosed:
+            self._unsent = NOTHING
+
+    def receive(self, deadline: Deadline = None) -> Any:
+        """Receive one message before ``deadline``.
+
+        Raises:
+            ProtocolError: If the message breaks a rule of the protocol.
+            PeerClosed: If the other end is gone.
+            DeadlineExceeded: If no whole message arrives in time.
+        """
+        return unpacked(lambda size: self._read(size, deadline))
+
+    def _write(self) -> bool:
+        """Send as much as the other end takes now; False if that is nothing."""
+        try:
+            self._unsent = self._unsent[os.write(self._fd, self._unsent) :] or NOTHING
+        except BlockingIOError:
+            return False
+        except (BrokenPipeError, ConnectionResetError):
+            raise PeerClosed from None
+        return True
+
+    def _read(self, size: int, deadline: Deadline) -> bytearray:
+        data = bytearray(size)
+        rest = memoryview(data)
+        while rest:
+            try:
+                count = os.readv(self._fd, [rest])
+            except BlockingIOError:
+                if self._wait(select.POLLIN | (select.POLLOUT if self._unsent else 0), deadline) & select.POLLOUT:
+                    self._push()
+                continue
+            except ConnectionResetError:
+                count = 0
+            if count == 0:
+                raise PeerClosed
+            rest = rest[count:]
+        return data
+
+    def _wait(self, events: int, deadline: Deadline) -> int:
+        self._poll.register(self._fd, events)
+        while not (happened := self._poll.poll(_wait_ms(deadline))):
+            if isinstance(deadline, float | int):
+                raise DeadlineExceeded
+        return happened[0][1]
+
+    def peer(self, deadline: Deadline) -> int | None:
+        """The process number of the sender, once it has sent something; None where the system does not tell.
+
+        The option ``SO_PASSCRED`` has to be set on this end's socket.
+        """
+        if not hasattr(socket, "SO_PASSCRED"):
+            return None
+        self._wait(select.POLLIN, deadline)
+        with socket.socket(fileno=os.dup(self._fd)) as own:
+            _, ancillary, _, _ = own.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]) or None
+        return None
+
+
+def _wait_ms(deadline: Deadline) -> float | None:
+    """Milliseconds to wait before looking again; None for ever."""
+    if deadline is None:
+        return None
+    if isinstance(deadline, float | int):
+        return max(0.0, (deadline - time.monotonic()) * 1000)
+    return deadline.left_s() * 1000
