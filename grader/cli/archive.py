@@ -48,8 +48,10 @@ def _write(out: Path, file: Path, submissions: list[Path] | None) -> None:
     summary = read_written(out / "summary.json", Summary)
     before = noted(out)
     if submissions:
-        sources = Sources(paths=[str(path.absolute()) for path in submissions], source=before and before.source)
-        sources = sources.model_copy(update={"roster": before and before.roster})
+        sources = Sources(
+            paths=[str(path.absolute()) for path in submissions], source=before.source if before else None
+        )
+        sources = sources.model_copy(update={"roster": before.roster if before else None})
     elif before is None:
         fail(f"{out}: holds no note of where its submissions lie. Give the place with --submissions.")
     else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,42 +11,20 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..export.drops import remember
-from ..export.rows import ExportError, Row
+from ..export.rows import ExportError
 from ..export.table import written
-from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..results.database import LedgerError, opened
 from ..results.language import in_language
 from ..results.report import Report, write_text
-from ..tools.feedback.platforms import for_canvas, for_moodle
-from ..tools.feedback.text import comment, letter, subject
+from ..tools.feedback.collect import ABSENT, MAIL, WAYS, Back, Collector
+from ..tools.feedback.text import comment
 from ..tools.release.write import write_zip
 from .preflight import PLAIN, Prepared, prepared, say
 from .submissions import Submissions, candidates_of
 from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, OUT, fail, language_of
 
-MAIL = "mail"
-PLATFORMS = ("canvas", "moodle")
 MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
-DECISIONS = "decisions.toml"  # what people decided stands on the pages
-ABSENT = "nothing was handed in"  # which a person need not look at
-OUTDATED = "a page that is older than the report; run `grader report` again"
-Told = Callable[[Report], str]
-
-
-@dataclass(frozen=True)
-class Back:
-    """What goes back to the class.
-
-    Attributes:
-        files: By name, for the zip of a platform.
-        letters: Rows for a mail program.
-        without: From a reason why something does not go back to those whom it concerns.
-    """
-
-    files: Mapping[str, bytes]
-    letters: Sequence[Sequence[str]]
-    without: Mapping[str, list[str]]
 
 
 def return_feedback(
@@ -72,8 +49,8 @@ def return_feedback(
     lang: Annotated[str, typer.Option(help="Language of comments and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Pack every student's page as Canvas, Moodle or a mail program takes it, and say first who would get none."""
-    if to not in (*PLATFORMS, MAIL):
-        fail(f"--to {to}: not a way back. Choose one of {', '.join((*PLATFORMS, MAIL))}.")
+    if to not in WAYS:
+        fail(f"--to {to}: not a way back. Choose one of {', '.join(WAYS)}.")
     if to == MAIL and template:
         fail("--template: a mail has no gradebook. Leave it out, or choose canvas or moodle.")
     language, place = language_of(lang), folder or out
@@ -83,13 +60,14 @@ def return_feedback(
 
     try:
         with Reader() as reader:
-            candidates = candidates_of(out, submissions, reader) if to in PLATFORMS else {}
+            candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
         with opened(out) as ledger:
             ready = prepared(
                 out, to, ASSIGNMENT.rubric, ledger, content, assignment_id, None if template else PLAIN, told
             )
-            back = _back(to, out, ready, candidates, (pages or out / "html") / "students", told, language)
+            students = (pages or out / "html") / "students"
+            back = Collector(to, out, students, candidates, ASSIGNMENT.rubric, language).collect(ready.made.rows)
             _preflight(ready, back, accept_drops, accept_blanks)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
@@ -97,59 +75,6 @@ def return_feedback(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
-
-
-def _back(
-    to: str, out: Path, ready: Prepared, candidates: Mapping[str, Candidate], pages: Path, told: Told, language: str
-) -> Back:
-    """What goes back, and to whom nothing does."""
-    files: dict[str, bytes] = {}
-    letters: list[Sequence[str]] = []
-    without: dict[str, list[str]] = {}
-    for row in ready.made.rows:
-        identifier = row.report.submission.id
-        page = pages / f"{identifier}.html"
-        reason = _outdated(page, out, identifier)
-        if not reason and to == MAIL:
-            name, address = row.student.name, row.student.email
-            reason = "" if address else "no address; grade with a roster that has one"
-            reason = reason or ("" if name else "no name; grade with a roster that has one")
-            text = letter(name, told(row.report), language)
-            letters += (
-                [] if reason else [(address, name, subject(ASSIGNMENT.rubric, language), text, str(page.resolve()))]
-            )
-        elif not reason:
-            own = _packed(to, candidates.get(identifier), page, told(row.report))
-            reason = "" if own else _no_place(to, row)
-            files |= own
-        if reason:
-            without.setdefault(reason, []).append(f"{row.student} ({identifier})")
-    return Back(files, letters, without)
-
-
-def _outdated(page: Path, out: Path, identifier: str) -> str:
-    """Why a page cannot go back; empty if it can."""
-    if not page.is_file():
-        return "no page; run `grader report` first"
-    sources = [path for path in (out / identifier / "report.json", out / DECISIONS) if path.is_file()]
-    newest = max((path.stat().st_mtime_ns for path in sources), default=0)
-    return OUTDATED if newest > page.stat().st_mtime_ns else ""
-
-
-def _packed(to: str, candidate: Candidate | None, page: Path, text: str) -> dict[str, bytes]:
-    if candidate is None:
-        return {}
-    return (
-        for_canvas(candidate, page.read_bytes(), text) if to == "canvas" else for_moodle(candidate, page.read_bytes())
-    )
-
-
-def _no_place(to: str, row: Row) -> str:
-    if row.source == "roster":
-        return ABSENT
-    if to == "canvas":
-        return "no file that Canvas could show a page in place of (a zip, a .py, a text)"
-    return "no folder in Moodle's download"
 
 
 def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool) -> None:

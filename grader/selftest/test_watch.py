@@ -115,13 +115,16 @@ def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "grade_submission", lambda _: None)
 
 
-def watched(folder: Path, steps: list[Do], monkeypatch: pytest.MonkeyPatch, *options: str) -> Result:
-    """``grader watch`` while these things happen, each followed by a look; then a Ctrl-C."""
+def watched(
+    folder: Path, steps: list[Do], monkeypatch: pytest.MonkeyPatch, *options: str, looked: Do = lambda: None
+) -> Result:
+    """``grader watch`` while these things happen, each followed by a look and by ``looked``; then a Ctrl-C."""
 
     def happening(*_: object) -> Iterator[None]:
         for step in steps:
             step()
             yield
+            looked()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "changes", happening)
@@ -144,14 +147,13 @@ def test_what_arrives_changes_or_goes_is_on_the_page(
     steps: list[Do] = [
         lambda: None,
         lambda: write_folder(drop / "ada", ASSIGNMENT.solution()),
-        lambda: (looked(), (drop / "bo.zip").write_bytes(zipped(edited(SEES_LATER_TOKENS)))),
-        lambda: (looked(), (drop / "bo.zip").write_bytes(zipped(ASSIGNMENT.solution()))),
-        lambda: (looked(), shutil.rmtree(drop / "ada")),
-        lambda: looked(),
+        lambda: (drop / "bo.zip").write_bytes(zipped(edited(SEES_LATER_TOKENS))),
+        lambda: (drop / "bo.zip").write_bytes(zipped(ASSIGNMENT.solution())),
+        lambda: shutil.rmtree(drop / "ada"),
     ]
-    result = watched(tmp_path, steps, monkeypatch)
+    result = watched(tmp_path, steps, monkeypatch, looked=looked)
     assert result.exit_code == 0, result.output
-    assert pages == [["ada"], ["ada", "bo"], ["ada", "bo"], ["bo"]]
+    assert pages == [[], ["ada"], ["ada", "bo"], ["ada", "bo"], ["bo"]]
     said = [line[9:] for line in result.stdout.splitlines() if line[2:3] == ":"]
     assert said == [
         f"watching {drop}; Ctrl-C ends it",
