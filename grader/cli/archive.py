@@ -14,9 +14,9 @@ from ..results.report import Summary
 from ..results.sources import Sources, noted
 from ..tools.archive.manifest import ArchiveError
 from ..tools.archive.opening import open_archive
-from ..tools.archive.write import write_archive
+from ..tools.archive.write import contents, write_archive
 from .submissions import Submissions
-from .terminal import ERR, MOST_NAMED, OUT, fail, prepare, read_written
+from .terminal import ERR, MOST_NAMED, OUT, fail, read_written
 
 
 def archive(
@@ -61,14 +61,15 @@ def _write(out: Path, file: Path, submissions: list[Path] | None) -> None:
             fail(f"{path}: no longer there. Put it back, or give the place of the submissions with --submissions.")
     if file.resolve().is_relative_to(out.resolve()):
         fail(f"{file}: lies in the folder that is archived. Choose another place.")
-    prepare(file.parent)
-    done = write_archive(out, file, summary, sources, ASSIGNMENT.folder / "rubric.toml")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    found = contents(out, summary, sources, ASSIGNMENT.folder / "rubric.toml")
+    write_archive(file, found, summary, lambda items: follow(items, "files", len(items), ERR))
     if summary.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
         _warn("the rubric here is not the one of the reports: the archive has the one from here. Check out their tag.")
-    if done.left_out:
-        _warn(f"links or devices that were left out: {len(done.left_out)} ({', '.join(done.left_out[:MOST_NAMED])})")
+    if found.left_out:
+        _warn(f"links or devices that were left out: {len(found.left_out)} ({', '.join(found.left_out[:MOST_NAMED])})")
     size = file.stat().st_size
-    told = f"{len(summary.submissions)} submissions, {len(done.files)} files, {size / (1 << 20):.1f} MiB: {file}"
+    told = f"{len(summary.submissions)} submissions, {len(found.items)} files, {size / (1 << 20):.1f} MiB: {file}"
     OUT.print(told, markup=False, highlight=False, soft_wrap=True)
 
 

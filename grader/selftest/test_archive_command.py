@@ -21,7 +21,7 @@ from grader.results.sources import note
 from grader.selftest.reports import report, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder, zipped
-from grader.tools.archive import opening, write
+from grader.tools.archive import manifest, opening, write
 
 LOST = "reports/ada/report.json"
 
@@ -30,7 +30,17 @@ LOST = "reports/ada/report.json"
 def out(tmp_path: Path) -> Path:
     """A graded class of three: a folder, a zip and an empty folder, with a decision and a link."""
     work = write_folder(tmp_path / "class", {"bo.zip": zipped(ASSIGNMENT.solution())})
-    write_folder(work / "ada", {**ASSIGNMENT.solution(), ".git/HEAD": "ref: refs/heads/main\n", "caf\u00e9.txt": "x"})
+    write_folder(
+        work / "ada",
+        {
+            **ASSIGNMENT.solution(),
+            ".git/HEAD": "ref: refs/heads/main\n",
+            "caf\u00e9.txt": "x",
+            "src\\norm.py": "y",
+            "A.py": "1",
+            "a.py": "2",
+        },
+    )
     (work / "chen").mkdir()
     (work / "ada" / "elsewhere").symlink_to("/etc")
     folder = write_class(tmp_path / "out", report("ada", name="Ada"), report("bo"), report("chen"))
@@ -109,6 +119,12 @@ def test_an_archive_of_what_was_opened_is_the_same_one(out: Path) -> None:
         assert reader.read(found["bo"]).files.keys() == ASSIGNMENT.solution().keys()
 
 
+def test_what_could_not_be_opened_again_is_not_written(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "MAX_FILE_BYTES", 100)
+    assert "class.zip: could not be opened again: " in refusal(archive(out, out.parent / "class.zip"))
+    assert not (out.parent / "class.zip").exists()
+
+
 def test_links_are_left_out_and_named(out: Path) -> None:
     result = archive(out, out.parent / "class.zip")
     assert "links or devices that were left out: 1 (submissions/1/class/ada/elsewhere" in result.stderr
@@ -120,10 +136,10 @@ def changed(
     """The archive with other content; the manifest is written anew."""
     with zipfile.ZipFile(file) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(files.pop("manifest.json"))
-    change(files, manifest)
+    listed = json.loads(files.pop("manifest.json"))
+    change(files, listed)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in {**files, "manifest.json": json.dumps(manifest).encode()}.items():
+        for name, data in {**files, "manifest.json": json.dumps(listed).encode()}.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (stat.S_IFLNK if name in links else stat.S_IFREG) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -154,9 +170,9 @@ def test_a_bit_that_fell_over_is_damage(out: Path) -> None:
 
 
 def _renamed(path: str) -> Callable[[dict[str, bytes], dict[str, Any]], None]:
-    def change(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+    def change(files: dict[str, bytes], listed: dict[str, Any]) -> None:
         files[path] = files.pop(LOST)
-        next(own for own in manifest["files"] if own["path"] == LOST)["path"] = path
+        next(own for own in listed["files"] if own["path"] == LOST)["path"] = path
 
     return change
 
@@ -165,18 +181,18 @@ def _unnamed(files: dict[str, bytes], _: dict[str, Any]) -> None:
     files["reports/more.json"] = b"{}"
 
 
-def _twice(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
-    files["reports/ADA/report.json"] = files[LOST]
-    manifest["files"].append(dict(manifest["files"][0], path="reports/ADA/report.json"))
+def _twice(files: dict[str, bytes], listed: dict[str, Any]) -> None:
+    files["reports/more.json"] = files[LOST]
+    listed["files"].append(dict(listed["files"][0], entry="reports/more.json"))
 
 
-def _bomb(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+def _bomb(files: dict[str, bytes], listed: dict[str, Any]) -> None:
     files[LOST] = b"0" * (65 << 20)
-    next(own for own in manifest["files"] if own["path"] == LOST)["size"] = 65 << 20
+    next(own for own in listed["files"] if own["path"] == LOST)["size"] = 65 << 20
 
 
-def _elsewhere(_: dict[str, bytes], manifest: dict[str, Any]) -> None:
-    manifest["sources"]["paths"] = ["/etc"]
+def _elsewhere(_: dict[str, bytes], listed: dict[str, Any]) -> None:
+    listed["sources"]["paths"] = ["/etc"]
 
 
 @pytest.mark.parametrize(
@@ -188,15 +204,16 @@ def _elsewhere(_: dict[str, bytes], manifest: dict[str, Any]) -> None:
         (_renamed("reports//x"), "which lies outside"),
         (_renamed("elsewhere/x"), "which lies outside"),
         (_unnamed, "'reports/more.json' is in it and not in its manifest.json"),
-        (_twice, "names a file twice"),
-        (_bomb, "that unpack to 65 MiB"),
+        (_twice, "a file is named twice"),
+        (_bomb, "unpack to 65 MiB, more than 200 times"),
         (_elsewhere, "'/etc', which lies outside"),
     ],
     ids=["up", "inside-up", "absolute", "empty-part", "top", "unnamed", "twice", "bomb", "sources"],
 )
 def test_a_hostile_archive_is_refused(
-    out: Path, change: Callable[[dict[str, bytes], dict[str, Any]], None], why: str
+    out: Path, change: Callable[[dict[str, bytes], dict[str, Any]], None], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(manifest, "SMALL", 64 << 20)
     line = refusal(archive("--open", changed(made(out), change), out.parent / "back"))
     assert why in line
     assert not (out.parent / "back").exists()

@@ -9,6 +9,9 @@ from ...results.sources import Sources
 
 MANIFEST = "manifest.json"
 REPORTS, SUBMISSIONS, RUBRIC = "reports", "submissions", "rubric.toml"  # what lies at the top of an archive
+MAX_FILE_BYTES = 4 << 30  # of one file
+MAX_RATIO = 200  # times its own size that an archive may unpack to; reports and source text make ten
+SMALL = 1 << 30  # bytes to which any archive may unpack
 
 
 class ArchiveError(Exception):
@@ -16,11 +19,22 @@ class ArchiveError(Exception):
 
 
 class Packed(Record):
-    """One file."""
+    """One file.
+
+    Attributes:
+        path: Where it belongs.
+        entry: Its name in the archive; empty if that is ``path``.
+    """
 
     path: str
     size: int
     sha256: str
+    entry: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in the archive."""
+        return self.entry or self.path
 
 
 class Manifest(Record):
@@ -41,3 +55,14 @@ class Manifest(Record):
     sources: Sources
     environment: Environment
     provenance: Provenance
+
+    def problem(self, size: int) -> str:
+        """Why an archive of ``size`` bytes with these files is not opened; empty if it is."""
+        if large := next((own for own in self.files if not 0 <= own.size <= MAX_FILE_BYTES), None):
+            return f"{large.path} has {large.size} bytes, and at most {MAX_FILE_BYTES >> 30} GiB are taken"
+        total = sum(own.size for own in self.files)
+        if total > max(SMALL, MAX_RATIO * size):
+            return f"{size >> 20} MiB unpack to {total >> 20} MiB, more than {MAX_RATIO} times as much"
+        if len({own.path for own in self.files}) < len(self.files):
+            return "a file is named twice"
+        return ""
