@@ -94,12 +94,14 @@ class Policy(Record):
         due: The deadline; without one, work is late if the platform flags it as late.
         grace_minutes: Minutes after ``due`` that cost nothing.
         bonus_cap: How many points of the bonus count; None for all.
+        thresholds: Grades that matter, by name, such as ``pass``; `grader diff` says who crosses one.
     """
 
     due: AwareDatetime | None = None
     grace_minutes: float = Field(default=0, ge=0)
     late_penalty: LatePenalty = LatePenalty()
     bonus_cap: float | None = Field(default=None, ge=0)
+    thresholds: Mapping[str, float] = Field(default_factory=dict)
 
 
 class Rubric(Record):

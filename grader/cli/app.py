@@ -7,6 +7,7 @@ import typer
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
 from .archive import archive
+from .decide import decide
 from .diff import diff
 from .doctor import doctor
 from .export import export
@@ -34,6 +35,7 @@ for _command in (
     grade,
     show,
     report,
+    decide,
     reproduce,
     diff,
     export,

@@ -130,3 +130,11 @@ def _print_property(prop: PropertyReport, like: str | None, console: Console) ->
         message, *frames = case.message.splitlines()
         lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]
         console.print(Text("\n".join(f"       {line}" for line in lines)), soft_wrap=True)
+
+
+def print_decisions(sentences: Sequence[str], console: Console) -> None:
+    """Print what people decided about a submission, if they did."""
+    if sentences:
+        console.print(Text("\nDecided", style="bold"))
+    for text in sentences:
+        console.print(Text(f"  {text}"), soft_wrap=True)

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from ..assignment import ASSIGNMENT
-from ..pages import diff_words as words
-from ..results.diff import Difference, Kind, difference, in_order
-from ..results.report import Report, Summary, write_text
+from ..results.diff import Difference, difference, in_order
+from ..results.report import Summary, write_text
 from ..rubric import Rubric
+from .compare import graded, print_differences, said
+from .decided import DecidedClass, read_decided
 from .terminal import OUT, fail, language_of, read_written
-
-STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 
 
 def diff(
@@ -26,10 +24,9 @@ def diff(
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
-    language = language_of(lang)
-    sides = [*_pairs(old, new)]
-    differences = in_order(filter(None, sides))
-    rubric, same = ASSIGNMENT.rubric, sides.count(None)
+    language, rubric = language_of(lang), ASSIGNMENT.rubric
+    found = [*_compared(old, new, rubric, language)]
+    differences, same = in_order(filter(None, found)), found.count(None)
     if out:
         from ..pages.diff import page  # templates are slow to import, and every command imports this file
 
@@ -37,52 +34,28 @@ def diff(
             write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
         except OSError as error:
             fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
-    _print(differences, same, rubric, language)
+    print_differences(differences, same, rubric, language)
     if out:
         OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)
 
 
-def _pairs(old: Path, new: Path) -> Iterator[Difference | None]:
+def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:
     """The difference of each submission in the two summaries; only two reports at a time are in memory.
 
     A submission that was graded again alone, as for an appeal, says nothing about all others.
     """
-    before, after = (
-        {line.id for line in read_written(out / "summary.json", Summary).submissions} for out in (old, new)
-    )
-    alone = len(after) == 1 and after < before
+    sides = _read(old, rubric, quiet=True), _read(new, rubric)
+    before, after = ({line.id: line for line in side.lines} for side in sides)
+    alone = len(after) == 1 and after.keys() < before.keys()
     for identifier in sorted(after if alone else before | after):
-        sides = (
-            read_written(out / identifier / "report.json", Report) if identifier in known else None
-            for out, known in ((old, before), (new, after))
-        )
-        yield difference(*sides)
+        here = [side if identifier in lines else None for side, lines in zip(sides, (before, after), strict=True)]
+        reports = [side.report(identifier) if side else None for side in here]
+        decided = [said(side, identifier, language) if side else {} for side in here]
+        found = difference(reports[0], reports[1], (decided[0], decided[1]))
+        line = (after | before)[identifier]
+        yield graded(found, line, (sides[0].grades, sides[1].grades), rubric.policy.thresholds)
 
 
-def _print(differences: list[Difference], same: int, rubric: Rubric, lang: str) -> None:
-    """Print each submission with its points, and below it its properties with their reasons."""
-    kind = None
-    for own in differences:
-        if own.kind is not kind:
-            kind = own.kind
-            number = sum(other.kind is kind for other in differences)
-            _line(f"{words.KINDS[kind][lang]}: {number}", "bold")
-        _line(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
-        for change in own.changes:
-            ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
-            _line(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
-            _reasons(words.reasons(change.reasons, lang))
-        if not own.changes:
-            _reasons(words.reasons(own.reasons, lang))
-    if not differences:
-        _line(words.word("nothing", lang))
-    _line(words.word("same", lang, n=same))
-
-
-def _reasons(sentences: list[str]) -> None:
-    for sentence in sentences:
-        _line(f"      {sentence}", "dim")
-
-
-def _line(text: str, style: str = "") -> None:
-    OUT.print(Text(text, style=style), soft_wrap=True)
+def _read(folder: Path, rubric: Rubric, quiet: bool = False) -> DecidedClass:
+    lines = read_written(folder / "summary.json", Summary).submissions
+    return read_decided(folder, rubric, lines, quiet=quiet)

@@ -14,7 +14,7 @@ from ..export.rows import ExportError
 from ..results.database import LedgerError, opened
 from ..results.report import write_text
 from .preflight import prepared
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, OUT, fail
+from .terminal import OUT, fail
 
 
 def export(
@@ -28,6 +28,9 @@ def export(
     accept_drops: Annotated[
         bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
     ] = False,
+    accept_stale: Annotated[
+        bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")
+    ] = False,
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
     ] = False,
@@ -40,10 +43,9 @@ def export(
         with opened(out) as ledger:
             ready = prepared(out, to, ASSIGNMENT.rubric, ledger, content, assignment_id)
             ready.say()
-            lower, lost = ready.problems(accept_drops, accept_blanks)
-            if lower or lost:
-                code = EXIT_GRADER_ERROR if lost else EXIT_BAD_INPUT
-                fail(f"{'; '.join(filter(None, (lower, lost)))}. Nothing was written.", code)
+            if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
+                texts, codes = zip(*problems, strict=True)
+                fail(f"{'; '.join(texts)}. Nothing was written.", max(codes))
             ((name, text),) = ready.made.files.items()
             path = file or out / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from ..assignment import ASSIGNMENT
 from ..intake.origin import clean
 from ..intake.reader import Reader
 from ..pool.executors.choose import CHOICES, LOCAL, open_executor
+from ..pool.preview import Preview
 from ..pool.progress import describe, track
 from ..pool.run import Run, begun
 from ..pool.schedule import GradingFailed, grade_all
@@ -31,6 +32,7 @@ from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..settings import CannotGrade, Settings
 from .console import print_class
+from .dry_run import print_preview
 from .intake import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
 
@@ -85,6 +87,13 @@ def grade(
     request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
     submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
     memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
+    every_attempt: Annotated[
+        bool,
+        typer.Option("--every-attempt", help="Grade what students handed in earlier, too; decide says which counts."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say whom the present points and policy would move; write nothing.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
@@ -92,7 +101,7 @@ def grade(
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
     with Reader() as reader:
-        candidates = found(reader, paths, source, roster)
+        candidates = found(reader, paths, source, roster, every_attempt)
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
         level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
         settings = replace(
@@ -102,11 +111,14 @@ def grade(
             practice = read_practice(notebooks, ASSIGNMENT.rubric.practice) if notebooks else {}
         except PracticeError as error:
             fail(f"--notebooks {error}")
+        if dry_run:
+            print_preview(Preview(out, candidates, settings, reader), out, ASSIGNMENT, settings.language)
+            return
         prepare(out)
         run = None
         try:
             with begun(out, candidates, settings, fresh=not resume, reader=reader) as run:
-                note(out, paths, source, roster)
+                note(out, paths, source, roster, every_attempt)
                 _say_what_is_known(run, len(candidates))
                 if run.waiting:
                     _grade(run, settings, executor, jobs)
@@ -191,6 +203,11 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     for one in run.attention:
         text = clean(one.text, len(one.text))
         OUT.print(f"{one.id}: {one.code}: {text}", markup=False, highlight=False, soft_wrap=True)
+    told = {one.text for one in run.attention}
+    for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
+        OUT.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
+    if run.mistake:
+        fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")
     if any(line.status == "grader_error" for line in lines):
         fail(
             "some submissions could not be graded through no fault of their own; see the lines above.",

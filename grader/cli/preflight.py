@@ -13,7 +13,8 @@ from ..export.formats import export as export_as
 from ..export.rows import Export, refusals
 from ..results.report import Report, Summary
 from ..rubric import Rubric
-from .terminal import ERR, read_written
+from .decided import read_decided
+from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, read_written
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -26,11 +27,13 @@ class Prepared:
         reports: Of the class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
+        unsettled: How many decisions should be looked at again.
     """
 
     reports: list[Report]
     made: Export
     lower: list[Drop]
+    unsettled: int
 
     @property
     def lost(self) -> int:
@@ -41,17 +44,21 @@ class Prepared:
         """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
         say([*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)])
 
-    def problems(self, accept_drops: bool, accept_blanks: bool) -> tuple[str, str]:
-        """What has to be accepted first: of grades that are lower, and of grades that would get lost."""
-        lower = lost = ""
+    def problems(self, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> list[tuple[str, int]]:
+        """What has to be accepted first, each with the exit code that it asks for."""
+        found = []
         if self.lower and not accept_drops:
             lower = (
                 f"grades that are lower than they were: {len(self.lower)} (`grader diff OLD NEW` says why two gradings "
-                "differ; --accept-drops exports them)"
             )
+            found.append((f"{lower}differ; --accept-drops exports them)", EXIT_BAD_INPUT))
         if self.lost and not accept_blanks:
             lost = f"grades that would get lost: {self.lost} (--accept-blanks exports the others)"
-        return lower, lost
+            found.append((lost, EXIT_GRADER_ERROR))
+        if self.unsettled and not accept_stale:
+            stale = f"decisions to be looked at again: {self.unsettled} (--accept-stale exports them as they are)"
+            found.append((stale, EXIT_GRADER_ERROR))
+        return found
 
 
 def prepared(
@@ -81,10 +88,11 @@ def prepared(
     """
     # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / "summary.json", Summary).submissions
-    reports = [read_written(out / line.id / "report.json", Report) for line in lines]
+    known = read_decided(out, rubric, lines, ledger)
+    reports = [known.report(line.id) for line in lines]
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
-    made = export_as(reports, format_ or to, rubric, template, assignment_id, told)
-    return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy))
+    made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
+    return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))
 
 
 def say(lines: Iterable[str]) -> None:

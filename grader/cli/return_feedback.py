@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +42,9 @@ def return_feedback(
     accept_drops: Annotated[
         bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
     ] = False,
+    accept_stale: Annotated[
+        bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")
+    ] = False,
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some students get no page, or no grade.")
     ] = False,
@@ -68,7 +70,7 @@ def return_feedback(
             )
             students = (pages or out / "html") / "students"
             back = Collector(to, out, students, candidates, ASSIGNMENT.rubric, language).collect(ready.made.rows)
-            _preflight(ready, back, accept_drops, accept_blanks)
+            _preflight(ready, back, accept_drops, accept_blanks, accept_stale)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
     except (ExportError, LedgerError) as error:
@@ -77,7 +79,7 @@ def return_feedback(
         fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
 
 
-def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool) -> None:
+def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> None:
     """Say what a person should know; end the command if a person has to look first."""
     ready.say()
     for reason, names in back.without.items():
@@ -86,16 +88,12 @@ def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: b
     none = sum(map(len, back.without.values()))
     counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
     say([f"{len(ready.made.rows)} students: {counts}"])
-    look = [*_unaccepted(ready, back, accept_drops, accept_blanks)]
-    if look:
-        fail(f"a person has to look: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
-
-
-def _unaccepted(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool) -> Iterator[str]:
-    yield from filter(None, ready.problems(accept_drops, accept_blanks))
+    look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale)]
     missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)
     if missing and not accept_blanks:
-        yield f"students who would get no feedback: {missing} (--accept-blanks returns the others)"
+        look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
+    if look:
+        fail(f"a person has to look: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
 
 
 def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Connection, graded: bool) -> None:

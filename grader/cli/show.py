@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from ..assignment import ASSIGNMENT
+from ..decisions.folder import about
+from ..decisions.words import for_staff
 from ..results.language import in_language
-from ..results.report import Report
 from ..results.statistics import class_statistics, entry
-from .console import print_class, print_report, print_statistics
-from .terminal import OUT, find, language_of, read_class, read_written
+from .console import print_class, print_decisions, print_report, print_statistics
+from .decided import read_decided
+from .terminal import OUT, find, language_of
 
 
 def show(
@@ -24,11 +26,12 @@ def show(
 ) -> None:
     """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
     rubric, language = ASSIGNMENT.rubric, language_of(lang)
+    known = read_decided(out, rubric)
     if identifier:
-        report = read_written(out / find(out, identifier) / "report.json", Report)
-        print_report(in_language(report, ASSIGNMENT, language), rubric, language, OUT)
+        line = known.line(find(out, identifier))
+        print_report(in_language(known.report(line.id), ASSIGNMENT, language), rubric, language, OUT)
+        print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
         return
-    lines = read_class(out)
-    entries = [entry(read_written(out / line.id / "report.json", Report), line.practice) for line in lines]
+    entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     print_class(entries, OUT)
     print_statistics(class_statistics(entries), rubric, language, OUT)

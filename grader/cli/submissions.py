@@ -39,4 +39,9 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
     roster = Path(before.roster) if before and before.roster else None
     if roster and not roster.exists():
         fail(f"{roster}: the roster is no longer there, and names may depend on it. Put it back, or grade again.")
-    return {own.id: own for own in found(reader, paths, before.source if before else None, roster)}
+    return {
+        own.id: own
+        for own in found(
+            reader, paths, before.source if before else None, roster, bool(before and before.every_attempt)
+        )
+    }

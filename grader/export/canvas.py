@@ -2,7 +2,7 @@
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
 assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a
-grade are left out. The file has no place for remarks, and students who are excused stay excused.
+grade are left out, unless they are excused. The file has no place for remarks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             "in Canvas; without it, Canvas would create a new assignment."
         )
     rows = [row if row.student.id.isdecimal() else replace(row, refused=NO_ID) for row in rows]
-    known = [row for row in rows if row.cell]
+    known = [row for row in rows if row.cell or row.excused]
     possible = max((row.report.max_score for row in rows), default=0)
     table = [
         (*COLUMNS, f"{request.title} ({request.assignment_id})"),
@@ -68,7 +68,7 @@ def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Expo
             told.append(replace(row, refused=ABSENT))
         elif slim.rows[place := people[found]][-1].strip().upper() != EXCUSED:
             told.append(replace(row, there=read_number(slim.rows[place][-1])))
-            if row.grade:
+            if row.grade or row.excused:
                 cells[place][-1] = _points(row)
                 kept.append(place)
     return Export({"canvas.csv": slim.text(cells[place] for place in sorted(kept))}, told, remarks(told))
@@ -98,4 +98,4 @@ def _target(template: Template, assignment_id: str) -> int:
 
 
 def _points(row: Row) -> str:
-    return number(row.grade.points if row.grade else None)
+    return EXCUSED if row.excused else number(row.grade.points if row.grade else None)

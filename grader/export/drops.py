@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ..decisions.people import key, students
 from ..results.database import transaction
 from ..results.ledger_rows import origin_of
 from ..results.policy import grade
 from ..rubric import Policy
-from .rows import Row, key, students
+from .rows import Row
 
 Key = tuple[str, str]
 
@@ -32,7 +33,8 @@ class Drop:
     before: Before
 
     def __str__(self) -> str:
-        now = f"now {self.row.cell.points:g}" if self.row.cell else "now blank"
+        cell = self.row.cell
+        now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
         return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..decisions.book import NOTHING, Book
+from ..decisions.words import sentence
 from ..results.report import Report
 from ..rubric import Rubric
 from . import canvas, gradescope, junit, moodle, nbgrader, plain
-from .rows import Export, Exporter, Request, blanks, rows
+from .rows import Export, Exporter, Request, Row, blanks, rows
 
 FORMATS: Mapping[str, Exporter] = {
     "canvas": canvas.export,
@@ -27,9 +29,10 @@ def export(
     rubric: Rubric,
     template: bytes | None = None,
     assignment_id: str = "",
+    book: Book = NOTHING,
     comments: Mapping[str, str] = NO_COMMENTS,
 ) -> Export:
-    """The files of one format, with grades by the policy; the remarks name students without a grade.
+    """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
 
     Args:
         reports: Of the class.
@@ -37,6 +40,7 @@ def export(
         rubric: Has the policy.
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
+        book: What people decided.
         comments: What students are told beside their grade, by submission, where the file has a place for it.
 
     Raises:
@@ -45,7 +49,12 @@ def export(
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = [
-        replace(row, comment=comments.get(row.report.submission.id, "")) for row in rows(reports, rubric.policy)
+        replace(row, decided=_in_words(row, rubric), comment=comments.get(row.report.submission.id, ""))
+        for row in rows(reports, rubric.policy, book)
     ]
     made = FORMATS[to](students, request)
     return replace(made, remarks=[*blanks(students), *made.remarks])
+
+
+def _in_words(row: Row, rubric: Rubric) -> str:
+    return " ".join(sentence(ruling.decision, rubric, "en") for ruling in row.rulings)

@@ -33,7 +33,7 @@ def _suite(row: Row) -> Element:
     facts: dict[str, str] = {"status": report.status}
     if row.grade:
         facts |= {"score": f"{report.score:g}", "bonus": f"{report.bonus:g}", "grade": f"{row.grade.points:g}"}
-        facts |= {"remark": row.grade.remark} if row.grade.remark else {}
+    facts |= {"remark": row.remark} if row.remark else {}
     properties = SubElement(suite, "properties")
     for name, value in facts.items():
         SubElement(properties, "property", name=name, value=_xml(value))

@@ -51,7 +51,8 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             points = number(own.cell.points)
             cells[target] = points.replace(".", ",") if "," in most else points
         if comments is not None:
-            added = [escape(own.comment, quote=False), own.cell.remark if own.cell else ""]  # the column holds HTML
+            remark = own.remark if own.cell or own.excused else ""
+            added = [escape(own.comment, quote=False), remark]  # the column holds HTML
             new = [text for text in added if text and text not in cells[comments]]
             cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told) if comments is None else ())

@@ -11,6 +11,7 @@ from .table import number, written
 COLUMNS = (
     *("submission", "student_id", "name", "email", "status", "reason", "late", "submitted_at"),
     *("score", "max_score", "bonus", "max_bonus", "late_penalty", "grade", "remark"),
+    "decided_by",
 )
 
 
@@ -40,7 +41,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         number(report.max_bonus),
         number(grade.penalty if grade else None),
         number(grade.points if grade else None),
-        grade.remark if grade else "",
+        row.remark,
+        "; ".join(f"{own.decision.who}, {own.decision.when.date()}: {own.decision.slot}" for own in row.rulings),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..intake.origin import Origin, Student, clean
-from ..results.policy import Grade, grade
-from ..results.report import Report
+from ..decisions.book import NOTHING, Book
+from ..decisions.grades import StudentGrade, grades
+from ..decisions.model import Ruling
+from ..intake.origin import Student
+from ..results.policy import Grade
+from ..results.report import Report, summary_line
 from ..rubric import Policy
 
 
@@ -26,6 +28,9 @@ class Row:
         refused: Why the platform's file has no place for the grade; empty if it has one.
         there: The number in the student's cell of the downloaded file; None if there is none.
         comment: What the student is told beside the grade, where the file has a place for it.
+        excused: Whether a person decided that there is no grade.
+        rulings: All decisions of people that hold for it.
+        decided: The same in words, for the student.
     """
 
     report: Report
@@ -35,6 +40,14 @@ class Row:
     refused: str = ""
     there: float | None = None
     comment: str = ""
+    excused: bool = False
+    rulings: Sequence[Ruling] = ()
+    decided: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What the student is told beside the grade: what the policy changed, and what people decided."""
+        return " ".join(filter(None, [self.grade.remark if self.grade else "", self.decided]))
 
     @property
     def cell(self) -> Grade | None:
@@ -84,37 +97,15 @@ class Export:
 Exporter = Callable[[Sequence[Row], Request], Export]
 
 
-def rows(reports: Iterable[Report], policy: Policy) -> list[Row]:
-    """A row for each student of each report; a student in two reports gets no grade until a person has chosen."""
-    found = [row for report in reports for row in _rows(report, policy)]
-    count = Counter(key(row.student) for row in found)
-    return [_undecided(row, found) if count[key(row.student)] > 1 else row for row in found]
+def rows(reports: Iterable[Report], policy: Policy, book: Book = NOTHING) -> list[Row]:
+    """A row for each student of each report that counts, with the grade by the policy and by what people decided."""
+    known = {report.submission.id: report for report in reports}
+    found = grades([summary_line(report) for report in known.values()], book, policy)
+    return [_row(known[one.line.id], one) for one in found]
 
 
-def _rows(report: Report, policy: Policy) -> Iterable[Row]:
-    submission = report.submission
-    own, blank = None, ""
-    if report.score is not None and report.bonus is not None:
-        own = grade(policy, report.score, report.bonus, submission.origin)
-    else:
-        blank = f"{report.status}: {clean(report.reason or '')}"
-    for student in students(submission.id, submission.origin):
-        yield Row(report, student, own, blank)
-
-
-def students(submission: str, origin: Origin | None) -> tuple[Student, ...]:
-    """The students whose submission it is; where none is known, its id serves as the student's."""
-    return (origin.students if origin else ()) or (Student(id=submission),)
-
-
-def key(student: Student) -> tuple[str, str]:
-    """What identifies a student: the same for the same student, and for no other."""
-    return (student.id, "") if student.id else (student.email, student.name)
-
-
-def _undecided(row: Row, found: Iterable[Row]) -> Row:
-    ids = ", ".join(other.report.submission.id for other in found if key(other.student) == key(row.student))
-    return Row(row.report, row.student, None, f"has several submissions ({ids}); grade the one that counts alone")
+def _row(report: Report, own: StudentGrade) -> Row:
+    return Row(report, own.student, own.grade, own.blank, rulings=own.rulings, excused=own.excused)
 
 
 def refusals(rows: Iterable[Row]) -> list[str]:
@@ -136,9 +127,9 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 
 def remarks(rows: Iterable[Row]) -> list[str]:
-    """A line for each grade that the policy changed, for formats that have no place for it."""
+    """A line for each grade that the policy or a person changed, for formats that have no place for it."""
     return [
-        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.cell.remark}"
+        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.remark}"
         for row in rows
-        if row.cell and row.cell.remark
+        if row.cell and row.remark
     ]

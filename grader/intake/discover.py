@@ -39,6 +39,7 @@ def discover(
     source: str | None = None,
     roster: Sequence[Student] = (),
     expected: Expected = ANYTHING,
+    every_attempt: bool = False,
 ) -> list[Candidate]:
     """Every submission below ``paths``, with unique ids, sorted by id.
 
@@ -47,13 +48,15 @@ def discover(
         source: The platform that exported them, or ``folders``; None to find out.
         roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
         expected: The files that are asked for.
+        every_attempt: Whether to keep what the same students handed in earlier as well.
 
     Raises:
         IntakeError: If a path does not exist, or holds nothing that could be a submission.
     """
     candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
     found: dict[str, Candidate] = {}
-    for candidate in latest(with_roster(candidates, roster) if roster else candidates):
+    named = with_roster(candidates, roster) if roster else candidates
+    for candidate in named if every_attempt else latest(named):
         own = unused(candidate.id, found)
         found[folded(own)] = replace(candidate, id=own, expected=expected)
     return sorted(found.values(), key=lambda candidate: candidate.id)

@@ -77,6 +77,7 @@ class Reader:
         source: str | None = None,
         roster: Sequence[Student] = (),
         expected: Expected = ANYTHING,
+        every_attempt: bool = False,
     ) -> list[Candidate]:
         """Every submission below ``paths``; see :func:`~grader.intake.discover.discover`.
 
@@ -85,7 +86,8 @@ class Reader:
         """
         paths = list(paths)
         try:
-            reply = self._insist(("discover", (paths, source, list(roster), dict(expected))), DISCOVERY_CPU_S)
+            wanted = (paths, source, list(roster), dict(expected), every_attempt)
+            reply = self._insist(("discover", wanted), DISCOVERY_CPU_S)
         except _Died as death:
             listed = ", ".join(map(str, paths))
             raise IntakeError(
@@ -184,10 +186,10 @@ def _read(candidate: Candidate) -> Any:
     return asdict(submission)
 
 
-def _discover(argument: tuple[list[Path], str | None, list[Student], Expected]) -> Any:
-    paths, source, roster, expected = argument
+def _discover(argument: tuple[list[Path], str | None, list[Student], Expected, bool]) -> Any:
+    paths, source, roster, expected, every_attempt = argument
     try:
-        found = discover(paths, source, roster, expected)
+        found = discover(paths, source, roster, expected, every_attempt)
     except IntakeError as error:
         return {"refused": str(error)}
     except (MemoryError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..results.diff import Cause, Difference, Kind, PropertyChange, Reason
+from ..results.diff import Cause, Difference, GradeMove, Kind, PropertyChange, Reason
 from ..rubric import Rubric
 
 WORDS: Final = {
@@ -23,6 +23,14 @@ WORDS: Final = {
     "by_submission": {"en": "By submission", "zh": "按提交"},
     "lost": {"en": "lost by", "zh": "失分人数"},
     "gained": {"en": "gained by", "zh": "得分人数"},
+    "grade": {"en": "grade of {student}: {sides}", "zh": "{student} 的成绩：{sides}"},
+    "reached": {"en": "reaches “{threshold}” ({least:g})", "zh": "达到“{threshold}”（{least:g}）"},
+    "missed": {"en": "no longer reaches “{threshold}” ({least:g})", "zh": "不再达到“{threshold}”（{least:g}）"},
+    "unknown": {
+        "en": "To be graded first, so not known yet: {n}.",
+        "zh": "尚未评分、结果未知的提交：{n} 份。",
+    },
+    "dry_run": {"en": "Nothing was written.", "zh": "没有写入任何文件。"},
     "totals": {"en": "Points are score and bonus together.", "zh": "分数为得分与附加分之和。"},
 }
 KINDS: Final = {
@@ -30,6 +38,7 @@ KINDS: Final = {
     Kind.GONE: {"en": "Only before", "zh": "仅在之前"},
     Kind.STATUS: {"en": "Not graded, for another reason", "zh": "未评分，原因不同"},
     Kind.RISE: {"en": "More points", "zh": "分数上升"},
+    Kind.DECIDED: {"en": "The same points, but something else was decided", "zh": "分数不变，人工决定有变化"},
     Kind.MOVED: {"en": "The same points, but not the same properties", "zh": "总分不变，评分项有变化"},
     Kind.ADDED: {"en": "Only now", "zh": "仅在现在"},
 }
@@ -46,6 +55,12 @@ CAUSES: Final = {
     Cause.ENVIRONMENT: {"en": "another environment: {detail}", "zh": "运行环境不同：{detail}"},
     Cause.GRADER: {"en": "another version of the grader: {detail}", "zh": "评分程序版本不同：{detail}"},
     Cause.COMMAND: {"en": "another command: {detail}", "zh": "命令不同：{detail}"},
+    Cause.DECIDED: {"en": "decided: {detail}", "zh": "人工决定：{detail}"},
+    Cause.WITHDRAWN: {"en": "no longer decided: {detail}", "zh": "人工决定已撤回：{detail}"},
+    Cause.POLICY: {
+        "en": "the same points make another grade: by [policy], or by when it was handed in",
+        "zh": "分数相同，成绩不同：由 [policy] 或提交时间引起",
+    },
     Cause.UNKNOWN: {
         "en": "nothing that reports record: grade both again with --fresh, and look at timings first",
         "zh": "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
@@ -69,6 +84,23 @@ def points(own: Difference) -> tuple[str, str]:
     sides = (own.old, own.old_status), (own.new, own.new_status)
     before, after = (f"{value:g}" if value is not None else status or NONE for value, status in sides)
     return before, after
+
+
+def grades(own: Difference, language: str) -> list[str]:
+    """The grades that changed, a line each, where they are something else than the points or cross a threshold."""
+    plain = {(own.old, own.new)}
+    return [_grade(move, language) for move in own.grades if move.crossed or (move.old, move.new) not in plain]
+
+
+def _grade(move: GradeMove, language: str) -> str:
+    sides = arrow((_number(move.old), _number(move.new)))
+    way = "reached" if (move.new or 0) > (move.old or 0) else "missed"
+    crossed = [word(way, language, threshold=name, least=least) for name, least in move.crossed]
+    return "; ".join([word("grade", language, student=move.student, sides=sides), *crossed])
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:g}"
 
 
 def title(change: PropertyChange, rubric: Rubric, language: str) -> str:

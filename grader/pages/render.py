@@ -12,9 +12,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..decisions.book import NOTHING
+from ..decisions.grades import StudentGrade, grades
+from ..decisions.words import sentence
 from ..results.language import repeats
-from ..results.policy import days_late, grade
-from ..results.report import Attention, Practice, Report
+from ..results.policy import days_late
+from ..results.report import Attention, Practice, Report, summary_line
 from ..results.statistics import Entry, class_statistics
 from ..rubric import Rubric
 from .words import SIMULATED, say
@@ -33,7 +36,7 @@ class Pages:
             language: ``en`` or ``zh``.
             handout: Web address of the rendered handout, for links; without it, pages name the file instead.
         """
-        self._rubric = rubric
+        self._rubric, self._language = rubric, language
         environment = Environment(
             loader=FileSystemLoader(HERE),
             autoescape=True,
@@ -55,30 +58,69 @@ class Pages:
         self._student = environment.get_template("student.html.j2")
         self._class = environment.get_template("class.html.j2")
 
-    def student(self, report: Report, practice: Practice | None = None) -> str:
+    def student(
+        self, report: Report, practice: Practice | None = None, own: Sequence[StudentGrade] | None = None
+    ) -> str:
         """The page of one student, which says nothing about any other.
 
         Args:
             report: What to explain, in the language of the pages.
             practice: Points earned in the notebooks; None where no notebooks were graded.
+            own: The grades of the students whose page it is; none where another submission of theirs counts. None if
+                nobody has decided anything.
         """
         origin, policy = report.submission.origin, self._rubric.policy
-        graded = report.score is not None and report.bonus is not None
+        found = grades([summary_line(report)], NOTHING, policy) if own is None else own
         return self._student.render(
             report=report,
             practice=practice,
-            grade=grade(policy, report.score or 0, report.bonus or 0, origin) if graded else None,
-            days_late=days_late(policy, origin),
+            graded=report.score is not None,
+            counted=self._counted(found),
+            decided=_decided(found, self._rubric, self._language),
+            late_at_all=days_late(policy, origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),
         )
 
-    def classroom(self, entries: Sequence[Entry], attention: Sequence[Attention] = ()) -> str:
-        """The page of the class."""
+    def _counted(self, found: Sequence[StudentGrade]) -> list[str]:
+        """How the points count in the gradebook, where that is not as they are; of a team, for whom."""
+        if not found:
+            return [say(self._language, "other_counts")]
+        told = [(one, self._counts(one)) for one in found]
+        alike = len({text for _, text in told}) == 1
+        return [text if alike else f"{one.student}: {text}" for one, text in told[: 1 if alike else None] if text]
+
+    def _counts(self, own: StudentGrade) -> str:
+        """How the points of one student count; empty if as they are."""
+        speak = partial(say, self._language)
+        if own.excused:
+            return speak("excused")
+        if own.grade is None or own.grade.points == own.grade.raw:
+            return ""
+        points, penalty = f"{own.grade.points:g}", own.grade.penalty
+        if penalty:
+            days = days_late(self._rubric.policy, own.line.origin, own.terms)
+            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=days)
+        return speak("capped", points=points, counted=f"{own.grade.points - (own.line.score or 0):g}")
+
+    def classroom(
+        self,
+        entries: Sequence[Entry],
+        attention: Sequence[Attention] = (),
+        decisions: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """The page of the class.
+
+        Args:
+            entries: The reports in short.
+            attention: Who needs a person.
+            decisions: What people decided: the submission, and the words.
+        """
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(
             entries=entries,
             attention=attention,
+            decisions=decisions,
             statistics=class_statistics(entries),
             tasks={
                 task.id: task.max_score for entry in entries if entry.line.score is not None for task in entry.tasks
@@ -88,6 +130,12 @@ class Pages:
             script=Markup(script),  # ours, not a student's
             script_sha256=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
+
+
+def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[str]:
+    """What people decided, each decision once, and not who did: that is between staff."""
+    rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
+    return [sentence(ruling.decision, rubric, language) for ruling in rulings]
 
 
 def _printable(value: Any) -> Any:

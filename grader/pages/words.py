@@ -35,6 +35,10 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "{points} 分：因迟交（不足一天按一天计，共 {days} 天）扣 {penalty} 分。",
     ),
     "capped": ("{points} points: of the bonus, {counted} count.", "{points} 分：附加分最多计 {counted} 分。"),
+    "excused": ("no grade: you are excused.", "不计成绩：已获免除。"),
+    "other_counts": ("nothing of this: another submission of yours counts.", "此次提交不计入：以你的另一次提交为准。"),
+    "decided": ("Decided by a person", "人工决定"),
+    "by_decision": ("decided by a person", "人工决定"),
     "notices": ("About your files", "关于你的文件"),
     "all_right": ("Every property holds. Nothing was lost.", "所有性质都成立，没有失分。"),
     "lost": (
@@ -90,6 +94,12 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "needs_near_zero": ("near zero, although code is there", "有代码但接近零分"),
     "needs_timed_out": ("no answer in time", "超时"),
     "needs_late_without_date": ("late, without a date", "迟交但没有时间"),
+    "needs_stale_decision": ("a decision to be looked at again", "有决定需要再看一遍"),
+    "decisions": ("Decisions", "人工决定"),
+    "decisions_are": (
+        "What people decided, which grades and pages follow. `grader decide` adds to it.",
+        "人工作出的决定，成绩与页面均以此为准。可用 `grader decide` 添加。",
+    ),
     "submissions": ("Submissions", "提交"),
     "status_graded": ("graded", "已评分"),
     "status_unreadable": ("unreadable", "无法读取"),

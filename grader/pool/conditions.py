@@ -13,12 +13,13 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..definition import Assignment
+from ..rubric import Policy
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..settings import Settings
@@ -57,8 +58,15 @@ def settings_of(details: Conditions, assignment: Assignment) -> Settings:
 
 
 def view(settings: Settings) -> Conditions:
-    """How what was found out is shown in a report: by which rubric, and in which language."""
-    return {"rubric": settings.assignment.rubric.sha256, "language": settings.language}
+    """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
+    rubric = settings.assignment.rubric
+    return {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": settings.language}
+
+
+def policy_of(details: Sequence[Conditions]) -> Policy | None:
+    """The policy under which reports were last written; None where that is not known, or not the same for all."""
+    found = {own.get("policy", "") for own in details}
+    return Policy.model_validate_json(*found) if len(found) == 1 and found != {""} else None
 
 
 def differing(one: Conditions, other: Conditions) -> list[str]:

@@ -10,20 +10,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
+from ..decisions.folder import SUMMARY, decisions_of, retold
+from ..decisions.model import DecisionError, Ruling
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..intake.submission import Concern, Submission
 from ..results.attention import attention, outcomes
 from ..results.database import opened
 from ..results.ledger import Entry, Ledger
-from ..results.report import Attention, Environment, Practice, Report, json_text, with_origin, write_json, write_text
+from ..results.report import (
+    Attention,
+    Environment,
+    Practice,
+    Report,
+    Summary,
+    json_text,
+    with_origin,
+    write_json,
+    write_text,
+)
 from ..results.standing import Standing, environments, standings, summary
 from ..results.view import viewed
 from ..settings import Settings
 from .conditions import conditions, differing, view
 
 REPORT = "report.json"
-SUMMARY = "summary.json"
 
 
 @contextlib.contextmanager
@@ -50,6 +61,8 @@ class Run:
         duration_s: Wall-clock seconds, once finished.
         attention: Reasons for a person to look at a submission, once finished.
         environments: The environments in which the results were obtained, once finished.
+        unsettled: Decisions that a person should look at, once finished.
+        mistake: Why decisions could not be read; empty if they could.
     """
 
     def __init__(
@@ -75,6 +88,8 @@ class Run:
         self.duration_s = 0.0
         self.environments: list[Environment] = []
         self.attention: list[Attention] = []
+        self.unsettled: Sequence[Ruling] = ()
+        self.mistake = ""
         self._concerns: dict[str, tuple[Concern, ...]] = {}
         others = self._ledger.other_conditions()
         self.reasons = sorted(
@@ -86,7 +101,7 @@ class Run:
 
     def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
         """Whether an earlier result is kept: the submission has not changed. Writes its report again if necessary."""
-        if entry is None or not _same(entry, self._read(candidate)):
+        if entry is None or not unchanged(entry, self._read(candidate)):
             return False
         path = self._out / candidate.id / REPORT
         untouched, same = _untouched(path, entry), entry.origin == candidate.origin
@@ -137,13 +152,29 @@ class Run:
         self.duration_s = round(monotonic() - self._clock, 3)
         started = self._started.isoformat(timespec="seconds")
         self.attention = attention(found, self._concerns, outcomes(self._connection))
-        whole = summary(self._connection, found, self._command, started, self.duration_s, self.attention)
+        whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
+        self.attention = whole.attention
         self.environments = environments(self._connection)
         write_json(self._out / SUMMARY, whole)
         return found
 
+    def _decided(self, whole: Summary) -> Summary:
+        """The summary with what people decided; a mistake in their file is told when the run has ended."""
+        rubric = self._assignment.rubric
 
-def _same(entry: Entry, submission: Submission) -> bool:
+        def written(submission: str) -> Report:
+            return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
+
+        try:
+            book = decisions_of(self._out, whole.submissions, written, rubric, self._connection)
+        except DecisionError as error:
+            self.mistake = str(error)
+            return whole
+        self.unsettled = book.unsettled
+        return retold(whole, book, written, rubric)
+
+
+def unchanged(entry: Entry, submission: Submission) -> bool:
     """Whether a submission is the one that was graded: the same files, and the same notices about them."""
     graded = (entry.sha256, entry.notices, entry.reason)
     return graded == (submission.sha256, submission.notices, submission.reason)

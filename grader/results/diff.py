@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from .outcome import Outcome
@@ -17,6 +17,7 @@ class Kind(StrEnum):
     GONE = "gone"  # only in the old grading
     STATUS = "status"  # not graded in either, but for another reason
     RISE = "rise"  # more points, or some where there were none
+    DECIDED = "decided"  # the same points, but something else was decided
     MOVED = "moved"  # the same points, but from other properties
     ADDED = "added"  # only in the new grading
 
@@ -33,10 +34,14 @@ class Cause(StrEnum):
     ENVIRONMENT = "environment"
     GRADER = "grader"
     COMMAND = "command"
+    DECIDED = "decided"  # a person decided something
+    WITHDRAWN = "withdrawn"  # a person no longer decides it
+    POLICY = "policy"  # the same points make another grade
     UNKNOWN = "unknown"  # the results differ, although all conditions that the reports record are the same
 
 
 RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
+Decisions = Mapping[str, str]  # what people decided in words, by what it is about
 SHORT = 8  # characters of a digest are enough to tell two apart
 
 
@@ -59,6 +64,20 @@ class PropertyChange:
 
 
 @dataclass(frozen=True)
+class GradeMove:
+    """A student's grade before and now; None where there is none.
+
+    Attributes:
+        crossed: The thresholds between the two, by name, with the grade that each asks for.
+    """
+
+    student: str
+    old: float | None
+    new: float | None
+    crossed: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class Difference:
     """A submission whose result changed.
 
@@ -68,6 +87,7 @@ class Difference:
         old_status: None where the submission is only in the new grading.
         new_status: None where it is only in the old one.
         reasons: Why the result of the submission as a whole changed.
+        grades: Of its students, those whose grade changed.
     """
 
     id: str
@@ -79,6 +99,7 @@ class Difference:
     new_status: str | None
     reasons: tuple[Reason, ...] = ()
     changes: tuple[PropertyChange, ...] = ()
+    grades: tuple[GradeMove, ...] = ()
 
     @property
     def change(self) -> float:
@@ -86,22 +107,65 @@ class Difference:
         return round((self.new or 0.0) - (self.old or 0.0), 6)
 
 
-def difference(old: Report | None, new: Report | None) -> Difference | None:
-    """How the result of one submission changed, or None if it is the same. At most one report may be None."""
+def difference(
+    old: Report | None, new: Report | None, decided: tuple[Decisions, Decisions] = ({}, {})
+) -> Difference | None:
+    """How the result of one submission changed, or None if it is the same.
+
+    Args:
+        old: With the points that people had decided on; None if there is no such report.
+        new: In the same way; at most one of the two may be None.
+        decided: What people had decided, and what they have.
+    """
     points = (_points(old), _points(new))
     status = (old.status if old else None, new.status if new else None)
     if old is None or new is None:
         known = old or new
         kind: Kind = Kind.ADDED if old is None else Kind.GONE
         return Difference(known.submission.id if known else "", _students(known), kind, *points, *status)
-    changes = tuple(_changes(old, new))
-    if points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes:
+    decisions = _decisions(*decided)
+    changes = tuple(_changes(old, new, decisions))
+    same = points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes
+    if same and not decisions:
         return None
-    each = dict.fromkeys(reason for change in changes for reason in change.reasons)
+    each = dict.fromkeys([*(reason for change in changes for reason in change.reasons), *decisions.values()])
     reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
-    return Difference(
-        new.submission.id, _students(new), _kind(*points, bool(changes)), *points, *status, reasons, changes
-    )
+    kind = Kind.DECIDED if same else _kind(*points, bool(changes))
+    return Difference(new.submission.id, _students(new), kind, *points, *status, reasons, changes)
+
+
+def with_grades(
+    found: Difference | None, identifier: str, points: float | None, moves: Sequence[GradeMove]
+) -> Difference | None:
+    """A difference with the grades that changed; there is one if these did alone.
+
+    Args:
+        found: How the points changed; None if they did not.
+        identifier: Of the submission.
+        points: Its score and bonus together.
+        moves: Of its students.
+    """
+    if not moves:
+        return found
+    if found and found.kind is not Kind.DECIDED:
+        return replace(found, grades=tuple(moves))
+    changes = [(move.new or 0.0) - (move.old or 0.0) for move in moves]
+    kind = Kind.DROP if min(changes) < 0 else Kind.RISE
+    if found:
+        return replace(found, kind=kind, grades=tuple(moves))
+    students = ", ".join(move.student for move in moves)
+    graded = None if points is None else "graded"
+    reasons = (Reason(Cause.POLICY),)
+    return Difference(identifier, students, kind, points, points, graded, graded, reasons, grades=tuple(moves))
+
+
+def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
+    """What people decided otherwise, by what it is about."""
+    changed = [slot for slot in dict.fromkeys((*new, *old)) if old.get(slot) != new.get(slot)]
+    return {
+        slot: Reason(Cause.DECIDED, new[slot]) if slot in new else Reason(Cause.WITHDRAWN, old[slot])
+        for slot in changed
+    }
 
 
 def in_order(differences: Iterable[Difference]) -> list[Difference]:
@@ -129,7 +193,7 @@ def _students(report: Report | None) -> str:
     return ", ".join(map(str, origin.students)) if origin else ""
 
 
-def _changes(old: Report, new: Report) -> Iterator[PropertyChange]:
+def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Iterator[PropertyChange]:
     """The properties that changed, in the order of the new report; then those that only the old one has."""
     if (old.status, new.status) != ("graded", "graded"):  # a submission that is not graded has no properties to compare
         return
@@ -138,7 +202,9 @@ def _changes(old: Report, new: Report) -> Iterator[PropertyChange]:
     for identifier in (*after, *(own for own in before if own not in after)):
         sides = before.get(identifier), after.get(identifier)
         if _rated(sides[0]) != _rated(sides[1]):
-            yield PropertyChange(identifier, *sides, _why(*sides, differing, old, new))
+            decided = decisions.get(identifier)
+            why = (decided,) if decided and _only_points(*sides) else _why(*sides, differing, old, new)
+            yield PropertyChange(identifier, *sides, why)
 
 
 def _properties(report: Report) -> dict[str, PropertyReport]:
@@ -147,6 +213,15 @@ def _properties(report: Report) -> dict[str, PropertyReport]:
 
 def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:
     return (prop.outcome, prop.points, prop.max_points) if prop else None
+
+
+def _only_points(before: PropertyReport | None, after: PropertyReport | None) -> bool:
+    """Whether neither the outcome nor the worth of a property changed, so that its points did by themselves."""
+    return bool(before and after) and _ended(before) == _ended(after)
+
+
+def _ended(prop: PropertyReport | None) -> tuple[Outcome, float] | None:
+    return (prop.outcome, prop.max_points) if prop else None
 
 
 def _why(

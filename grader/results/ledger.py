@@ -91,6 +91,13 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
+    def details(self) -> list[dict[str, str]]:
+        """All conditions and views under which the last run has its results."""
+        found = self._connection.execute(
+            "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions"
+        )
+        return [json.loads(details) for (details,) in found]
+
     def record(self, report: Report, file: os.stat_result) -> None:
         """Enter a report that has just been written; earlier results of its submission are kept as history.
 

@@ -13,6 +13,22 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What a person granted one student.
+
+    Attributes:
+        due: A deadline of the student's own.
+        free_days: So many days of lateness cost nothing.
+    """
+
+    due: datetime | None = None
+    free_days: int = 0
+
+
+USUAL = Terms()
+
+
+@dataclass(frozen=True)
 class Grade:
     """What goes into a gradebook.
 
@@ -29,14 +45,16 @@ class Grade:
     remark: str = ""
 
 
-def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> Grade:
+def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, terms: Terms = USUAL) -> Grade:
     """Apply a policy to the score and bonus that were earned."""
     counted = bonus if policy.bonus_cap is None else min(bonus, policy.bonus_cap)
-    days = days_late(policy, origin)
+    days = days_late(policy, origin, terms)
     share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
     penalty = round(share * (score + counted), 2)
     late = f"{days} day{'s' * (days > 1)} late"
-    if _over(policy, origin) is None:
+    if terms.free_days:
+        late += f" beyond {terms.free_days} free"
+    if _over(policy, origin, terms.due) is None:
         late = "Late, nobody knows by how much, so 1 day"
     remarks = [
         f"{bonus - counted:g} points of the bonus are above its cap of {counted:g}." if counted < bonus else "",
@@ -46,12 +64,17 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None) -> 
     return Grade(round(score + bonus, 2), penalty, points, " ".join(filter(None, remarks)))
 
 
-def days_late(policy: Policy, origin: Origin | None) -> int:
-    """Days begun after the deadline; one where the platform says that a submission is late, but not by how much."""
-    over = _over(policy, origin)
+def days_late(policy: Policy, origin: Origin | None, terms: Terms = USUAL) -> int:
+    """Days that cost something: those begun after the deadline, less the free ones.
+
+    One where the platform says that a submission is late, but not by how much.
+    """
+    over = _over(policy, origin, terms.due)
     if over is None:
-        return int(bool(origin and origin.late))
-    return max(0, math.ceil(over / DAY)) if over > timedelta(minutes=policy.grace_minutes) else 0
+        days = int(bool(origin and origin.late))
+    else:
+        days = max(0, math.ceil(over / DAY)) if over > timedelta(minutes=policy.grace_minutes) else 0
+    return max(0, days - terms.free_days)
 
 
 def undated(policy: Policy, origin: Origin | None) -> bool:
@@ -60,12 +83,33 @@ def undated(policy: Policy, origin: Origin | None) -> bool:
     return policy.late_penalty != LatePenalty() and not flagged and _over(policy, origin) is None
 
 
-def _over(policy: Policy, origin: Origin | None) -> timedelta | None:
-    """The time after the deadline, which the platform knows best; negative before it, None where nobody knows."""
+def extendable(policy: Policy, origin: Origin | None) -> bool:
+    """Whether another deadline can be compared with anything: not where work is late by nobody knows which time."""
+    return origin is None or not origin.late or _moment(policy, origin) is not None
+
+
+def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) -> timedelta | None:
+    """The time after the deadline, which the platform knows best; negative before it, None where nobody knows.
+
+    Args:
+        policy: Has the deadline of everyone else.
+        origin: What the platform says.
+        due: The student's own deadline, which goes before all others.
+    """
     if origin is None:
         return None
+    moment = _moment(policy, origin)
+    if due is not None and moment is not None:
+        return moment - due
     if origin.late_s is not None:
         return timedelta(seconds=origin.late_s)
-    if policy.due is None or origin.submitted_at is None:
+    return moment - policy.due if policy.due is not None and moment is not None else None
+
+
+def _moment(policy: Policy, origin: Origin) -> datetime | None:
+    """When it was handed in, as far as the platform tells: by its clock, or by how late it was."""
+    if origin.submitted_at is not None:
+        return datetime.fromisoformat(origin.submitted_at)
+    if origin.late_s is None or policy.due is None:
         return None
-    return datetime.fromisoformat(origin.submitted_at) - policy.due
+    return policy.due + timedelta(seconds=origin.late_s)

@@ -9,10 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from ..intake.origin import Origin
+from .decided import Decided
 from .outcome import Outcome
+from .record import STRICT
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
 Status = Literal["graded", "unreadable", "grader_error"]
@@ -27,6 +29,7 @@ ReasonCode = Literal[
     "near_zero",
     "timed_out",
     "late_without_date",
+    "stale_decision",
 ]
 Points = Field(ge=0)
 RatedT = TypeVar("RatedT", "Report", "SummaryLine")
@@ -36,7 +39,7 @@ MAX_PROBLEM = 300
 class Record(BaseModel):
     """Strict and immutable: no unknown field, no NaN, no number that comes as text."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class SourceFile(Record):
@@ -177,6 +180,7 @@ class SummaryLine(Record):
         reason: Why it is not graded.
         practice: Null where no notebooks were graded.
         origin: As in the report.
+        decided: Null where people decided nothing; ``score`` and ``bonus`` beside it are those of the grader.
     """
 
     id: str
@@ -188,6 +192,7 @@ class SummaryLine(Record):
     reason: str | None = None
     practice: Practice | None = None
     origin: Origin | None = None
+    decided: Decided | None = None
 
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> SummaryLine:
@@ -233,7 +238,8 @@ def first_problem(error: ValidationError) -> str:
     """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    text = f"{place}: {first['msg']}" if place else first["msg"]
+    what = first["msg"].removeprefix("Value error, ")  # of checks of ours
+    text = f"{place}: {what}" if place else what
     return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 
 

@@ -18,6 +18,7 @@ class Sources(Record):
 
     Attributes:
         paths: Submissions, folders of them or exports, relative to the folder of reports: both may move together.
+        every_attempt: Whether earlier attempts of the same students were graded as well.
         source: The value of ``--from``; None where it was found out.
         roster: The path of the roster; None where none was given.
     """
@@ -25,9 +26,12 @@ class Sources(Record):
     paths: list[str]
     source: str | None = None
     roster: str | None = None
+    every_attempt: bool = False
 
 
-def note(out: Path, paths: Iterable[Path], source: str | None, roster: Path | None) -> None:
+def note(
+    out: Path, paths: Iterable[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+) -> None:
     """Note in a folder of reports where its submissions lie.
 
     Raises:
@@ -35,7 +39,8 @@ def note(out: Path, paths: Iterable[Path], source: str | None, roster: Path | No
     """
     here = os.path.abspath(out)
     relative = [os.path.relpath(path, here) for path in paths]
-    whole = Sources(paths=relative, source=source, roster=os.path.relpath(roster, here) if roster else None)
+    kept = os.path.relpath(roster, here) if roster else None
+    whole = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
     write_json(out / SOURCES, whole)
 
 

@@ -1,6 +1,8 @@
-"""A report as the rubric has it now: outcomes stay, points and words follow from them, and nothing is run."""
+"""A report as the rubric has it now, or as people decided: outcomes stay, points and words change, nothing is run."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from ..definition import Assignment
 from ..rubric import Rubric
@@ -21,15 +23,12 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
         language: Of titles, hints and messages.
     """
     rubric = assignment.rubric.only(only)
-    tasks = [_rescored(task, rubric) for task in report.tasks]
-    bonus = {task.id for task in rubric.tasks if task.bonus}
-    graded = report.status == "graded"
+    tasks = [_summed(task, [_worth(prop, rubric) for prop in task.properties]) for task in report.tasks]
     now = report.model_copy(
         update={
             "tasks": tasks,
-            "score": sum(task.score for task in tasks if task.id not in bonus) if graded else None,
+            **(_totals(tasks, rubric) if report.status == "graded" else {}),
             "max_score": rubric.max_score,
-            "bonus": sum(task.score for task in tasks if task.id in bonus) if graded else None,
             "max_bonus": rubric.max_bonus,
             "provenance": report.provenance.model_copy(update={"rubric_sha256": rubric.sha256}),
         }
@@ -37,14 +36,44 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
     return in_language(now, assignment, language)
 
 
-def _rescored(task: TaskReport, rubric: Rubric) -> TaskReport:
-    properties = [_worth(prop, rubric) for prop in task.properties]
+def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
+    """The same outcomes with points that people decided on, never more than there are to earn.
+
+    Whoever is given a score without having been graded counts as graded, with no properties.
+
+    Args:
+        report: As the rubric has it now.
+        points: By the id of a property, or for ``score`` and ``bonus``.
+        rubric: Says which tasks are a bonus.
+    """
+    if not points or (report.status != "graded" and "score" not in points):
+        return report
+    tasks = [_summed(task, [_decided(prop, points) for prop in task.properties]) for task in report.tasks]
+    totals = _totals(tasks, rubric) if report.status == "graded" else {"score": 0.0, "bonus": 0.0}
+    most = {"score": report.max_score, "bonus": report.max_bonus}
+    totals |= {name: min(points[name], most[name]) for name in totals if name in points}
+    return report.model_copy(update={"tasks": tasks, "status": "graded", **totals})
+
+
+def _totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:
+    bonus = {task.id for task in rubric.tasks if task.bonus}
+    return {
+        "score": sum(task.score for task in tasks if task.id not in bonus),
+        "bonus": sum(task.score for task in tasks if task.id in bonus),
+    }
+
+
+def _summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
     totals = {
         "properties": properties,
         "score": sum(prop.points for prop in properties),
         "max_score": sum(prop.max_points for prop in properties),
     }
     return task.model_copy(update=totals)
+
+
+def _decided(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
+    return prop.model_copy(update={"points": min(points.get(prop.id, prop.points), prop.max_points)})
 
 
 def _worth(prop: PropertyReport, rubric: Rubric) -> PropertyReport:

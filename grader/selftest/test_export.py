@@ -361,7 +361,10 @@ def test_a_student_with_two_submissions_gets_no_grade_until_a_person_has_chosen(
     own = Origin(source="canvas", students=(Student(id="1", name="Ada"),))
     made = sent([report("a", 60, own), report("b", 90, own)], "csv", rubric)
     assert [row["grade"] for row in table(made)] == ["", ""]
-    assert made.remarks[0] == "Ada (a): left blank; has several submissions (a, b); grade the one that counts alone"
+    assert (
+        made.remarks[0]
+        == "Ada (a): left blank; has several submissions (a, b); `grader decide` with --attempt says which one counts"
+    )
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.decisions import history
 from grader.results import database
 from grader.results.database import LEDGER, LedgerError, opened, transaction
 from grader.results.ledger import Ledger
@@ -263,6 +264,7 @@ def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Conn
     text = (REPOSITORY / "grader" / "docs" / "ledger.md").read_text(encoding="utf-8")
     assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == VIEWS
     examples = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
+    connection.execute(history.TABLE)  # as the first decision does
     for example in examples:
         connection.execute(example)

@@ -197,3 +197,24 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, options: list[str], lin
     assert result.exit_code == 2
     assert line in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_mail_tells_what_people_decided(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle", pages=False)
+    decided = [
+        "decide",
+        str(out),
+        "O'Neil, Jr 1",
+        "--override",
+        "attention_causal",
+        "--points",
+        "30",
+        "--why",
+        "A typo.",
+    ]
+    assert CliRunner().invoke(app, decided).exit_code == 0
+    assert CliRunner().invoke(app, ["report", str(out), "--lang", "en"]).exit_code == 0
+    back(out, "mail")
+    (row,) = (row for row in csv.DictReader(io.StringIO((out / "mail.csv").read_text())) if row["email"][:2] == "s1")
+    assert "Score 100 of 100" in row["message"]
+    assert "A typo." in row["message"]

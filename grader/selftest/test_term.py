@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import quote
 
 import pytest
@@ -16,62 +13,23 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import export, grade
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
+from grader.results.database import LEDGER
 from grader.results.report import Report, Summary
-from grader.rubric import load_rubric
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import LONG, column, run, with_policy
 
-LONG = bool(os.environ.get("GRADER_LONG"))
 SIZE = 60 if LONG else 6
 LATE = "late_penalty = { per_day = 0.1 }\ndue = 2026-10-02T20:00:00Z\n"
 BONUS = ASSIGNMENT.rubric.max_bonus
-
-
-@pytest.fixture(scope="session")
-def known() -> dict[str, Report]:
-    """Reports by what was handed in, for all tests of this file."""
-    return {}
-
-
-@pytest.fixture
-def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
-    if LONG:
-        return
-
-    def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
-        for submission in submissions:
-            digest = submission.reason or submission.sha256
-            if digest not in known:
-                known[digest] = grader.grade(submission)
-            info = {"id": submission.id, "notices": list(submission.notices)}
-            own = known[digest].submission.model_copy(update=info)
-            yield known[digest].model_copy(update={"submission": own})
-
-    monkeypatch.setattr(grade, "grade_all", grade_all)
-
-
-def run(*arguments: str | Path) -> Result:
-    """A command that must end well."""
-    result = CliRunner().invoke(cli.app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def expected(person: Someone) -> str:
     """The cell of a student: blank where there is no score."""
     score = SCORES[person.kind]
     return "" if score is None else f"{score + BONUS:g}"
-
-
-def column(path: Path, key: str, value: str) -> dict[str, str]:
-    """Two columns of a table."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row[key].rpartition(" ")[2]: row[value] for row in csv.DictReader(file, strict=True)}
 
 
 def named(result: Result) -> int:
@@ -135,7 +93,7 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
 ) -> None:
     """A day and three hours are two days that have begun."""
     del judged
-    _with_policy(tmp_path, monkeypatch, export, grade)
+    with_policy(LATE, tmp_path, monkeypatch, export, grade)
     write_zip(tmp_path / "given.zip", exports.moodle(people))
     write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
     without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
@@ -158,7 +116,7 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     del judged
     write_zip(tmp_path / "given.zip", exports.gradescope(people))
     run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
-    _with_policy(tmp_path, monkeypatch, export)
+    with_policy(LATE, tmp_path, monkeypatch, export)
     result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results.csv")
     found = column(tmp_path / "results.csv", "SID", "Total Score")
     handed_in = [person for person in people if person.kind != "absent"]
@@ -177,20 +135,6 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
             person.user for person in people if person.kind == "late"
         }
     check_pages(tmp_path / "out")
-
-
-def _with_policy(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType, points: tuple[str, str] = ("", "")
-) -> None:
-    """The rubric with a late penalty in it, as an assistant would write it."""
-    text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
-    (folder / "rubric.toml").write_text(
-        text.replace("[policy]\n", f"[policy]\n{LATE}").replace(*points), encoding="utf-8"
-    )
-    changed = replace(ASSIGNMENT)
-    changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
-    for command in commands:
-        monkeypatch.setattr(command, "ASSIGNMENT", changed)
 
 
 def test_points_policy_and_language_are_views_and_run_nothing(
@@ -216,7 +160,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(
     run(*given, "en")
     assert own.read_bytes() == english
     with monkeypatch.context() as patch:
-        _with_policy(tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        with_policy(LATE, tmp_path, patch, grade, points=("points = 12", "points = 11"))
         run(*given, "en")
         report = Report.model_validate_json(own.read_bytes())
         assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
@@ -225,6 +169,45 @@ def test_points_policy_and_language_are_views_and_run_nothing(
         assert "120 graded " in lower.stderr
     run(*given, "en")
     assert own.read_bytes() == english
+
+
+def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
+    judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points, the deadline and the cap, with what people decided, and with who would no longer pass."""
+    del judged
+    write_zip(tmp_path / "given.zip", exports.gradescope(people))
+    given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
+    never = CliRunner().invoke(cli.app, [*map(str, given), "--dry-run"])
+    assert (never.exit_code, (tmp_path / "out").exists()) == (2, False)
+    assert "nothing has been graded into it yet. Grade without --dry-run first." in never.stderr
+    run(*given)
+    run("decide", tmp_path / "out", "Ada Lovelace 0", "--late-days", "1", "--why", "ill")
+    before = _contents(tmp_path / "out")
+    unchanged = run(*given, "--dry-run").stdout.splitlines()
+    assert unchanged == ["Nothing changed.", f"As they were: {len(people) - 1}.", "Nothing was written."]
+    strict = f"{LATE}thresholds = {{ pass = 110 }}\n"
+    with monkeypatch.context() as patch:
+        with_policy(strict, tmp_path, patch, grade)
+        late = next(person for person in people if person.kind == "late")
+        lines = run(*given, "--dry-run").stdout.splitlines()
+        assert lines[0] == "Fewer points: 1"
+        assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
+        assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
+    with monkeypatch.context() as patch:
+        with_policy("", tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        lines = run(*given, "--dry-run").stdout.splitlines()
+        graded = sum(SCORES[person.kind] is not None for person in people)
+        assert lines[0] == f"Fewer points: {graded}"
+        assert "      it is worth other points: 12 → 11" in lines
+    other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
+    assert f"To be graded first, so not known yet: {len(people) - 1}." in other
+    assert _contents(tmp_path / "out") == before
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    """Every file in a folder, but for the ledger, which SQLite may lay out anew."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != LEDGER}
 
 
 def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def contents(out: Path, summary: Summary, sources: Sources, rubric: Path) -> Con
     roster = f"{SUBMISSIONS}/{spelled(Path(sources.roster).name)}" if sources.roster else None
     if roster and sources.roster:
         found.items.append((roster, Path(sources.roster)))
-    found.sources = Sources(paths=moved, source=sources.source, roster=roster)
+    found.sources = Sources(paths=moved, source=sources.source, roster=roster, every_attempt=sources.every_attempt)
     return found
 
 

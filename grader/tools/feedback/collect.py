@@ -99,7 +99,7 @@ class Collector:
             raise _Nothing(NO_ADDRESS)
         if not name:
             raise _Nothing(NO_NAME)
-        text = letter(name, row.comment, self.language)
+        text = letter(name, " ".join(filter(None, [row.comment, row.remark])), self.language)
         return address, name, subject(self.rubric, self.language), text, str(page.resolve())
 
     def _files(self, row: Row, page: Path) -> dict[str, bytes]:

@@ -1,0 +1,75 @@
+"""Two sides of a class, with their grades: what `grader diff` and `grader grade --dry-run` compare and print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.text import Text
+
+from ..decisions.folder import about
+from ..decisions.grades import StudentGrade
+from ..decisions.words import for_staff
+from ..pages import diff_words as words
+from ..results.diff import Decisions, Difference, GradeMove, Kind, with_grades
+from ..results.report import SummaryLine
+from ..results.thresholds import moved
+from ..rubric import Rubric
+from .decided import DecidedClass
+from .terminal import OUT
+
+STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
+Grades = Mapping[str, Sequence[StudentGrade]]  # by submission
+
+
+def said(known: DecidedClass, submission: str, language: str) -> Decisions:
+    """What people decided about a submission, in words, by what it is about."""
+    found: dict[str, str] = {}
+    for ruling in about(known.line(submission), known.book):
+        slot, text = ruling.decision.slot, for_staff(ruling, known.rubric, language)
+        found[slot] = f"{found[slot]} {text}" if slot in found else text
+    return found
+
+
+def graded(
+    found: Difference | None, line: SummaryLine, sides: tuple[Grades, Grades], thresholds: Mapping[str, float]
+) -> Difference | None:
+    """A difference of points with the grades that changed, and the thresholds that they cross."""
+    old, new = (
+        {str(own.student): own.grade.points if own.grade else None for own in side.get(line.id, ())} for side in sides
+    )
+    both = [student for student in new if student in old and old[student] != new[student]]
+    moves: list[GradeMove] = [moved(student, old[student], new[student], thresholds) for student in both]
+    points = None if line.score is None else line.score + (line.bonus or 0)
+    return with_grades(found, line.id, points, moves)
+
+
+def print_differences(differences: Sequence[Difference], same: int, rubric: Rubric, lang: str) -> None:
+    """Print each submission with its points, and below it its properties with their reasons."""
+    kind = None
+    for own in differences:
+        if own.kind is not kind:
+            kind = own.kind
+            number = sum(other.kind is kind for other in differences)
+            print_line(f"{words.KINDS[kind][lang]}: {number}", "bold")
+        print_line(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
+        for grade in words.grades(own, lang):
+            print_line(f"    {grade}")
+        for change in own.changes:
+            ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
+            print_line(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
+            _print_reasons(words.reasons(change.reasons, lang))
+        told = {reason for change in own.changes for reason in change.reasons}
+        _print_reasons(words.reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
+    if not differences:
+        print_line(words.word("nothing", lang))
+    print_line(words.word("same", lang, n=same))
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Print one line, without markup."""
+    OUT.print(Text(text, style=style), soft_wrap=True)
+
+
+def _print_reasons(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        print_line(f"      {sentence}", "dim")

@@ -1,0 +1,173 @@
+"""``grader decide``: what only a person can decide, written down beside the reports."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..assignment import ASSIGNMENT
+from ..decisions.book import Placed
+from ..decisions.draft import drafted
+from ..decisions.file import append
+from ..decisions.folder import about
+from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
+from ..decisions.people import People
+from ..decisions.words import for_staff
+from .decided import DecidedClass, read_decided
+from .terminal import OUT, fail, find, language_of
+
+
+def decide(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    student: Annotated[
+        str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
+    ] = None,
+    override: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="A property's id, score or bonus: it gets --points.")
+    ] = None,
+    points: Annotated[float | None, typer.Option(min=0, help="With --override.")] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="Something to tell the student.")] = None,
+    due: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="A deadline of their own, such as 2026-10-09T23:59.")
+    ] = None,
+    late_days: Annotated[int | None, typer.Option(min=0, help="Days of lateness that cost nothing.")] = None,
+    excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and that costs nothing.")] = False,
+    attempt: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
+    ] = None,
+    team: Annotated[
+        list[str] | None, typer.Option(metavar="WHO", help="Somebody who handed in together with STUDENT.")
+    ] = None,
+    withdraw: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What no longer holds: a property, score, bonus, due, comment …")
+    ] = None,
+    renew: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What still holds, although its ground has changed.")
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="The reason; the student reads it.")] = None,
+    who: Annotated[str, typer.Option(help="Who decided. Default: the name of your account.")] = "",
+    lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
+) -> None:
+    """Decide about a student: points, a comment, lateness, an excuse, an attempt, a team. Without options, list all.
+
+    A decision stays through every regrade. Grades, pages and exports follow it; reports keep what the grader said.
+    """
+    language, known = language_of(lang), read_decided(out, ASSIGNMENT.rubric)
+    said: dict[str, object] = {
+        "override": override,
+        "comment": comment,
+        "due": _moment(due) if due else None,
+        "late_days": late_days,
+        "excuse": excuse or None,
+        "attempt": attempt,
+        "team": tuple(team) if team else None,
+        "withdraw": withdraw,
+    }
+    wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
+    if len(wanted) == 1:  # a comment alone may have a reason
+        wanted[0]["why"] = why
+    if renew and student:
+        wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+    if not wanted:
+        _list(known, student, language)
+        return
+    if student is None:
+        fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
+    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
+    before = _grades(known)
+    try:
+        made = [_draft(known, {**common, "student": _meant(known, student), **each}) for each in wanted]
+        append(out, [own.decision for own in made], _named(known.book.people, made))
+    except DecisionError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.", 3)
+    _print_moves(before, _grades(now := read_decided(out, ASSIGNMENT.rubric)), now)
+
+
+def _moment(text: str) -> datetime:
+    """A time as somebody typed it: a day means its end; without a zone, that of the deadline, or else this place's."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"--due {text}: not a time. Write it as 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
+    if len(text) == len("2026-10-09"):
+        moment = datetime.combine(moment.date(), time(23, 59))
+    due = ASSIGNMENT.rubric.policy.due
+    return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
+
+
+def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
+    """One of the things that were decided at once: only an override has points; no comment has a reason."""
+    return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
+
+
+def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
+    return drafted(said, known.book, known.as_graded, known.rubric.policy)
+
+
+def _meant(known: DecidedClass, text: str) -> str:
+    """Whom a person means: as show finds them, where the class has nobody of exactly that name."""
+    exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
+    return text if exact else find(known.folder, text)
+
+
+def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
+    line = known.book.people.lines[find(known.folder, student)]
+    return about(line, known.book)
+
+
+def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
+    """What was decided there, to be decided again; of comments, all."""
+    found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
+    if not found:
+        there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
+        fail(f"--renew {slot}: no such decision holds. There is {there}.")
+    return [{own.what: getattr(own, own.what), "points": own.points, "why": own.why} for own in found]
+
+
+def _named(people: People, made: Sequence[Placed]) -> str:
+    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
+    each = [one for own in made for one in own.about]
+    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
+    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+
+
+Cells = Mapping[tuple[str, str], str]
+
+
+def _grades(known: DecidedClass) -> Cells:
+    """Every grade as text, by student and submission."""
+    return {
+        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
+        for found in known.grades.values()
+        for own in found
+    }
+
+
+def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
+    moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
+    for submission, student in moved:
+        sides = (side.get((submission, student), "does not count") for side in (before, after))
+        _line(f"{student} ({submission}): {' → '.join(sides)}")
+    _line(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+
+
+def _list(known: DecidedClass, student: str | None, language: str) -> None:
+    """Print all decisions that hold, or those about one student."""
+    people = known.book.people
+    lines = [people.lines[find(known.folder, student)]] if student else known.lines
+    for line in lines:
+        for ruling in about(line, known.book):
+            _line(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
+    if not any(about(line, known.book) for line in lines):
+        _line("nothing was decided.")
+
+
+def _line(text: str) -> None:
+    OUT.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,200 @@
+"""Which decisions hold in a class, about whom, and which of them a person should look at again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+
+from ..results.policy import extendable
+from ..results.report import PropertyReport, Report, SummaryLine
+from ..rubric import Policy
+from .file import Entry
+from .model import BEST, EVERYONE, LAST, PERSONAL, TOTALS, Decision, Ground, Ruling
+from .people import Key, People, Unknown
+
+Read = Callable[[str], Report]
+About = str | Key  # a submission, a student, or everyone
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An entry with whom it is about.
+
+    Attributes:
+        ruling: The decision as the file has it, and why it cannot be followed, if so.
+        about: Ids of submissions, or keys of students where it is personal.
+        now: What it would be based on if it were made today; None where it is not based on what was handed in.
+    """
+
+    ruling: Ruling
+    about: Sequence[About] = ()
+    now: Ground | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided."""
+        return self.ruling.decision
+
+
+@dataclass(frozen=True)
+class Book:
+    """All decisions about a class.
+
+    Attributes:
+        held: What holds, in the order of the file: by submission, by student, and under ``*`` for everyone.
+        unsettled: What a person should look at, in the order of the file.
+    """
+
+    held: Mapping[About, Sequence[Ruling]] = field(default_factory=dict)
+    unsettled: Sequence[Ruling] = ()
+    people: People = field(default_factory=lambda: People(()))
+
+    def of(self, student: Key, slot: str) -> Ruling | None:
+        """What holds for a student, or else for everyone."""
+        rulings = (*self.held.get(student, ()), *self.held.get(EVERYONE, ()))
+        return next((ruling for ruling in rulings if ruling.decision.slot == slot), None)
+
+    def about(self, submission: str, student: Key) -> list[Ruling]:
+        """Everything that holds for a submission and one of its students, in the order of the file.
+
+        Which attempt counts is nothing to whoever handed in once.
+        """
+        once = len(self.people.handed_in.get(student, ())) < 2
+        slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
+        personal = filter(None, (self.of(student, slot) for slot in slots))
+        return sorted({*self.held.get(submission, ()), *personal}, key=lambda ruling: ruling.line)
+
+    def points(self, submission: str) -> dict[str, float]:
+        """The points that were decided on, by id of a property, or for ``score`` and ``bonus``."""
+        held = (ruling.decision for ruling in self.held.get(submission, ()))
+        return {own.override: own.points for own in held if own.override and own.points is not None}
+
+
+NOTHING = Book()
+
+
+def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy) -> list[Placed]:
+    """Find out whom each decision is about, and what it would be based on today.
+
+    Args:
+        entries: In the order of the file.
+        people: The class.
+        read: Gives the report of a submission as the grader made it.
+        policy: Says when work was due.
+    """
+    read = cache(read)
+    return [_placed(Ruling(own.decision, own.line), people, read, policy) for own in entries]
+
+
+def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:
+    own = ruling.decision
+    if own.student == EVERYONE:
+        return Placed(ruling, (EVERYONE,))
+    try:
+        if own.personal:
+            about = tuple(people.students(own.student))
+            problem = _unfit(own, about, people, policy)
+            return Placed(replace(ruling, stale=problem, void=bool(problem)), about, _choice(own, about, people))
+        (work,) = _one(people.submissions(own.student), own, read)
+        report = read(work)
+        problem = _misfit(own, report)
+        return Placed(replace(ruling, stale=problem, void=bool(problem)), (work,), ground(own, report))
+    except Unknown as error:
+        return Placed(replace(ruling, stale=f"{error}", void=True))
+
+
+def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
+    """Of several submissions of a student, the one whose files were looked at."""
+    if len(works) > 1:
+        works_then = [work for work in works if own.ground and read(work).submission.sha256 == own.ground.files]
+        if len(works_then) != 1:
+            raise Unknown(f"several submissions: name one of {', '.join(works)}")
+        return works_then
+    return works
+
+
+def _misfit(own: Decision, report: Report) -> str:
+    """Why a decision about a submission cannot be followed; empty if it can."""
+    if own.override in (None, *TOTALS):
+        return ""
+    if report.status != "graded":
+        return f"the submission is {report.status} and has no properties: override the score"
+    if _property(own.override, report):
+        return ""
+    near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
+    return f"no property {own.override} in the report{f'; {near[0]} perhaps' if near else ''}"
+
+
+def _unfit(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
+    """Why a decision about students cannot be followed; empty if it can."""
+    works = [people.lines[work] for student in about for work in people.handed_in[student]]
+    if own.attempt not in (None, LAST, BEST) and own.attempt not in [line.id for line in works]:
+        return f"no submission {own.attempt} of theirs, but {_ids(works)}"
+    if own.due and not all(extendable(policy, line.origin) for line in works):
+        return "nobody knows when it was handed in: decide late_days, or set due in [policy]"
+    return ""
+
+
+def _choice(own: Decision, about: Sequence[Key], people: People) -> Ground | None:
+    if own.attempt in (None, LAST, BEST):
+        return None
+    return Ground(was=_ids([people.lines[work] for student in about for work in people.handed_in[student]]))
+
+
+def _ids(lines: Sequence[SummaryLine]) -> str:
+    return ", ".join(sorted({line.id for line in lines}))
+
+
+def ground(own: Decision, report: Report) -> Ground | None:
+    """What an override, a comment or their withdrawal would be based on today."""
+    if own.withdraw:
+        return None
+    files, slot = report.submission.sha256, own.override
+    if slot is None:
+        return Ground(files=files)
+    if slot in TOTALS:
+        points, most = (getattr(report, name) for name in (slot, f"max_{slot}"))
+        return Ground(files=files, was=report.status if points is None else f"{points:g} of {most:g}")
+    prop = _property(slot, report)
+    return Ground(files=files, was=f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}" if prop else "")
+
+
+def _property(identifier: str | None, report: Report) -> PropertyReport | None:
+    return next((prop for task in report.tasks for prop in task.properties if prop.id == identifier), None)
+
+
+def _replaces(own: Decision, other: Decision) -> bool:
+    """Whether a decision ends another one about the same: all but comments do, which add up, unless one is repeated."""
+    return own.slot == other.slot and (own.comment is None or own.comment == other.comment)
+
+
+def changed(then: Ground | None, now: Ground | None) -> str:
+    """How the ground of a decision has changed; empty if it has not, or if nobody knows what it was."""
+    if then is None or now is None or then == now:
+        return ""
+    parts = ["other files were handed in"] * (then.files != now.files)
+    parts += [f"the grader said “{then.was}”, and says “{now.was}” now"] * (then.was != now.was)
+    return " and ".join(parts)
+
+
+def book(found: Sequence[Placed], people: People) -> Book:
+    """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since."""
+    held: dict[About, list[Ruling]] = {}
+    unsettled = []
+    for own in found:
+        decision, ruling = own.decision, own.ruling
+        if not ruling.void:
+            ruling = replace(ruling, stale=changed(decision.ground, own.now))
+        for one in () if ruling.void else own.about:
+            before = held.get(one, [])
+            held[one] = [other for other in before if not _replaces(decision, other.decision)]
+            if not decision.withdraw:
+                held[one].append(ruling)
+            elif len(held[one]) == len(before):
+                ruling = replace(ruling, stale="there is nothing of that to withdraw", void=True)
+        if ruling.void:
+            unsettled.append(ruling)
+    stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
+    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.line), people)

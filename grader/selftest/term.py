@@ -1,0 +1,49 @@
+"""What tests of a whole term share: commands that must end well, a policy, and the tables that come out."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader.cli import app as cli
+from grader.rubric import load_rubric
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+
+LONG = bool(os.environ.get("GRADER_LONG"))
+
+
+def run(*arguments: str | Path) -> Result:
+    """A command that must end well."""
+    result = CliRunner().invoke(cli.app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def column(path: Path, key: str, value: str) -> dict[str, str]:
+    """Two columns of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row[key].rpartition(" ")[2]: row[value] for row in csv.DictReader(file, strict=True)}
+
+
+def with_policy(
+    policy: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *commands: ModuleType,
+    points: tuple[str, str] = ("", ""),
+) -> None:
+    """The rubric with lines of policy in it, as an assistant would write them, for these commands."""
+    text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
+    (folder / "rubric.toml").write_text(
+        text.replace("[policy]\n", f"[policy]\n{policy}").replace(*points), encoding="utf-8"
+    )
+    changed = replace(ASSIGNMENT)
+    changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
+    for command in commands:
+        monkeypatch.setattr(command, "ASSIGNMENT", changed)
