@@ -30,9 +30,8 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-_OTHER_NAMES = {return_feedback: "return"}  # which no function can be called
 for _command in (
     *(grade, show, report, reproduce, diff, export, return_feedback, similar, watch, archive),
     *(doctor, verify, release, gradescope),
 ):
-    app.command(_OTHER_NAMES.get(_command))(_command)
+    app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`
