@@ -84,9 +84,10 @@ quick: lint ## what a change needs first, in a minute: lint, types, and the test
 
 check: lint types ## all that CI runs: lint, types, import rules, tests with coverage
 	@$(PY) -m coverage erase
-	@COVERAGE_PROCESS_START=pyproject.toml $(PY) -m pytest -q $(PARALLEL) $(SUITE)
+	@COVERAGE_PROCESS_START=pyproject.toml $(PY) -m pytest -q $(PARALLEL) -m "not slow" $(SUITE)
 	@$(PY) -m coverage combine -q
 	@$(PY) -m coverage report --fail-under=90
+	@$(PY) -m pytest -q $(PARALLEL) -m slow $(SUITE) # without coverage, which would cost half as much again here
 
 lint: $(VENV)/.everything ## ruff, import-linter, and what the rubric asks for but nobody has written
 	@$(VENV)/bin/ruff check .

@@ -23,7 +23,7 @@ class Assignment:
     is imported when it is first used, so that commands that need none of them start at once:
 
     ============  ==================================================================================
-    ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind these failing cases
+    ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind failing cases, {id: message}
     ``phrases``   ``PHRASES``: the messages of the hidden tests, from English to Chinese
     ``students``  ``STUDENTS``: a sample class
     ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose

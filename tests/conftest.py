@@ -8,11 +8,13 @@ import torch
 from .harness import rubric, student
 from .harness.devices import real_devices, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
+from .harness.hints import hint_for
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and import the student's packages before the test files do."""
     config.addinivalue_line("markers", "rubric(id): the property of the rubric that the test belongs to")
+    config.addinivalue_line("markers", "hint(kind, ..., en, zh): a hint in place of the property's, for such failures")
     torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
     config.stash[PACKAGE_ERRORS] = student.import_packages()
 
@@ -39,7 +41,8 @@ def pytest_runtest_makereport(item, call):
     report = yield
     name = property_of(item)
     if report.failed and name is not None and not student.is_todo(call.excinfo.value):
-        report.sections.append((f"hint for {name}", rubric.load().property(name).hint["en"]))
+        hint = hint_for(item, call.excinfo.value, rubric.load().property(name))
+        report.sections.append((f"hint for {name}", hint["en"]))
     return report
 
 

@@ -17,6 +17,7 @@ from .harness.compare import (
     assert_equal,
     assert_kind,
     assert_rejects,
+    assert_same_in_both_modes,
     assert_unchanged,
 )
 from .harness.student import gradient_of, listing, only_parameter, parameter_of, set_values
@@ -38,16 +39,40 @@ def alternating(*shape):
 
 
 @pytest.mark.rubric("norm_groups")
+@pytest.mark.hint(
+    "too_large",
+    "too_small",
+    en="Every value is off by the same factor, so the groups are right. Is a sum taken where a mean belongs, is it "
+    "divided by gz - 1, or is something added to gamma, which is one here?",
+    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否除以了 gz - 1，"
+    "或者给 gamma（这里全是 1）加了什么？",
+)
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
     """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs.
 
     共六组，每组四个数，各组的绝对值依次是 4、8、……、128；每组除以自己的均方根之后只剩正负号。
     """
     norm = build(hidden_size=24, group_size=4, eps=TINY, dtype=dtype, device=device)
-    signs = torch.tensor([1.0, 1, 1, 1, 1, -1, -1, 1]).repeat(2, 3, 3)  # [b, s, h]
+    signs = torch.tensor([1.0, 1, -1, -1, 1, -1, -1, 1]).repeat(2, 3, 3)  # [b, s, h], mean zero in every group
     magnitudes = (2.0 ** torch.arange(2, 8)).repeat_interleave(4)  # [h]
     output = norm((signs * magnitudes).to(device, dtype))
     assert_close(output, signs, limits.forward(signs, dtype))
+
+
+@pytest.mark.rubric("norm_groups")
+@pytest.mark.hint(
+    en="A group of equal numbers has a root mean square, but no deviation from its mean. Is a mean subtracted "
+    "somewhere, as in var, std or LayerNorm?",
+    zh="一组相同的数有均方根，但与其平均值没有偏差。是否在某处减去了平均值，例如 var、std 或 LayerNorm？",
+)
+def test_a_group_of_equal_numbers_comes_out_as_ones(device):
+    """The mean of the squares is taken as it is: nothing is subtracted from the numbers before or after.
+
+    直接取平方的平均：之前和之后都不减去任何数。
+    """
+    norm = build(hidden_size=24, group_size=4, eps=TINY, device=device)
+    x = (2.0 ** torch.arange(2, 8)).repeat_interleave(4).repeat(1, 2, 1).to(device)
+    assert_close(norm(x), torch.ones(1, 2, 24), limits.forward(torch.ones(1), torch.float32))
 
 
 @pytest.mark.rubric("norm_groups")
@@ -294,5 +319,4 @@ def test_train_and_eval_agree(device):
     """
     norm = build(hidden_size=24, group_size=4, device=device)
     x = torch.arange(144.0, device=device).view(2, 3, 24)
-    output = norm.train()(x)
-    assert_equal(norm.eval()(x), output)
+    assert_same_in_both_modes(norm, x)

@@ -10,7 +10,7 @@ import torch
 
 from src.modeling.pos_emb import NTKAwareRoPE
 
-from .harness.compare import MismatchError, assert_close, assert_kind
+from .harness.compare import MismatchError, about, assert_close, assert_kind
 from .harness.student import listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
@@ -39,6 +39,13 @@ def score_limit(largest, angle):
     return 2 * largest * table_limit(torch.tensor(angle))
 
 
+def tables(seq, ratio=1, trained=TRAINED, after=""):
+    """Name the tables that a message is about, with all that is needed to see them again."""
+    sizes = f"s = {seq}, ms = {trained}, k = {ratio}"
+    after_en, after_zh = (f" after {after}", f"（在 {after} 之后）") if after else ("", "")
+    return about({"en": f"cosines and sines for {sizes}{after_en}", "zh": f"{sizes} 时的余弦和正弦{after_zh}"})
+
+
 def assert_angles(received, thetas, dtype=torch.float32):
     """Check that position ``n`` turned pair ``i`` by ``n * thetas[i]``."""
     angles = torch.outer(torch.arange(len(received)).double(), thetas.double()).to(received.device)
@@ -64,7 +71,8 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
     hd = 8 时 theta_i 是 base^(-i/4)。k 从 1 变为 8，base 从 16 变为 256，最后一个 theta 变为八分之一。
     """
     rope = NTKAwareRoPE(dim=8, max_seq_len=8, base=base, ratio=ratio, device=device)
-    assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=8), torch.tensor(thetas))
+    with tables(8 * ratio - 1, ratio, 8):
+        assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=8), torch.tensor(thetas))
 
 
 @pytest.mark.rubric("rope_base")
@@ -75,7 +83,8 @@ def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dty
     bfloat16 里没有 257，float16 里没有 2049；这样的位置会转成相邻位置的角度。
     """
     rope = build(max_seq_len=2100, dtype=getattr(torch, table_dtype), device=device)
-    assert_angles(tables_of(rope, 2064, device), THETAS, getattr(torch, table_dtype))
+    with tables(2064, trained=2100):
+        assert_angles(tables_of(rope, 2064, device), THETAS, getattr(torch, table_dtype))
 
 
 @pytest.mark.rubric("rope_base")
@@ -112,7 +121,8 @@ def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
     rope = build(ratio, dynamic=dynamic, device=device)
     short = tables_of(rope, TRAINED, device)
     for seq in range(TRAINED, TRAINED * ratio + 1):
-        assert_same_tables(tables_of(rope, seq, device)[:TRAINED], short)
+        with tables(seq, ratio):
+            assert_same_tables(tables_of(rope, seq, device)[:TRAINED], short)
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -126,7 +136,8 @@ def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, dev
     ms = 4 时，4 k' 不能小于序列长度，且 k' 为偶数。以这个 ratio 新建的模块有同样的表。
     """
     expected = tables_of(build(ratio, device=device), seq, device)
-    assert_same_tables(tables_of(build(dynamic=dynamic, device=device), seq, device), expected)
+    with tables(seq):
+        assert_same_tables(tables_of(build(dynamic=dynamic, device=device), seq, device), expected)
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -136,7 +147,8 @@ def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
     ms = 4 时，k = 3 够 12 个位置使用；13 个位置需要 k' = 4，即够用的最小偶数。
     """
     expected = tables_of(build(4, device=device), 13, device)
-    assert_same_tables(tables_of(build(3, device=device), 13, device), expected)
+    with tables(13, 3):
+        assert_same_tables(tables_of(build(3, device=device), 13, device), expected)
 
 
 @pytest.mark.rubric("rope_static")
@@ -148,7 +160,8 @@ def test_a_long_sequence_leaves_nothing_behind(seq, device):
     """
     used, fresh = build(device=device), build(device=device)
     tables_of(used, 20, device)
-    assert_same_tables(tables_of(used, seq, device), tables_of(fresh, seq, device))
+    with tables(seq, after="s = 20"):
+        assert_same_tables(tables_of(used, seq, device), tables_of(fresh, seq, device))
 
 
 @pytest.mark.rubric("rope_dynamic")
@@ -160,7 +173,8 @@ def test_shorter_sequences_use_the_tables_of_the_longest(seq, device):
     """
     rope = build(dynamic=True, device=device)
     grown = tables_of(rope, 20, device)
-    assert_same_tables(tables_of(rope, seq, device), grown[:seq])
+    with tables(seq, after="s = 20"):
+        assert_same_tables(tables_of(rope, seq, device), grown[:seq])
 
 
 @pytest.mark.rubric("rope_dynamic")
@@ -172,7 +186,8 @@ def test_growing_in_steps_ends_where_one_step_would(lengths, device):
     """
     stepwise, at_once = build(dynamic=True, device=device), build(dynamic=True, device=device)
     received = [tables_of(stepwise, seq, device) for seq in lengths][-1]
-    assert_same_tables(received, tables_of(at_once, lengths[-1], device))
+    with tables(lengths[-1], after=f"s = {', '.join(map(str, lengths[:-1]))}"):
+        assert_same_tables(received, tables_of(at_once, lengths[-1], device))
 
 
 @pytest.mark.rubric("rope_buffers")

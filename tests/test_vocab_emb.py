@@ -16,6 +16,7 @@ from .harness.compare import (
     assert_equal,
     assert_kind,
     assert_rejects,
+    assert_rows,
     assert_unchanged,
 )
 from .harness.student import gradient_of, only_parameter, parameter_of, set_values
@@ -25,6 +26,11 @@ ROWS = VOCAB // WORLD  # ids that one rank owns
 TABLE = {"en": "the table", "zh": "表"}
 SHARD = {"en": "the shard", "zh": "分片"}
 OWN_IDS = {"en": "for this rank's own ids", "zh": "连本 rank 自己的 id "}
+NO_GRADIENT_FOR_ONE = pytest.mark.hint(
+    "one_id",
+    en="One row alone does not receive what its id sends. Is this id treated as padding, as padding_idx does?",
+    zh="只有一行没有收到它的 id 传来的梯度。是否把这个 id 当成了填充（例如 padding_idx）？",
+)
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
 
@@ -76,7 +82,7 @@ def test_every_id_gives_the_row_with_its_number(dtype, device):
     """
     ids = torch.tensor([[0, 15, 3, 3], [7, 0, 14, 1]], device=device)
     output = whole(dtype=dtype, device=device)(ids)
-    assert_equal(output, ids.unsqueeze(-1).expand(2, 4, EMB))
+    assert_rows(output, ids.unsqueeze(-1).expand(2, 4, EMB), ids)
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -156,6 +162,7 @@ def test_looking_up_changes_neither_ids_nor_table(device):
 
 
 @pytest.mark.rubric("vocab_backward")
+@NO_GRADIENT_FOR_ONE
 def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
     """Id 3 occurs with upstream 1, 2 and 4, id 0 with 8, id 5 with 16 and 32; all other rows receive zero.
 
@@ -166,7 +173,7 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
     upstream = torch.tensor([[1.0, 2, 8], [16, 4, 32]], device=device, dtype=dtype).unsqueeze(-1)
     expected = torch.zeros(VOCAB, EMB)
     expected[3], expected[0], expected[5] = 1 + 2 + 4, 8, 16 + 32
-    assert_equal(table_gradient(module, ids, upstream, VOCAB * EMB), expected)
+    assert_rows(table_gradient(module, ids, upstream, VOCAB * EMB), expected, torch.arange(VOCAB))
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -178,7 +185,7 @@ def test_an_owned_id_gives_its_row_of_the_shard(rank, dtype, device):
     """
     ids = torch.tensor([list(owned_by(rank))], device=device)
     output = shard(rank, dtype=dtype, device=device)(ids)
-    assert_equal(output, numbered_rows(owned_by(rank)).unsqueeze(0) + 1)
+    assert_rows(output, numbered_rows(owned_by(rank)).unsqueeze(0) + 1, ids)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -193,6 +200,12 @@ def test_a_single_rank_owns_every_id(device):
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
+@pytest.mark.hint(
+    "one_id",
+    en="One foreign id alone is answered, the one next to this rank's range. Which comparison lets it in: < or <=, "
+    "> or >=?",
+    zh="只有一个其他 rank 的 id 得到了结果，就是紧挨着本 rank 范围的那个。是哪个比较放它进来的：< 还是 <=，> 还是 >=？",
+)
 @EVERY_RANK
 def test_an_id_of_another_rank_gives_zeros(rank, dtype, device):
     """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does.
@@ -200,8 +213,8 @@ def test_an_id_of_another_rank_gives_zeros(rank, dtype, device):
     16 个 id 全部输入：4 r 到 4 r + 3 之外必须得到严格的零，之内则不是零。
     """
     output = shard(rank, dtype=dtype, device=device)(torch.arange(VOCAB, device=device).unsqueeze(0))
-    foreign = [i for i in range(VOCAB) if i not in owned_by(rank)]
-    assert_equal(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB))
+    foreign = torch.tensor([i for i in range(VOCAB) if i not in owned_by(rank)])
+    assert_rows(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB), foreign.unsqueeze(0))
     if not output.any():
         raise MismatchError(("only_zeros", {"where": OWN_IDS}))
 
@@ -307,6 +320,7 @@ def test_embedding_changes_neither_ids_nor_shard(rank, device):
 
 
 @pytest.mark.rubric("shard_backward")
+@NO_GRADIENT_FOR_ONE
 @EVERY_RANK
 def test_only_owned_ids_send_gradients(rank, dtype, device):
     """Each id i occurs twice, with upstream 1 and 2, so an owned row receives 3; foreign ids must add nothing.
@@ -316,7 +330,7 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
     ids = torch.arange(VOCAB, device=device).repeat(2, 1)  # [2, v]
     upstream = torch.tensor([[[1.0]], [[2.0]]], device=device, dtype=dtype)
     gradient = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
-    assert_equal(gradient, torch.full((ROWS, EMB), 3.0))
+    assert_rows(gradient, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
 
 
 # ── On a second device: one that is simulated, where there is no GPU ────────────────────────────────────────────────

@@ -27,10 +27,6 @@ from grader.rubric import Rubric
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
 
-# Two misconceptions in one variant, and a variant carries one hint: here both are right.
-BOTH_RIGHT = {
-    "wrong.rope_growth.dynamic_the_other_way_round": {"rope_static_keeps_growth", "rope_dynamic_forgets_growth"}
-}
 KINDS = ("variants", "slips", "pairs", "valid")
 
 
@@ -85,8 +81,7 @@ def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subje
     for variant in all_variants():
         kind = "valid" if variant.valid else "variants"
         if kind in kinds and ".devices" not in variant.name:  # those are about a second device
-            hints = frozenset({variant.hint} if variant.hint else BOTH_RIGHT.get(variant.name, ()))
-            yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, hints, variant.files)
+            yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, variant.hints, variant.files)
     combinations: list[tuple[Slip, ...]] = [(slip,) for slip in SLIPS] if "slips" in kinds else []
     combinations += sampled_pairs(every) if "pairs" in kinds else []
     combinations += combined_styles() if "valid" in kinds else []
@@ -97,7 +92,7 @@ def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subje
             "+".join(slip.name for slip in slips),
             task_of_slip(slips[0]),
             frozenset().union(*(slip.properties for slip in slips)),
-            frozenset(slip.misconception for slip in slips if slip.misconception),
+            frozenset().union(*(slip.hints for slip in slips)),
             submission(slips),
         )
 
@@ -130,7 +125,9 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
         results = _tests(subject.task).run(student)
         gone = lost(results)
         failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
-        failing = {prop: [r.id for r in results if r.property_id == prop and r.outcome == "failed"] for prop in failed}
+        failing: dict[str, dict[str, str]] = {prop: {} for prop in failed}
+        for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
+            failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
     return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint})
 

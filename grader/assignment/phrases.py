@@ -12,14 +12,40 @@ PHRASES: Final = {
     "{dtype} gradient of the shard of rank {rank} of {world}": (
         "分片的 {dtype} 梯度（{world} 个 rank 中的 rank {rank}）"
     ),
-    "{dtype} embedding of the ids of rank {rank} of {world}": (
-        "{world} 个 rank 中 rank {rank} 所拥有 id 的 {dtype} 嵌入"
-    ),
     "{dtype} embedding": "{dtype} 嵌入",
-    "embedding of {shape} ids": "形状为 {shape} 的 id 的嵌入",
-    "embedding of very long and short rows": "很长和很短的行的嵌入",
-    "sum of all outputs for world_size={world}": "world_size={world} 时全部输出之和",
-    "rank {rank} of {world}: output for foreign ids": "{world} 个 rank 中的 rank {rank}：其他 rank 的 id 的输出",
+    "{what}: {n} of {all} ids give something else": "{what}：{all} 个 id 中有 {n} 个取到的不对",
+    "id {id} gives {seen}": "id {id} 取到的是{seen}",
+    "the row of id {id}": "id {id} 的行",
+    "zeros": "零",
+    "its own row, rounded": "自己的行，但被舍入",
+    "its own row times a number": "自己的行乘以一个数",
+    "no row of the table": "表中没有的行",
+    "numbers that are not finite": "非有限的数",
+    "{what}: {n} of {all} rows receive something else": "{what}：{all} 行中有 {n} 行收到的不对",
+    "the row of id {id} receives {seen}": "id {id} 的行收到的是{seen}",
+    "nothing": "零",
+    "something, where none of these ids uses it": "非零值，而这些 id 都没有用到它",
+    "too little": "过小的值",
+    "too much": "过大的值",
+    "another sum": "另一个和",
+    "what one of its uses sends": "只有一次使用传来的梯度",
+    "the mean of what its uses send": "各次使用传来的梯度的平均",
+    "all give their own row times one number": "取到的都是自己的行乘以同一个数",
+    "all give their own row times a number each": "取到的都是自己的行各乘以一个数",
+    "this rank answers the ids {first} to {last}": "这个 rank 有结果的 id 是 {first} 到 {last}",
+    "this rank answers the ids {seen}": "这个 rank 有结果的 id 是 {seen}",
+    "this rank answers no id": "这个 rank 对所有 id 都没有结果",
+    "cos has another shape after the call": "调用之后 cos 的形状变了",
+    "sin has another shape after the call": "调用之后 sin 的形状变了",
+    "the input has another shape after the call": "调用之后输入的形状变了",
+    "table of {n} rows": "{n} 行的表",
+    "{shape} ids": "形状为 {shape} 的 id",
+    "very long and short rows": "很长和很短的行",
+    "own ids of rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 自己的 id",
+    "ids of other ranks on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 上其他 rank 的 id",
+    "sum of all outputs for world_size={world}, {n} ids in one call": (
+        "world_size={world}、一次调用 {n} 个 id 时全部输出之和"
+    ),
     "the table": "表",
     "the shard": "分片",
     "the registered buffers hold {n} numbers, too few for {length} positions": (
@@ -56,8 +82,8 @@ PHRASES: Final = {
     "{dtype} output for hidden_size={hidden}, group_size={size}": (
         "{dtype} 输出（hidden_size={hidden}，group_size={size}）"
     ),
-    "the divisor for features of one magnitude, group_size={size}, eps={eps}, [magnitude, feature]": (
-        "大小相同的特征所除的数（group_size={size}，eps={eps}，[大小, 特征]）"
+    "the divisor for features of magnitude {names}, group_size={size}, eps={eps}, [magnitude, feature]": (
+        "绝对值为 {names} 的特征所除的数（group_size={size}，eps={eps}，[绝对值, 特征]）"
     ),
     "output for an input of zeros": "全零输入的输出",
     "output for a {dtype} gamma, hidden_size={hidden}, group_size={size}": (
@@ -92,6 +118,7 @@ PHRASES: Final = {
     "{what} and the default rank": "{what}（默认 rank）",
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
+    "other numbers than this draw gives": "不是这次采样应得到的数",
     "{n} parameters are registered {when}, not {wanted}": "注册了 {n} 个参数（{when}），应为 {wanted} 个",
     "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
     "by default": "默认",
@@ -102,10 +129,8 @@ PHRASES: Final = {
     "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",
     "an update of the parameter": "参数更新",
     # Tasks 2 and 3.
-    "embedding for v={size}": "v={size} 时的嵌入",
     "every output is zero, so that nothing can be seen here": "输出全是零，这里什么也看不出来",
     "{dtype} embedding, beside the float32 one": "{dtype} 嵌入（与 float32 嵌入相比）",
-    "embedding of the ids of rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 所拥有 id 的嵌入",
     # Task 4.
     "output for head_dim={dim}, turned by a quarter": "旋转四分之一圈的输出（head_dim={dim}）",
     "output for head_dim={dim}": "输出（head_dim={dim}）",
@@ -126,6 +151,18 @@ PHRASES: Final = {
         "{sizes}、s = {length} 时的余弦和正弦（[位置, 特征]）"
     ),
     "the tables are the same for all ratios, so nothing can be seen here": "所有 ratio 的表都相同，这里什么也看不出来",
+    "position 0 is turned by a quarter: sines stand for cosines": "位置 0 转了四分之一圈：余弦的位置上是正弦",
+    "position 0 is turned already": "位置 0 就已经被旋转了",
+    "the first pair turns too fast": "第一对转得太快",
+    "the first pair turns too slowly": "第一对转得太慢",
+    "the last pair turns too fast": "最后一对转得太快",
+    "the last pair turns too slowly": "最后一对转得太慢",
+    "{before} becomes {seen}": "{before} 变为{seen}",
+    "feature 0 moves to feature {n}": "特征 0 转到了特征 {n}",
+    "something between": "其他方向",
+    "the vector at {place} is turned by the angles of position {n}": "{place} 处的向量用了位置 {n} 的角度",
+    "they are the tables of ratio {k}": "它们是 ratio {k} 的表",
+    "they are the tables of no ratio from 1 to {k}": "它们不是 1 到 {k} 中任何 ratio 的表",
     "all positions are turned alike, so nothing can be seen here": "所有位置旋转得一样，这里什么也看不出来",
     "a new module with ratio={ratio} has the tables of an even ratio": "ratio={ratio} 的新模块用了偶数 ratio 的表",
     "{dtype} output for shape {shape}: a head is turned otherwise than alone": (

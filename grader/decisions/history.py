@@ -12,7 +12,7 @@ from ..results.database import transaction
 from .book import Placed
 from .model import Decision, Ground
 
-TABLE = Path(__file__).with_name("history.sql").read_text(encoding="utf-8")
+TABLE = Path(__file__).with_name("history.sql")
 _STANDING = (
     "SELECT decision, ground FROM decisions WHERE id IN (SELECT max(id) FROM decisions GROUP BY decision) "
     "AND change = 'made' ORDER BY id"
@@ -21,7 +21,7 @@ _STANDING = (
 
 def standing(ledger: sqlite3.Connection) -> dict[str, str | None]:
     """The decisions that were in the file when a command last read it, each with its ground, as JSON."""
-    ledger.execute(TABLE)
+    ledger.execute(TABLE.read_text(encoding="utf-8"))
     return dict(ledger.execute(_STANDING).fetchall())
 
 

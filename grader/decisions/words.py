@@ -33,11 +33,11 @@ def sentence(own: Decision, rubric: Rubric, language: str) -> str:
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
-    """The same with who decided when, and whether somebody should look at it again."""
+    """The same in one line, with who decided when, and whether somebody should look at it again."""
     own, place = ruling.decision, LANGUAGES.index(language)
     by = _WORDS["by"][place].format(who=own.who, when=own.when.date())
     again = _WORDS["stale"][place].format(stale=ruling.stale) if ruling.stale else ""
-    return f"{sentence(own, rubric, language)}{by}{again}"
+    return f"{' '.join(sentence(own, rubric, language).split())}{by}{again}"
 
 
 def _ended(text: str, language: str) -> str:

@@ -57,4 +57,4 @@ def export(
 
 
 def _in_words(row: Row, rubric: Rubric) -> str:
-    return " ".join(sentence(ruling.decision, rubric, "en") for ruling in row.rulings)
+    return " ".join(" ".join(sentence(ruling.decision, rubric, "en").split()) for ruling in row.rulings)

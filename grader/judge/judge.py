@@ -197,9 +197,9 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
     return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
 
 
-def _failing(prop: PropertyScore) -> list[str]:
-    """Ids of the failed cases, which a diagnosis has to explain."""
-    return [case.id for case in prop.cases if case.outcome is Outcome.FAILED]
+def _failing(prop: PropertyScore) -> dict[str, str]:
+    """The cases that a diagnosis has to explain, and what they say."""
+    return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
 
 
 def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:

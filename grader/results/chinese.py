@@ -153,7 +153,14 @@ def _phrase(text: str, assignment: Assignment) -> str | None:
 def _patterns(assignment: Assignment) -> list[tuple[re.Pattern[str], str]]:
     """Each phrase as a pattern; a part in braces matches one word or list of numbers, unless listed here by name."""
     several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem", "advice"), ".+")
-    several |= {"here": _DEVICE, "there": _DEVICE, "when": ".*", "ids": r"\[\[[\d, \]\[]*\]\]"}
+    several |= {
+        "seen": "[^;]+",
+        "before": "[^;]+",
+        "here": _DEVICE,
+        "there": _DEVICE,
+        "when": ".*",
+        "ids": r"\[\[[\d, \]\[]*\]\]",
+    }
 
     def pattern(english: str) -> re.Pattern[str]:
         parts = re.split(r"\{(\w+)\}", english)

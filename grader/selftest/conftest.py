@@ -17,6 +17,7 @@ from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.term import LONG
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.settings import Settings
+from grader.tools import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 
 collect_ignore = ["small"]  # its tests belong to its students, and its hidden tests to the judge
 

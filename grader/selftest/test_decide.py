@@ -111,6 +111,18 @@ def test_points_that_the_grader_did_not_give_are_marked_on_the_page(out: Path) -
     assert '<p class="outcome">decided by a person</p>' in lowered
 
 
+def test_what_people_write_never_becomes_markup_a_formula_or_a_second_line(out: Path) -> None:
+    hostile = "=HYPERLINK(1)\n<script>alert('&')</script>"
+    decided(out, "ada", "--comment", hostile, "--who", "kim")
+    run("report", out, "--lang", "en")
+    for page in ("students/ada.html", "index.html"):
+        text = (out / "html" / page).read_text()
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert" in text
+    assert exported(out)["ada"]["remark"].startswith("'=HYPERLINK(1) <script>")
+    assert len(decided(out, "ada").splitlines()) == 1
+
+
 @pytest.mark.parametrize("who", ["bo", "c-bo", "Bo Li", "bo l"])
 def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: str) -> None:
     decided(out, who, "--late-days", "1", *REASON)

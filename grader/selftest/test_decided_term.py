@@ -129,3 +129,27 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         assert len(read(out)) >= 12
         excused = CliRunner().invoke(cli.app, ["decide", str(out)]).stdout.count("Excused:")
         assert excused >= 1
+
+
+def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_graded(
+    judged: None, tmp_path: Path
+) -> None:
+    del judged
+    (ada, _) = exports.class_of(1)
+    out, given = tmp_path / "out", tmp_path / "given.zip"
+    write_zip(given, exports.canvas([ada]))
+    run("grade", given, "--out", out)
+    run("decide", out, ada.user, "--override", "attention_causal", "--points", "12", "--why", "Half of it.")
+    write_zip(given, exports.canvas([Someone(0, ada.name, "wrong")]))
+    told = run("grade", given, "--out", out).stdout.splitlines()
+    (line,) = [line for line in told if "stale_decision" in line]
+    assert line.endswith(
+        f"decisions.toml:5: {ada.user}: attention_causal: other files were handed in and "
+        "the grader said “passed, 30 of 30”, and says “failed, 0 of 30” now"
+    )
+    (out / "decisions.toml").write_text("[[decision]]\nstudent = 3\n")
+    result = CliRunner().invoke(cli.app, ["grade", str(given), "--out", str(out)])
+    assert (result.exit_code, (out / "summary.json").exists()) == (2, True)
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"grader: {out / 'decisions.toml'}:1: student: Input should be a valid string.")
+    assert last.endswith("Everything is graded; grades cannot be shown or exported before that is mended.")

@@ -96,6 +96,7 @@ def _helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(sources.SOURCES), *sys.path])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
 def test_the_shown_checks_refuse_a_slip_by_its_law(slip: Slip) -> None:
     right = cell(slip, slip.exercise)

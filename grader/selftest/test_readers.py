@@ -100,6 +100,7 @@ def test_the_whole_report_is_shown(out: Path) -> None:
     Summary.model_validate(SUMMARY)
 
 
+@pytest.mark.slow
 @fuzzed
 @given(data=st.binary(max_size=300))
 def test_arbitrary_bytes_are_refused(out: Path, data: bytes) -> None:
@@ -142,6 +143,7 @@ def damaged(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
+@pytest.mark.slow
 @fuzzed
 @given(tree=damaged(REPORT))
 def test_a_report_with_other_values_is_shown_or_refused(out: Path, tree: dict[str, Any]) -> None:
@@ -158,6 +160,7 @@ def test_a_summary_with_other_values_is_read_or_refused(tree: dict[str, Any]) ->
     assert Summary.model_validate_json(summary.model_dump_json()) == summary
 
 
+@pytest.mark.slow
 @fuzzed
 @given(
     changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),

@@ -44,6 +44,7 @@ def notebook(*sources: str, kind: str = "code") -> str:
     return json.dumps({"cells": [{"cell_type": kind, "source": source.splitlines(True)} for source in sources]})
 
 
+@pytest.mark.slow
 def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path]) -> None:
     files = bundle(built)
     tops = {path.split("/")[0] for path in files}

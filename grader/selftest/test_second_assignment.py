@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 
 from grader.selftest.submissions import REPOSITORY
+from grader.selftest.warm import WarmPython
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]  # nine commands, of which seven import torch
+pytestmark = pytest.mark.slow  # nine commands
 
 SMALL = Path(__file__).with_name("small")
 REPLACED = ("src", "ref", "handout", "notebooks", "grader/assignment")  # and tests/test_*.py
 LEFT_OUT = ("grader/selftest",)  # the commands below need nothing of it
 FULL, BONUS = 100, 20
+
+Done = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,10 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in _kept():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / name, target)
+        shutil.copy2(REPOSITORY / name, target)  # with its time, so that what is compiled counts there
+        if name.endswith(".py") and (compiled := Path(cache_from_source(str(REPOSITORY / name)))).is_file():
+            Path(cache_from_source(str(target))).parent.mkdir(exist_ok=True)
+            shutil.copy(compiled, cache_from_source(str(target)))
     for name in ("src", "ref", "handout", "tests", "grader/assignment"):
         shutil.copytree(SMALL / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
@@ -46,22 +51,20 @@ def _kept() -> Iterator[str]:
             yield name
 
 
-def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """``python -m …`` in the copy, with the packages of this environment."""
-    environment = {**os.environ, "PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
-    command = [sys.executable, "-W", "ignore", "-m", *arguments]
-    return subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, timeout=600)
+@pytest.fixture(scope="module")
+def done(run: WarmPython) -> Done:
+    """``done(course, "grader", "report")``: what that command prints, which ends well."""
 
+    def end_well(course: Path, *arguments: str) -> str:
+        ended = run(course, *arguments)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
 
-def done(course: Path, *arguments: str) -> str:
-    """What a command prints that ends well."""
-    ended = run(course, *arguments)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+    return end_well
 
 
 @pytest.fixture(scope="module")
-def graded(course: Path) -> Path:
+def graded(course: Path, done: Done) -> Path:
     """The sample class, graded, with its pages: what ``make grade`` does."""
     done(course, "grader.tools.sample_class", "build/class")
     done(course, "grader", "grade", "build/class", "--out", "build/reports", "--jobs", "1", "--lang", "en")
@@ -69,7 +72,9 @@ def graded(course: Path) -> Path:
     return course / "build" / "reports"
 
 
-def test_stubs_earn_nothing_in_the_public_tests_and_the_reference_everything(course: Path, tmp_path: Path) -> None:
+def test_stubs_earn_nothing_in_the_public_tests_and_the_reference_everything(
+    course: Path, run: WarmPython, done: Done, tmp_path: Path
+) -> None:
     stubs = run(course, "tests")
     assert (stubs.returncode, stubs.stderr) == (1, "")
     assert "\u2713" not in stubs.stdout
@@ -94,7 +99,7 @@ def test_a_known_mistake_is_named(graded: Path) -> None:
     assert held["attention_causal"] == "attention_sees_later_tokens"
 
 
-def test_pages_speak_of_this_assignment_alone(course: Path, graded: Path) -> None:
+def test_pages_speak_of_this_assignment_alone(course: Path, graded: Path, done: Done) -> None:
     done(course, "grader", "report", "build/reports", "--out", "build/chinese", "--lang", "zh")
     pages = [*(graded / "html").rglob("*.html"), *(course / "build" / "chinese").rglob("*.html")]
     assert len(pages) == 2 * (1 + 3)
@@ -104,13 +109,13 @@ def test_pages_speak_of_this_assignment_alone(course: Path, graded: Path) -> Non
         assert "SwiGLU" in text
 
 
-def test_the_grader_proves_itself(course: Path) -> None:
+def test_the_grader_proves_itself(course: Path, done: Done) -> None:
     said = done(course, "grader", "verify", "--seeds", "1", "--jobs", "1")
     assert "on 6 wrong variants, 3 valid ones, the reference and untouched stubs" in said
     assert "0 of them wrong" in said
 
 
-def test_students_receive_a_handout_and_a_bundle(course: Path) -> None:
+def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> None:
     done(course, "grader.tools.handout")
     made = course / "build" / "handout"
     assert {page.stem for page in (made / "zh").glob("*.html")} == {page.stem for page in (made / "en").glob("*.html")}

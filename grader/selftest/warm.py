@@ -1,8 +1,8 @@
 """``python -m module`` many times, for one start of the interpreter: a process that has imported torch, and forks.
 
 Most of what a student's command costs is importing torch and pytest. Here that is done once, in a process of its own
-with one thread; each command then runs in a fork of it, which is as fresh as a new interpreter: nothing of ``src`` or
-``tests`` is imported before.
+with one thread; each command then runs in a fork of it, which is as fresh as a new interpreter: nothing of ``src``,
+``tests`` or ``grader`` is imported before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class WarmPython:
         self._scratch = scratch
         environment = {"PATH": os.environ["PATH"], **ENVIRONMENT, **_ONE_THREAD}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
 
     def __call__(self, folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,7 +60,7 @@ def serve() -> None:
     import pytest  # noqa: F401  (imported for every fork)
     import torch  # noqa: F401  (imported for every fork)
 
-    sys.path.remove(os.getcwd())  # each command has its own folder there
+    sys.path.pop(0)  # the folder of this file; each command has its own folder there
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -40,7 +40,8 @@ class Variant:
         valid: Whether the piece meets its contract, so that the submission must keep all points.
         breaks: Ids of the rubric's properties that must lose their points; empty if valid.
         also: Ids of further properties that may lose their points, because the fault affects them, too.
-        hint: Id of the misconception that the feedback should name; None where the rubric has none that fits.
+        hint: Id of the misconception that the feedback should name, or ids with spaces between, where several
+            properties break; None where the rubric has none that fits.
         description: What is wrong, or why it is valid, in one line.
         files: The whole submission, from path to text.
     """
@@ -53,6 +54,11 @@ class Variant:
     hint: str | None
     description: str
     files: Mapping[str, str] = field(repr=False)
+
+    @property
+    def hints(self) -> frozenset[str]:
+        """The ids in ``hint``."""
+        return frozenset((self.hint or "").split())
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def wrong(
         target: The piece that it replaces, ``Piece`` or ``Piece.attribute``.
         breaks: Ids of the properties that must lose their points, separated by spaces.
         also: Ids of further properties that may lose their points, separated by spaces.
-        hint: Id of the misconception that the replacement is an example of.
+        hint: Ids of the misconceptions that the replacement is an example of, separated by spaces.
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
 
     Returns:

@@ -24,7 +24,7 @@ class NTKAwareRoPE(nn.Module):
     after growth, and never appear in ``state_dict()``. There are no parameters.
 
     Args:
-        dim: ``hd``, the head dimension, even.
+        dim: ``hd``, the head dimension, even; more than 2, where ``k`` is more than 1: ``base'`` divides by ``hd - 2``.
         max_seq_len: ``ms``, the longest training sequence.
         base: The base at ``k = 1``.
         ratio: ``k``, the initial scaling ratio, even or odd.

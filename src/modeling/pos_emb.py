@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from ..functional import apply_rotary_pos_emb  # noqa: F401 - forward calls it
+
 
 class NTKAwareRoPE(nn.Module):
     """Rotary position embedding whose base grows with the context length.
@@ -17,7 +19,7 @@ class NTKAwareRoPE(nn.Module):
     after growth, and never appear in ``state_dict()``. There are no parameters.
 
     Args:
-        dim: ``hd``, the head dimension, even.
+        dim: ``hd``, the head dimension, even; more than 2, where ``k`` is more than 1: ``base'`` divides by ``hd - 2``.
         max_seq_len: ``ms``, the longest training sequence.
         base: The base at ``k = 1``.
         ratio: ``k``, the initial scaling ratio, even or odd.

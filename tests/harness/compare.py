@@ -4,7 +4,8 @@ Values are compared in float64, whatever their dtype is. Only tests about dtypes
 conversion fails no other test. ``__tracebackhide__`` lets pytest and its debugger stop in the test, not in this file.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -12,6 +13,10 @@ from torch import Tensor
 from .messages import Language, Words, say
 
 SHOWN_VALUES = 6
+SHOWN_IDS = 6
+ALIKE = 2.0**-6  # relative: factors of 16-bit numbers spread that far when they are the same
+ENOUGH = 4  # values that must agree before that is more than chance
+REFINED = frozenset({"not_finite", "all_zero", "opposite", "too_large", "too_small", "elsewhere", "one_id"})
 
 
 class MismatchError(AssertionError):
@@ -21,6 +26,12 @@ class MismatchError(AssertionError):
         """Keep the ``parts``: for every line of the message, its key and fields."""
         super().__init__()
         self.parts = parts
+
+    @property
+    def kind(self) -> str:
+        """The key of the first part, or of a later one that says more about the values."""
+        keys = [key for key, _ in self.parts if key != "about"]
+        return next((key for key in reversed(keys) if key in REFINED), keys[0])
 
     def tell(self, language: Language) -> str:
         """Return the whole message, one line for each part."""
@@ -53,7 +64,50 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
     right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
     if not right.all():
-        raise MismatchError(*_first_difference(tensor, actual, ~right))
+        raise MismatchError(
+            *_first_difference(tensor, actual, ~right), *_look(actual[~right], exact[~right], tensor.dtype)
+        )
+
+
+@contextmanager
+def about(what: Words) -> Iterator[None]:
+    """Have the message of a mismatch inside begin with what is compared, and for which arguments and input."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except MismatchError as failure:
+        failure.parts = (("about", {"what": what}), *failure.parts)
+        raise
+
+
+def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
+    """Check that every id has exactly its row of ``expected``; the message names the ids that have not.
+
+    Args:
+        received: What the student's code returned; an object of any type.
+        expected: ``[*ids.shape, e]``.
+        ids: The id of each row.
+    """
+    __tracebackhide__ = True
+    try:
+        assert_equal(received, expected)
+    except MismatchError as failure:
+        if any(key == "values" for key, _ in failure.parts):
+            wrong = (received.detach().cpu().double() != expected.detach().cpu().double()).any(-1)
+            named = ids.cpu()[wrong].unique().tolist()
+            key = "one_id" if len(named) == 1 else "of_ids"
+            failure.parts = (*failure.parts, (key, {"ids": ", ".join(map(str, named[:SHOWN_IDS]))}))
+        raise
+
+
+def assert_same_in_both_modes(module: Callable[[Tensor], Tensor], x: Tensor) -> None:
+    """Check that a module gives the same in training and in evaluation mode."""
+    __tracebackhide__ = True
+    output = module.train()(x)
+    try:
+        assert_equal(module.eval()(x), output)
+    except MismatchError as failure:
+        raise MismatchError(("modes_differ", {}), *failure.parts) from None
 
 
 def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
@@ -121,6 +175,27 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     count = {"wrong": int(wrong.sum()), "all": wrong.numel()}
     values = actual[row].reshape(-1)[first : first + SHOWN_VALUES]
     return [("values", {"index": index, **tensor_is, **count}), ("received", {"values": _numbers(values)})]
+
+
+def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
+    """What the wrong values of a tensor of that dtype have in common, if anything."""
+    if not values.isfinite().all():
+        return [("not_finite", {})]
+    if not values.any():
+        return [("all_zero", {})]
+    if len(values) < ENOUGH:
+        return []
+    rounding = 4 * torch.finfo(dtype).eps * expected.abs().max() if dtype.is_floating_point else 0.0
+    moved = ((values - expected).abs() > 16 * rounding).all()
+    if moved and ((values.sort().values - expected.sort().values).abs() <= rounding).all():
+        return [("elsewhere", {})]
+    factors = values / expected
+    first = factors.median()
+    if not ((factors - first).abs() <= ALIKE * first.abs()).all():
+        return []
+    if (first + 1).abs() <= ALIKE:
+        return [("opposite", {})]
+    return [("too_large" if first.abs() > 1 else "too_small", {})] if (first.abs() - 1).abs() > ALIKE else []
 
 
 def _numbers(values: Tensor) -> str:

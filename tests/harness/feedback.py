@@ -12,8 +12,10 @@ import pytest
 
 from . import student
 from .compare import MismatchError
-from .messages import Language, say
+from .hints import hint_for, kind_of, rank
+from .messages import Language, Words, say
 from .rubric import TESTS, Property, Rubric, Task
+from .source_rules import relative_name
 from .timer import time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
@@ -44,6 +46,8 @@ class Trouble:
     place: student.Place | None
     todo: bool
     explains_itself: bool
+    hint: Words
+    rank: int
     printed: str
     frames: str
 
@@ -149,15 +153,19 @@ class Feedback:
         return property_id is not None and self.rubric.task_of.get(property_id) == self.task
 
     def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
+        property_id = self._property_of[item.nodeid]
+        hint = hint_for(item, error, self.rubric.property(property_id)) if property_id else {}
         return Trouble(
             nodeid=item.nodeid,
-            property_id=self._property_of[item.nodeid],
+            property_id=property_id,
             sentence=_sentence(item.nodeid),
             law=self._law(item.function),
             message=_describe(error, self.language),
             place=student.place_of(error),
             todo=student.is_todo(error),
             explains_itself=_explains_itself(error),
+            hint=hint,
+            rank=rank(kind_of(error)),
             printed=report.capstdout,
             frames=student.own_frames(error),
         )
@@ -186,13 +194,24 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
     if isinstance(error, SystemExit):
         message = say(language, "exits")
     elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
-        place, message = error.name.replace(".", "/") + ".py", say(language, "missing_file")
+        missing = error.name.replace(".", "/") + ".py"
+        found = next((file for file in _source_files() if file.endswith(f"/{Path(missing).name}")), "")
+        if found and place:  # the dots before the name are too many or too few
+            relative = relative_name(Path(found).stem, place.partition(":")[0], [found])
+            message = say(language, "elsewhere_in_src", missing=missing, found=found, relative=relative)
+        else:
+            place, message = missing, say(language, "missing_file")
     elif isinstance(error, ModuleNotFoundError) and any(student.SOURCE.rglob(f"{error.name}.py")):
-        message = say(language, "own_module", error=message, name=error.name)
+        relative = relative_name(error.name, place.partition(":")[0], _source_files())
+        message = say(language, "own_module", error=message, relative=relative)
     elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
         place = Path(error.path).relative_to(student.ROOT).as_posix()
         message = message.removesuffix(f" ({error.path})")
     return place, message
+
+
+def _source_files() -> list[str]:
+    return sorted(file.relative_to(student.ROOT).as_posix() for file in student.SOURCE.rglob("*.py"))
 
 
 def property_of(item: pytest.Item) -> str | None:

@@ -131,6 +131,7 @@ class Page:
         shortened = False
         for task in self._tasks:
             failed = [prop for prop in task.properties if self.feedback.state(prop) is State.FAILED]
+            failed.sort(key=lambda prop: self._troubles(prop)[0].rank)
             for number, prop in enumerate(failed):
                 if number == 0 or self.explain_all:
                     lines += ["", *self._explain(prop)]
@@ -160,7 +161,7 @@ class Page:
             "law": trouble.law,
             "got": trouble.message,
             "place": str(trouble.place or ""),
-            "hint": self._hint(prop, trouble),
+            "hint": self._hint(trouble),
             "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -182,15 +183,15 @@ class Page:
         files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
         return next((file for file in files if (ROOT / file).is_file()), "")
 
-    def _hint(self, prop: Property, trouble: Trouble) -> str:
-        """The hint for a failure: for an exception a general one, else the property's own; empty if none is needed."""
+    def _hint(self, trouble: Trouble) -> str:
+        """The hint for a failure: for an exception a general one, else its own; empty if none is needed."""
         if trouble.explains_itself:
             return ""
         if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
             return self._say("devices")
         if trouble.place:
             return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
-        return prop.hint[self.feedback.language]
+        return trouble.hint[self.feedback.language]
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
@@ -202,9 +203,9 @@ class Page:
         return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"
 
     def _troubles(self, prop: Property) -> list[Trouble]:
-        """List the failures of a property; those that are only a TODO come last."""
+        """List the failures of a property by what comes first; those that are only a TODO come last."""
         mine = [trouble for trouble in self.feedback.troubles if trouble.property_id == prop.id]
-        return sorted(mine, key=lambda trouble: trouble.todo)
+        return sorted(mine, key=lambda trouble: (trouble.todo, trouble.rank))
 
     # ── The rest ──
 

@@ -1,8 +1,8 @@
-"""GroupRMSNorm: what is normalised, where eps is added, and which gamma scales which feature."""
+"""GroupRMSNorm: what is normalised, and which gamma meets which feature."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import torch
@@ -12,6 +12,7 @@ from ...judge.cases import normal
 from ...judge.student import Student
 from ..model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising
 from .fit import fits, only, values
+from .norm_without_law import without_a_law
 
 SHAPE = (2, 3, HIDDEN)
 
@@ -26,6 +27,10 @@ NAMES: Final[Mapping[str, str]] = {
     "unbiased_variance": "norm_standard_deviation",
     "centred": "norm_subtracts_mean",
     "centred_mean_square": "norm_subtracts_mean",
+    "across": "norm_across_groups",
+    "over_hidden": "norm_divided_by_hidden",
+    "mean_magnitude": "norm_mean_magnitude",
+    "largest": "norm_largest_magnitude",
 }
 
 
@@ -38,46 +43,11 @@ def input_in_groups() -> Tensor:
 def groups(student: Student) -> str | None:
     """Name what is wrong with the law that outputs follow: the grouping, or, if that is right, the quotient."""
     law = normalising(student).law
-    if law is None or law == CONTRACT:
+    if law is None:
+        return without_a_law(student, input_in_groups())
+    if law == CONTRACT:
         return None
     return NAMES.get(law.quotient if law.grouping == CONTRACT.grouping else law.grouping)
-
-
-MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 7.0, 1024.0, 4096.0)
-EPSILONS: Final = (0.75, 15.0)
-
-
-def _response(student: Student, eps_argument: float) -> Tensor:
-    """``[magnitudes, h]``: outputs for flat tokens, each in a call of its own, divided by the tokens' signs."""
-    module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, eps=eps_argument)
-    reading = normalising(student)
-    filled(module, reading.neutral).train(reading.training)
-    pattern = torch.tensor(SIGNS)
-    return torch.cat([values(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
-
-
-def eps(student: Student) -> str | None:
-    """Compare how outputs depend on magnitude and eps with each place where eps may be added.
-
-    The largest tokens, on which eps has no effect, show by how much the root is wrong for other reasons, such as a sum
-    in place of a mean. A fixed eps is estimated from the smallest token, and must then explain all others.
-    """
-    responses = [_response(student, argument) for argument in EPSILONS]
-    magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
-    slope = responses[0][-1]
-    root = magnitudes / slope  # [magnitudes, h]: the root mean square as the student takes it
-    fixed = (magnitudes[0] / responses[0][0]).square()
-    laws: list[tuple[str | None, Callable[[float], Tensor]]] = [
-        (None, lambda argument: magnitudes / (root.square() + argument).sqrt()),
-        ("norm_eps_outside", lambda argument: magnitudes / (root + argument)),
-        ("norm_eps_absent", lambda _: slope.expand_as(root)),
-        ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # last, since zero fits, too
-    ]
-    for mistake, law in laws:
-        expected = [law(argument) for argument in EPSILONS]
-        if all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, expected, strict=True)):
-            return mistake
-    return None
 
 
 def gamma(student: Student) -> str | None:
@@ -92,13 +62,24 @@ def gamma(student: Student) -> str | None:
         module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
         return values(filled(module, filling).train(reading.training)(token), (HIDDEN,))
 
-    plain = output(reading.neutral)
-    met = output(own) / plain
+    plain, scaled = output(reading.neutral), output(own)
+    met = scaled / plain
     if fits(met, own, own):
-        return None
+        return None if fits(output(-own) / plain, -own, own) else "norm_gamma_changed"
     laws = {
         "norm_shared_gamma": own[:GROUP_SIZE].repeat(HIDDEN // GROUP_SIZE),
-        "norm_permuted_gamma": own[met.argsort().argsort()],  # own ascends: its values, in the order of met
+        "norm_gamma_of_group": own[::GROUP_SIZE].repeat_interleave(GROUP_SIZE),
+        "norm_permuted_gamma": own[met.argsort().argsort()],  # own ascends: the same values in the order that was met
         "norm_gamma_plus_one": 1 + own,
+        "norm_gamma_twice": own.square(),
+        "norm_gamma_unused": torch.ones(HIDDEN),
     }
-    return only(mistake for mistake, law in laws.items() if fits(met, law, law))
+    found = [mistake for mistake, law in laws.items() if fits(met, law, law)]
+    if fits(scaled, plain + own, own):
+        found.append("norm_gamma_added")
+    inside = (reading.law or CONTRACT)(token * own, GROUP_SIZE).flatten()
+    if fits(scaled, inside, inside.abs()):
+        found.append("norm_gamma_before_root")
+    if not found and fits(output(own.flip(0)) / plain, met.flip(0), met.abs().flip(0)):
+        found.append("norm_gamma_changed")  # feature by feature something else than gamma itself
+    return only(found)

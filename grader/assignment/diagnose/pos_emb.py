@@ -23,7 +23,6 @@ Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions
 SHORT, LONG = MS - 1, 3 * MS + 1
 # The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
-RATIOS_READ: Final = range(1, 19)
 
 
 def _with_base(scaled_base: Callable[[int, float, int], float]) -> Angles:
@@ -50,8 +49,27 @@ RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
 
 def pairing_and_sign(student: Student) -> str | None:
     """Name the convention that the function follows; None for the contract's."""
-    convention = rotation(student).convention
-    return convention.name or None if convention is not None else None
+    read = rotation(student)
+    if read.convention is not None:
+        return read.convention.name or None
+    return _of_each_pair(student) if read.turns else None
+
+
+def _of_each_pair(student: Student) -> str | None:
+    """Where no convention fits: what becomes of (1, 0) and (0, 1), for each pair alone."""
+    angles = torch.tensor([0.3, 0.8, 1.1, 1.4])
+    cos, sin = (table.repeat(2).unsqueeze(0) for table in (angles.cos(), angles.sin()))
+    basis = torch.eye(8)[:, None, None]  # [features, 1, 1, hd]
+    given = torch.stack(
+        [numbers(student.apply_rotary_pos_emb(one.unsqueeze(0), cos, sin), (8,)) for one in basis]
+    )  # [from, to]
+    own = torch.eye(4, dtype=torch.float64).repeat(2, 2)  # of pairs (x_i, x_{i+hd/2})
+    if not _same(given * (1 - own), torch.zeros(8, 8), 1.0):
+        return None
+    cosines, sines = cos[0].diag().double(), torch.zeros(8, 8, dtype=torch.float64)
+    sines[:4, 4:] = sines[4:, :4] = sin[0, :4].diag().double()
+    one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
+    return "rotary_one_sign" if one_sign else "rotary_other_turn"
 
 
 def _turns(ropes: Ropes, angles: Tensor, dim: int) -> list[Tensor]:
@@ -86,18 +104,15 @@ def base(student: Student) -> str | None:
     return only(fitting)
 
 
-def _same(actual: Tensor, expected: Tensor) -> bool:
-    return bool(((actual - expected).abs() <= 2.0**-8 * expected.norm(dim=-1, keepdim=True)).all())
+def _same(actual: Tensor, expected: Tensor, size: float | None = None) -> bool:
+    scale = expected.norm(dim=-1, keepdim=True) if size is None else size
+    return bool(((actual - expected).abs() <= 2.0**-8 * scale).all())
 
 
 def grown_ratio(student: Student) -> str | None:
     """Find the ratio that is used for each of several lengths, and compare all of them with each rule."""
     ropes = Ropes(student, "cpu")
-    shown = {ratio: ropes.of_ratio(ratio, SHORT) for ratio in RATIOS_READ}
-    served = [
-        [ratio for ratio, tables in shown.items() if ropes.same(turned, tables)]
-        for turned in (ropes.turn(ropes.new(), length) for length in LENGTHS)
-    ]
+    served = [ropes.ratios_of(ropes.turn(ropes.new(), length)) for length in LENGTHS]
     return only(
         name
         for name, rule in RATIOS.items()

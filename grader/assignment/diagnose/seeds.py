@@ -16,6 +16,7 @@ LOW, HIGH = -0.5, 2.0
 MEAN, STD = 0.25, 0.5
 SIZE = (16, 8)  # a multiple of 16 elements: torch draws fewer normal numbers in another way
 EARLIER_DRAWS: Final = 3
+SAME_NUMBERS: Final = 0.9999  # correlation: of two draws it is far lower
 
 Draw = Callable[[Tensor, torch.Generator], Tensor]
 
@@ -38,28 +39,67 @@ def _drawn_late(value: Tensor, draw: Draw, seed: int) -> bool:
     return any(fits(value, late) for late in draws[1:])
 
 
+def _of(make: Callable[[int], Tensor], draw: Draw, other: Draw) -> str | None:
+    """What is wrong about values that ``make`` gives for a seed, where ``draw`` is asked for."""
+    first, again, otherwise = make(SEED), make(SEED), make(SEED + 1)
+    if not bool((first != first.flatten()[0]).any()):
+        return None  # nothing has been drawn
+    if _drawn_late(first, draw, SEED):
+        return "init_after_extra_draw"
+    if not torch.equal(first, again):
+        return "init_unseeded"
+    if torch.equal(first, otherwise):
+        return "init_seed_ignored"
+    if any(fits(first, draw(torch.empty(first.shape), torch.Generator().manual_seed(SEED + off))) for off in (1, -1)):
+        return "init_neighbouring_seed"
+    right, another = (law(torch.empty(first.shape), torch.Generator().manual_seed(SEED)) for law in (draw, other))
+    if fits(first, right, right.abs() + 1):
+        return None
+    if _along(first, right):
+        return "init_other_scale"
+    return "init_other_distribution" if _along(first, another) else None
+
+
+def _along(value: Tensor, law: Tensor) -> bool:
+    """Whether two tensors hold the same numbers, up to a factor and a shift."""
+    both = torch.stack((value.flatten().double(), law.flatten().double()))
+    return float(torch.corrcoef(both)[0, 1]) > SAME_NUMBERS
+
+
 def of_norm(student: Student) -> str | None:
-    """Compare gamma with later draws from the same seed."""
-    module = student.GroupRMSNorm(hidden_size=64, group_size=8, init_range=(LOW, HIGH), init_seed=SEED)
-    return "init_after_extra_draw" if _drawn_late(parameter(module, (64,)), _uniform, SEED) else None
+    """Look at gamma."""
+
+    def gamma(seed: int) -> Tensor:
+        module = student.GroupRMSNorm(hidden_size=64, group_size=8, init_range=(LOW, HIGH), init_seed=seed)
+        return parameter(module, (64,))
+
+    return _of(gamma, _uniform, _normal)
 
 
 def of_vocab(student: Student) -> str | None:
-    """Compare the table with later draws from the same seed."""
+    """Look at the table."""
     sizes = {"vocab_size": SIZE[0], "emb_size": SIZE[1]}
-    module = student.VocabEmbedding(**sizes, init_mean=MEAN, init_std=STD, init_seed=SEED)
-    return "init_after_extra_draw" if _drawn_late(parameter(module, SIZE), _normal, SEED) else None
+
+    def table(seed: int) -> Tensor:
+        return parameter(student.VocabEmbedding(**sizes, init_mean=MEAN, init_std=STD, init_seed=seed), SIZE)
+
+    return _of(table, _normal, _uniform)
 
 
 def of_shard(student: Student) -> str | None:
-    """Compare the ranks' rows with each other, and those of rank 0, whose seed is the base seed, with later draws."""
+    """Compare the ranks' rows with each other; then look at those of rank 0, whose seed is the base seed anyway."""
     world = 3
     sizes = {"vocab_size": SIZE[0] * world, "emb_size": SIZE[1], "world_size": world}
-    options = {"init_mean": MEAN, "init_std": STD, "init_base_seed": SEED}
-    shards = [parameter(student.ParallelVocabEmbedding(**sizes, **options, rank=rank), SIZE) for rank in range(world)]
+
+    def shard(seed: int, rank: int = 0) -> Tensor:
+        options = {"init_mean": MEAN, "init_std": STD, "init_base_seed": seed}
+        return parameter(student.ParallelVocabEmbedding(**sizes, **options, rank=rank), SIZE)
+
+    found = _of(shard, _normal, _uniform)
+    shards = [shard(SEED, rank) for rank in range(world)]
     drawn = bool((shards[0] != shards[0][0, 0]).any())  # a table of zeros is the same on every rank, too
-    mistakes = {
-        "shard_seed_without_rank": drawn and all(torch.equal(shard, shards[0]) for shard in shards),
-        "init_after_extra_draw": _drawn_late(shards[0], _normal, SEED),
-    }
-    return only(mistake for mistake, fitting in mistakes.items() if fitting)
+    if drawn and all(torch.equal(one, shards[0]) for one in shards):
+        return only(["shard_seed_without_rank", *([found] if found else [])])
+    if found == "init_seed_ignored" and not torch.equal(shards[1], shard(SEED + 1, 1)):
+        return None  # the seed does enter, by another rule
+    return found

@@ -86,6 +86,17 @@ def _ids_changed(module: StudentModule) -> str | None:
     return None
 
 
+def lookup(student: Student) -> str | None:
+    """Ask for the same rows again, and in evaluation mode."""
+    module = student.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB)
+    ids = torch.arange(VOCAB).unsqueeze(0)
+    first, again = module(ids), module(ids)
+    if not bool(first.isfinite().all()):
+        return None
+    same = torch.equal(first, again) and torch.equal(first, module.train(False)(ids))
+    return None if same else "vocab_rows_in_training"
+
+
 def vocab_ids(student: Student) -> str | None:
     """Look at the ids after a call."""
     return _ids_changed(student.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB))

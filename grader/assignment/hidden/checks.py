@@ -11,6 +11,7 @@ from torch import Tensor
 from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.student import StudentModule
+from grader.judge.wording import own_look, places
 
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
@@ -56,7 +57,14 @@ def check_drawn(
         scale = expected.abs() + draw.offset
         candidates.append((error_in_ulp(value, expected, scale, dtype), expected, scale))
     errors, expected, scale = min(candidates, key=lambda candidate: float(candidate[0].max()))
-    check_errors(errors, INIT_LIMIT, f"{name(dtype)} {draw.kind} draw with seed {seed}{when}", value, expected, scale)
+    what = f"{name(dtype)} {draw.kind} draw with seed {seed}{when}"
+    try:
+        check_errors(errors, INIT_LIMIT, what, value, expected, scale)
+    except WrongAnswer as fault:  # how far random numbers are off says nothing
+        wrong = errors > INIT_LIMIT
+        look = own_look(value.detach().cpu().double()[wrong]) or "other numbers than this draw gives"
+        fault.args = (f"{what}: {places(wrong)}; {look}",)
+        raise
 
 
 def only_parameter(module: StudentModule) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.judge.compare import check_errors, check_like, error_in_ulp, require
 from grader.judge.devices import label
-from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import StudentModule
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
@@ -54,7 +54,7 @@ def on_the_cpu() -> Iterator[None]:
     """Skip a case that fails on the CPU inside: there is nothing to compare with, and other cases charge for it."""
     try:
         yield
-    except (Crashed, InvalidReply, WrongAnswer):
+    except (Crashed, InvalidReply, TimedOut, WrongAnswer):
         pytest.skip("there is no answer on the CPU to compare with")
 
 

@@ -6,7 +6,10 @@ with so many positions that it need not grow. Only ``rope_base`` checks whether 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -16,15 +19,17 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import Convention, module_student
 from grader.judge.cases import generator
 from grader.judge.compare import check_close, check_errors, ulp
-from grader.judge.faults import StudentFault, WrongAnswer
+from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import Student, StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
 PLENTY = 128  # positions; no case uses more, so a module with as many from the start does not grow
+RATIOS_READ = range(1, 19)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths
 # A float32 angle n * theta has a relative error of a few 2^-24, so its cosine an error of a few 2^-24 (1 + n * theta).
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
+SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
 UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
 
 
@@ -54,6 +59,7 @@ class Ropes:
         """Choose the rotation with which the module is judged."""
         self.student, self.convention = module_student(student)
         self.device = device
+        self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
         self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
         self.asking = self.student.reading(read_asking) if asking is None else asking
@@ -91,13 +97,37 @@ class Ropes:
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
         try:
-            self.check(actual, expected, "")
+            self._compare(actual, expected, "")
         except WrongAnswer:
             return False
         return True
 
     def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
-        """Require two outputs to agree at the positions that both have."""
+        """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
+        try:
+            self._compare(actual, expected, what)
+        except WrongAnswer as fault:
+            if used := self._told_ratio(actual):
+                fault.args = (f"{fault}; {used}",)
+            raise
+
+    def ratios_of(self, turned: Tensor) -> list[int]:
+        """The ratios whose new modules turn alike: one, where ratios show in the tables."""
+        if not self._shown:
+            self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
+        return [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
+
+    def _told_ratio(self, turned: Tensor) -> str:
+        """Which ratio's tables were used, for messages; empty where the tables do not show it."""
+        try:
+            ratios = self.ratios_of(turned)
+        except StudentFault:
+            return ""
+        if not ratios:
+            return f"they are the tables of no ratio from 1 to {max(RATIOS_READ)}"
+        return f"they are the tables of ratio {ratios[0]}" if len(ratios) == 1 else ""
+
+    def _compare(self, actual: Tensor, expected: Tensor, what: str) -> None:
         length = min(len(actual), len(expected))
         scale = self.vector.double().norm().expand(length, DIM)
         check_close(actual[:length], expected[:length], scale, torch.float32, SAME_LIMIT, what)
@@ -129,6 +159,29 @@ def read_asking(student: Student) -> Asking:
         return Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
     except StudentFault:
         return Asking()
+
+
+_ENDLESS: WeakKeyDictionary[Student, set[bool]] = WeakKeyDictionary()  # modules, by dynamic, whose growth never ends
+
+
+@contextmanager
+def growing(student: Student, *, dynamic: bool) -> Iterator[None]:
+    """Around growth in a case about something else: growth that never ends is charged where growth is asked for.
+
+    It is waited for once; what else the property asks for is asked of the submission afresh.
+
+    Raises:
+        TimedOut: At once, if such a module has given no answer before.
+    """
+    endless = _ENDLESS.setdefault(student, set())
+    if dynamic in endless:
+        raise TimedOut("growth has given no answer in time")
+    try:
+        yield
+    except TimedOut:
+        endless.add(dynamic)
+        student.start_afresh()
+        raise
 
 
 def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
@@ -169,4 +222,22 @@ def check_tables(
         expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
         candidates.append((table_errors(read, expected, both, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
-    check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)
+    try:
+        check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)
+    except WrongAnswer as fault:
+        if speed := _told_speed(read, angles):
+            fault.args = (f"{fault}; {speed}",)
+        raise
+
+
+def _told_speed(read: Tensor, angles: Tensor) -> str:
+    """How fast the first and the last pair turn, for messages, read at position 1; empty where that is right."""
+    turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
+    if not bool((turned[0].abs() < SPEED).all()):
+        swapped = bool(((turned[0] - torch.pi / 2).abs() < SPEED).all())
+        return (
+            "position 0 is turned by a quarter: sines stand for cosines" if swapped else "position 0 is turned already"
+        )
+    quotients = {"first": turned[1, 0] / angles[1, 0], "last": turned[1, -1] / angles[1, -1]}
+    off = {which: float(quotient) for which, quotient in quotients.items() if not abs(float(quotient) - 1) <= SPEED}
+    return "; ".join(f"the {which} pair turns too {'fast' if off[which] > 1 else 'slowly'}" for which in off)

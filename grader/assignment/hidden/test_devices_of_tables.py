@@ -23,7 +23,7 @@ from grader.assignment.hidden.devices import (
     on_the_cpu,
     placed,
 )
-from grader.assignment.hidden.rope_tables import DIM, MS, construct
+from grader.assignment.hidden.rope_tables import DIM, MS, construct, growing
 from grader.judge.cases import normal, uniform
 from grader.judge.compare import require
 from grader.judge.devices import label
@@ -78,7 +78,7 @@ def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_tables_follow_the_module_to_another_device(student: Student, when: str, other_device: str) -> None:
-    with on_the_cpu():
+    with on_the_cpu(), growing(student, dynamic=True):
         grown(student, True, "cpu")(torch.ones(1, LONG, 1, DIM))
     module = grown(student, True, "cpu") if when == "before" else new(student, True, "cpu")
     with advice(other_device, FOLLOWED):
@@ -95,7 +95,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 ) -> None:
     """Longer than the tables, and short again; made there, moved there, and moved there after growth."""
     for build in (new, grown) if dynamic else (new,):
-        with on_the_cpu():
+        with on_the_cpu(), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic, "cpu"), seed, "cpu")
         with advice(other_device, ANSWERED):
             for module in placed(partial(build, student, dynamic), other_device):
@@ -109,7 +109,7 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
     """A call may move the tables or not; the next call must answer in either case."""
-    with on_the_cpu():
+    with on_the_cpu(), growing(student, dynamic=dynamic):
         on_cpu = answered(new(student, dynamic, "cpu"), seed, "cpu")
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         with advice(other_device, MIXED), may_refuse():

@@ -6,15 +6,19 @@ function turns one vector.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import arrived
+from grader.assignment.hidden.rope_tables import growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import EXACT, SAME, Rotation, module_student, rotation, turning_scale
+from grader.assignment.model.rotation import EXACT, SAME, Convention, Rotation, module_student, rotation, turning_scale
 from grader.judge.cases import dtypes, normal, uniform
 from grader.judge.compare import (
     DTYPES,
@@ -28,7 +32,7 @@ from grader.judge.compare import (
     name,
     require,
 )
-from grader.judge.faults import Crashed, StudentFault
+from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.student import Student
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
@@ -53,15 +57,28 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*ONE, dim))
     cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
-    what = f"output for head_dim={dim}, turned by a quarter"
-    check_close(
-        turned(student, x, cos, sin, device),
-        oracle.rotate(x, cos, sin),
-        turning_scale(x),
-        torch.float32,
-        SAME_LIMIT,
-        what,
-    )
+    output, what = turned(student, x, cos, sin, device), f"output for head_dim={dim}, turned by a quarter"
+    try:
+        check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
+    except WrongAnswer as fault:
+        units = torch.eye(dim)[: 2 if dim == 2 else 1]
+        ends = [turned(student, unit.reshape(*ONE, dim), cos, sin, device).flatten() for unit in units]
+        fault.args = ("; ".join((str(fault), *told_ends(units, ends))),)
+        raise
+
+
+def told_ends(units: Tensor, ends: Sequence[Tensor]) -> list[str]:
+    """What a quarter turn makes of one pair; of several pairs, where it moves the first feature, for messages."""
+    if len(units) == 1:
+        moved = [place for place, number in enumerate(ends[0].tolist()) if abs(number) > SAME]
+        return [f"feature 0 moves to feature {moved[0]}"] if len(moved) == 1 else []
+    return [f"{_whole(unit)} becomes {_whole(end)}" for unit, end in zip(units, ends, strict=True)]
+
+
+def _whole(vector: Tensor) -> str:
+    """A vector in whole numbers, where it can be written so."""
+    whole = bool(((vector - vector.round()).abs() <= SAME).all())
+    return f"({', '.join(str(round(number)) for number in vector.tolist())})" if whole else "something between"
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -98,7 +115,28 @@ def test_every_batch_row_and_head_turns_alike(
     output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
     check_shape(output, x.shape)
     expected = expected_turn(student, read, x, cos, sin, device)
-    check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+    try:
+        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+    except WrongAnswer as fault:
+        if read.convention is not None and (moved := told_position(output, read.convention, x, cos, sin)):
+            fault.args = (f"{fault}; {moved}",)
+        raise
+
+
+def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> str:
+    """Which vector is turned by another position's angles, for messages; empty if none is."""
+    given = output.detach().cpu().double()
+    limit = SAME * turning_scale(x)
+    by_position = [
+        (given - convention.rotate(x, *(table[[other]].expand_as(table) for table in (cos, sin)))).abs() <= limit
+        for other in range(x.shape[1])
+    ]
+    turned_by = torch.stack(by_position).all(-1)  # [other position, b, s, nh]
+    for row, position, head in itertools.product(*map(range, x.shape[:3])):
+        others = turned_by[:, row, position, head].nonzero().flatten().tolist()
+        if len(others) == 1 and others != [position]:
+            return f"the vector at {[row, position, head]} is turned by the angles of position {others[0]}"
+    return ""
 
 
 @pytest.mark.rubric("rotary_dtype")
@@ -165,7 +203,8 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
     sizes = {"dim": 8, "max_seq_len": 8, "base": 10000, "ratio": 1}
     try:
-        output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
+        with growing(judged, dynamic=False):
+            output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
     except StudentFault:
         return  # other properties charge for a module without an output
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
@@ -191,4 +230,5 @@ def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: 
             return  # rotary_dtype charges for it
         raise
     for was, now, what in zip((x, cos, sin), after, ("the input", "cos", "sin"), strict=True):
+        require(now.shape == was.shape, f"{what} has another shape after the call")
         check_equal(now, was, f"{what} after the call")

@@ -20,6 +20,7 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
+from grader.assignment.model.row_words import answered, check_rows
 from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
@@ -61,7 +62,11 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
     for rank in range(world):
         owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
         output = construct(student, table, rank, world, device)(owned.to(device))
-        check_equal(output, table[owned], f"embedding of the ids of rank {rank} of {world}")
+        try:
+            check_rows(output, table[owned], owned, table, f"own ids of rank {rank} of {world}")
+        except WrongAnswer as fault:
+            fault.args = (f"{fault}; {answered(rows_of(student, table, rank, world, device).given)}",)
+            raise
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -71,7 +76,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     module = student.ParallelVocabEmbedding(vocab_size=2 * half, emb_size=1, rank=1, world_size=2, device=device)
     table = torch.arange(2.0 * half).unsqueeze(-1)
     ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
-    check_equal(module.assign(table[half:], table)(ids.to(device)), table[ids], "embedding of the ids of rank 1 of 2")
+    check_rows(module.assign(table[half:], table)(ids.to(device)), table[ids], ids, table, "own ids of rank 1 of 2")
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
@@ -106,7 +111,7 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
         users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
         excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
-        check_equal(given, zeros[foreign], f"rank {rank} of {world}: output for foreign ids")
+        check_rows(given, zeros[foreign], ids[foreign], table, f"ids of other ranks on rank {rank} of {world}")
     return read
 
 
@@ -128,7 +133,7 @@ def test_shards_add_up_to_what_they_give_alone(
                 output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
                 check_shape(output, [3, 16, EMB])
                 total, wanted = total + output.double(), wanted + rows.given
-        check_equal(total, wanted[ids], f"sum of all outputs for world_size={world}")
+        check_rows(total, wanted[ids], ids, table, f"sum of all outputs for world_size={world}, 48 ids in one call")
     require_something(*seen)
 
 

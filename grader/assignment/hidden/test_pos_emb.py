@@ -17,6 +17,7 @@ from grader.assignment.hidden.rope_tables import (
     UNSEEN,
     Ropes,
     check_tables,
+    growing,
     told,
 )
 from grader.assignment.model.histories import Step, check_history
@@ -75,7 +76,8 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
         module = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **arguments)
         if argument == "dynamic":
             try:
-                ropes.turn(module, MIDDLE)
+                with growing(ropes.student, dynamic=False):
+                    ropes.turn(module, MIDDLE)
             except StudentFault:
                 return  # the properties about growth charge for it
         shown.append(ropes.turn(module, SHORT))
@@ -273,9 +275,6 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, dynamic: bool
     check_history(lambda _: ropes.new(dynamic=dynamic), steps, ())
 
 
-# Cases with growth come last: when growth hangs, the property's later cases are not tried.
-
-
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: str) -> None:
@@ -283,7 +282,8 @@ def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: 
     ropes = Ropes(student, device)
     module = ropes.new(dynamic=dynamic)
     try:
-        long = ropes.turn(module, LONG)
+        with growing(ropes.student, dynamic=dynamic):
+            long = ropes.turn(module, LONG)
         kept = not ropes.same(ropes.turn(ropes.new(dynamic=dynamic), SHORT), long) and ropes.same(
             ropes.turn(module, SHORT), long
         )
@@ -300,7 +300,8 @@ def test_tables_have_the_dtype_that_was_asked_for(student: Student, dynamic: boo
     ropes = Ropes(student, device)
     probe = ropes.convention.probe(DIM)
     try:
-        ropes.turn(ropes.new(dynamic=dynamic), length)
+        with growing(ropes.student, dynamic=dynamic):
+            ropes.turn(ropes.new(dynamic=dynamic), length)
     except StudentFault:
         return  # what float32 tables do not do either is charged to the angles, or to growth
     for dtype in DTYPES[1:]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from grader.assignment.hidden.checks import check_drawn, check_only_parameter, normal_draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
+from grader.assignment.model.row_words import check_rows
 from grader.assignment.model.rows import check_gradient, check_like_wide, read_rows, require_something
 from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
@@ -42,7 +43,9 @@ def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) ->
     for size in SIZES:
         table = normal(seed, "table", shape=size)
         ids = ids_with_edges(seed, size[0], (3, 9))
-        check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"embedding for v={size[0]}")
+        check_rows(
+            construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"table of {size[0]} rows"
+        )
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -50,14 +53,14 @@ def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> No
     table = normal(seed, "table", shape=(11, 6))
     for shape in ((1, 1), (4, 1), (1, 6)):
         ids = integers(seed, "few", shape=shape, low=0, high=11)
-        check_equal(construct(student, table, device)(ids.to(device)), table[ids], f"embedding of {list(shape)} ids")
+        check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"{list(shape)} ids")
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None:
     table = normal(seed, "scales", shape=(6, 5)) * torch.exp2(torch.arange(-12, 12, 4).float()).unsqueeze(-1)
     ids = torch.arange(6).reshape(2, 3)
-    check_equal(construct(student, table, device)(ids.to(device)), table[ids], "embedding of very long and short rows")
+    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "very long and short rows")
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -65,7 +68,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     """Real vocabularies have more than 65,536 rows; 2049 is no float16 number, 32768 no int16."""
     table = torch.arange(66_000.0).unsqueeze(-1)
     ids = torch.tensor([[257, 2049, 32_767, 32_768], [32_769, 65_535, 65_536, 65_999]])
-    check_equal(construct(student, table, device)(ids.to(device)), table[ids], "embedding for v=66000")
+    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "table of 66000 rows")
 
 
 @pytest.mark.rubric("vocab_init_and_reset")

@@ -66,7 +66,8 @@ def check_history(make: Make, steps: Sequence[Step], start: Values) -> None:
         if end > 1 and not alike and _differs(make, steps[:end], start):
             shortest = _shorten(make, steps[:end], start)
             told = " then ".join(map(str, shortest[:-1]))
-            raise WrongAnswer(f"{shortest[-1]} gives another output than on a new module, after {told}")
+            message = f"{shortest[-1]} gives another output than on a new module, after {told}"
+            raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 
 def _answers_of_new_modules(make: Make, steps: Sequence[Step], start: Values) -> list[Tensor | None]:

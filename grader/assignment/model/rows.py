@@ -11,8 +11,9 @@ from grader.judge.compare import check_close, check_equal, check_shape, require
 from grader.judge.faults import Crashed
 from grader.judge.student import StudentModule
 
+from .row_words import SAME_FACTOR, check_received
+
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
-SAME_FACTOR = 2.0**-6  # relative: more than the rounding of 16-bit rows
 NOTHING = "every output is zero, so that nothing can be seen here"
 
 
@@ -108,7 +109,8 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
         known = (rows.given[: rows.rows] != 0).any(-1)[own]
         expected, gradient = rows.gradient(ids, upstream)[own][known], gradient[known]
         if bool(((rows.factor == 1) | (rows.source < 0)).all()):
-            check_equal(gradient, expected.to(gradient.dtype), what)
+            uses = [upstream.double()[rows.source[ids] == row] for row in torch.arange(rows.rows)[own][known]]
+            check_received(gradient, expected, torch.arange(rows.rows)[own][known], uses, what)
         else:
             sizes = rows.gradient(ids, upstream.abs())[own][known].abs()
             check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -381,11 +383,26 @@ def test_one_worker_is_enough_for_right_work(started: list[Zygote]) -> None:
     assert len(started) == 1
 
 
+Judges = Callable[[bool], Judge]
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Judges]:
+    """``judges(plain)``: a judge of task 2, which asks plainly or ahead."""
+    with contextlib.ExitStack() as open_ones:
+
+        @cache
+        def judge(plain: bool) -> Judge:
+            return open_ones.enter_context(
+                contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)))
+            )
+
+        yield judge
+
+
 @pytest.mark.process
-def test_plainly_there_is_one_for_each_property(started: list[Zygote], rubric: Rubric) -> None:
-    judge = Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=True))
-    report = judge.grade(submission(ASSIGNMENT.solution()))
-    judge.close()
+def test_plainly_there_is_one_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
+    report = judges(True).grade(submission(ASSIGNMENT.solution()))
     assert report.score == report.max_score
     assert len(started) == len(rubric.only("task2").properties)
 
@@ -403,25 +420,23 @@ VocabEmbedding.forward = forward
 """
 
 
-def graded(when: str, *, plain: bool) -> dict[str, str]:
+def graded(judge: Judge, when: str) -> dict[str, str]:
     """Outcomes by property of a module that lies, and is right in some of the calls that its process has seen."""
     path = "src/modeling/vocab_emb.py"
     text = ASSIGNMENT.solution()[path] + LIE + CALLS.format(when=when)
-    judge = Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain))
     report = judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
-    judge.close()
     return {prop.id: str(prop.outcome) for task in report.tasks for prop in task.properties}
 
 
 @pytest.mark.process
-def test_a_process_that_lies_about_being_clean_gains_nothing_by_being_right_at_first() -> None:
+def test_a_process_that_lies_about_being_clean_gains_nothing_by_being_right_at_first(judges: Judges) -> None:
     """What it gets wrong after others have asked, it is asked again in a process of its own, as everybody is."""
-    assert graded("<", plain=False) == graded("<", plain=True)
+    assert graded(judges(False), "<") == graded(judges(True), "<")
 
 
 @pytest.mark.process
-def test_a_process_that_lies_about_being_clean_earns_only_what_its_values_earn() -> None:
+def test_a_process_that_lies_about_being_clean_earns_only_what_its_values_earn(judges: Judges) -> None:
     """Code that is right after its first sixty calls is right there in any order; the first ones stay wrong."""
-    ahead, plain = graded(">", plain=False), graded(">", plain=True)
+    ahead, plain = graded(judges(False), ">"), graded(judges(True), ">")
     assert ahead["vocab_lookup"] == plain["vocab_lookup"] == "failed"
     assert plain.items() >= {(prop, outcome) for prop, outcome in ahead.items() if outcome != "passed"}

@@ -32,3 +32,14 @@ def test_a_variant_that_could_not_be_graded_is_named(
     monkeypatch.setattr(gallery, "graded", lambda variants, _: {n: grader.give_up(n, "no memory") for n in variants})
     assert gallery.main(["--out", str(tmp_path / "gallery.html"), NAME]) == 1
     assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out
+
+
+def test_a_blind_test_hides_what_the_mistakes_are_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--blind", "2", "--seed", "3", "--jobs", "1", "wrong.rotary"]
+    assert gallery.main(["--out", str(tmp_path / "gallery.html"), *chosen]) == 0
+    questions, answers = ((tmp_path / "blind-3" / f"{name}.txt").read_text() for name in ("questions", "answers"))
+    assert str(tmp_path / "blind-3" / "questions.txt") in capsys.readouterr().out
+    names = [line.split()[1].rstrip(":").rpartition(".")[2] for line in answers.splitlines()]
+    assert len(names) == 2
+    assert not any(name in questions for name in names)
+    assert questions.count("✗ ") >= questions.count("## ") == 2

@@ -253,6 +253,7 @@ def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
         assert not re.search(r"[\u4e00-\u9fff，。]\n[\u4e00-\u9fff]", text), path
 
 
+@pytest.mark.slow
 def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
     files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in (".md", ".html")]
     assert len(files) >= 4 * 7

@@ -19,6 +19,7 @@ def test_reference_and_stubs_use_no_library_for_a_task(files: dict[str, str]) ->
     assert [use for path, text in files.items() for use in library_use(path, text, RUBRIC)] == []
 
 
+@pytest.mark.slow
 def test_variants_that_lean_on_a_library_are_found_and_no_others() -> None:
     leans = cache(lambda path, text: bool(library_use(path, text, RUBRIC)))  # most files are the reference's
     found = {v.name for v in all_variants() if any(leans(path, text) for path, text in v.files.items())}

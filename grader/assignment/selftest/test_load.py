@@ -36,8 +36,18 @@ WAITS = {
 
 
 @pytest.fixture(scope="module")
-def busy() -> Iterator[None]:
-    """Eight processes for each core, all of which compute."""
+def judge() -> Iterator[Judge]:
+    """A judge with hardly any time for a submission."""
+    warm = Judge(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
+    yield warm
+    warm.close()
+
+
+@pytest.fixture(scope="module")
+def busy(judge: Judge, zygote: Zygote) -> Iterator[None]:
+    """Eight processes for each core, all of which compute; what is tested has started before."""
+    del judge
+    zygote.start({}).close()
     program = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"
     number = 8 * len(os.sched_getaffinity(0))
     load = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(number)]
@@ -45,14 +55,6 @@ def busy() -> Iterator[None]:
     for process in load:
         process.kill()
         process.wait()
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    """A judge with hardly any time for a submission."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
-    yield warm
-    warm.close()
 
 
 @pytest.mark.usefixtures("busy")

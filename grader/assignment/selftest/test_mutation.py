@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -12,7 +13,6 @@ from grader.rubric import Rubric
 from grader.tools.mutation import Mutant, __main__, all_mutants
 from grader.tools.mutation.survivors import Explanation, MutantJudge, page, problems, read_table
 
-MUTANTS = {mutant.name: mutant for mutant in all_mutants()}
 KILLED = [
     "GroupRMSNorm.forward: normalised = groups / torch.sqrt(mean_square + self.eps)"
     " -> normalised = groups / torch.sqrt(mean_square - self.eps)",
@@ -20,40 +20,44 @@ KILLED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def mutants() -> Mapping[str, Mutant]:
+    """Every mutant by its name; making them takes seconds."""
+    return {mutant.name: mutant for mutant in all_mutants()}
+
+
 def made_up(after: str) -> Mutant:
     """A mutant of a file that is not there."""
     return Mutant("src/a.py", "f", "return 1", after, f"def f():\n    {after}\n")
 
 
-def test_every_mutant_is_another_program_with_a_name_of_its_own() -> None:
+@pytest.mark.slow
+def test_every_mutant_is_another_program_with_a_name_of_its_own(mutants: Mapping[str, Mutant]) -> None:
     """Some 300, from every file; how many exactly is up to mutmut."""
-    assert len(MUTANTS) > 250
-    assert {mutant.path.rpartition("/")[2] for mutant in MUTANTS.values()} == {
+    assert len(mutants) > 250
+    assert {mutant.path.rpartition("/")[2] for mutant in mutants.values()} == {
         "functional.py",
         "norm.py",
         "pos_emb.py",
         "vocab_emb.py",
     }
-    for mutant in MUTANTS.values():
+    for mutant in mutants.values():
         assert mutant.before != mutant.after
         ast.parse(mutant.text)
 
 
-def test_every_explanation_is_of_mutants_that_there_are() -> None:
+@pytest.mark.slow
+def test_every_explanation_is_of_mutants_that_there_are(mutants: Mapping[str, Mutant]) -> None:
     explained = [name for entry in read_table() for name in entry.mutants]
     assert len(set(explained)) == len(explained)
-    assert set(explained) <= MUTANTS.keys()
+    assert set(explained) <= mutants.keys()
     assert all(entry.why.endswith(".") for entry in read_table())
 
 
-@pytest.mark.parametrize("name", KILLED, ids=["eps_subtracted", "rank_one_by_default"])
 @pytest.mark.process
-def test_a_mutant_that_breaks_the_contract_is_killed(rubric: Rubric, name: str) -> None:
-    judge = MutantJudge(rubric)
-    try:
-        assert not judge.survives(MUTANTS[name])
-    finally:
-        judge.close()
+def test_a_mutant_that_breaks_the_contract_is_killed(mutants: Mapping[str, Mutant], rubric: Rubric) -> None:
+    with contextlib.closing(MutantJudge(rubric)) as judge:
+        assert [name for name in KILLED if judge.survives(mutants[name])] == []
 
 
 def test_survivors_and_explanations_must_agree() -> None:
@@ -107,14 +111,12 @@ def test_the_command_fails_over_an_unexplained_survivor(
 
 
 @pytest.mark.process
-def test_a_hidden_test_that_fails_by_itself_is_no_kill(rubric: Rubric, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hidden_test_that_fails_by_itself_is_no_kill(
+    mutants: Mapping[str, Mutant], rubric: Rubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> Callable[..., HiddenTests]:
         raise ZeroDivisionError
 
     monkeypatch.setattr("grader.assignment.oracle.rms_norm", broken)
-    judge = MutantJudge(rubric)
-    try:
-        with pytest.raises(RuntimeError, match="failed by itself"):
-            judge.survives(MUTANTS[KILLED[0]])
-    finally:
-        judge.close()
+    with contextlib.closing(MutantJudge(rubric)) as judge, pytest.raises(RuntimeError, match="failed by itself"):
+        judge.survives(mutants[KILLED[0]])

@@ -20,6 +20,7 @@ def files_of(older: Older) -> dict[str, str]:
     return {path: text for path, text in files.items() if text is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("older", OLDER, ids=lambda older: older.name)
 def test_an_older_layout_is_charged_as_a_lecturer_would(judge: Judge, older: Older) -> None:
     assert lost(judge(files_of(older))) == older.loses, older.told

@@ -122,10 +122,87 @@ def test_an_endless_loop_costs_three_tests_of_waiting(solved: Path, tmp_path: Pa
     assert "22 / 22" in told  # other tasks have their turn
 
 
-def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = mistaken(solved, tmp_path / "a", "import torch\n", "import torch\nfrom functional import nothing\n")
+@pytest.mark.parametrize("written", ["functional", ".functional"])
+def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path, run: WarmPython, written: str) -> None:
+    folder = mistaken(solved, tmp_path / "a", "import torch\n", f"import torch\nfrom {written} import nothing\n")
     told = run(folder, "tests").stdout
-    assert "A file of src/ is imported relatively, as in: from .functional import …" in told
+    assert "from ..functional import …" in told
+    assert "from .functional import …" not in told
+
+
+MISTAKES = {
+    "one is added to gamma": (
+        "* self.gamma.to",
+        "* (1 + self.gamma).to",
+        "or is something added to gamma",
+    ),
+    "the variance is unbiased": (
+        "groups.square().mean(dim=-1, keepdim=True)",
+        "groups.var(dim=-1, keepdim=True)",
+        "is it divided by gz - 1",
+    ),
+    "the variance takes the mean off": (
+        "groups.square().mean(dim=-1, keepdim=True)",
+        "groups.var(dim=-1, keepdim=True, correction=0)",
+        "Is a mean subtracted somewhere",
+    ),
+    "the input is changed": (
+        "input.to(compute_dtype).unflatten",
+        "(input.data.mul_(2) if input.is_contiguous() else input).to(compute_dtype).unflatten",
+        "Which line works in place",
+    ),
+    "a dropout": (
+        "groups / torch.sqrt",
+        "nn.functional.dropout(groups, 0.5, self.training) / torch.sqrt",
+        "What is different in training",
+    ),
+    "the dtype of gamma": (").to(input.dtype)  #", ").to(self.gamma.dtype)  #", "Which of your last steps decides it?"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "asked"), MISTAKES.values(), ids=MISTAKES)
+def test_the_first_hint_is_about_what_the_test_saw(
+    solved: Path, tmp_path: Path, run: WarmPython, old: str, new: str, asked: str
+) -> None:
+    """And not about groups, which are right."""
+    told = " ".join(run(mistaken(solved, tmp_path / "a", old, new), "tests", "--task", "1").stdout.split())
+    assert asked in told
+    assert "Reshape [b, s, h]" not in told
+
+
+def test_tables_are_named_with_what_shows_them(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(solved, tmp_path / "a")
+    rope = folder / "src" / "modeling" / "pos_emb.py"
+    text = rope.read_text(encoding="utf-8")
+    assert "seq_len > cos.shape[0]" in text
+    rope.write_text(text.replace("seq_len > cos.shape[0]", "seq_len >= cos.shape[0]"), encoding="utf-8")
+    told = run(folder, "tests", "--task", "4").stdout
+    assert "In the cosines and sines for s = 12, ms = 4, k = 3:" in told
+    assert "The right numbers are there" not in told
+
+
+def test_foreign_ids_and_rows_without_gradient_are_named(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+    lookup = "rows.masked_fill(foreign, 0)"
+    edge = {"rows >= self.shard": "rows > self.shard", lookup: "rows.clamp(0, self.shard.shape[0] - 1)"}
+    told = told_about_embeddings(solved, tmp_path / "edge", run, edge)
+    assert "Wrong for the id 4 alone." in told
+    assert "Which comparison lets it in: < or <=, > or >=?" in told
+    padding = {"self.shard.to(input_ids.device))": "self.shard.to(input_ids.device), padding_idx=0)"}
+    told = told_about_embeddings(solved, tmp_path / "padding", run, padding)
+    assert "Wrong for the id 0 alone." in told
+    assert "Is this id treated as padding" in told
+
+
+def told_about_embeddings(solved: Path, folder: Path, run: WarmPython, edits: dict[str, str]) -> str:
+    """What students read about the solution with these edits in task 3, on one line."""
+    shutil.copytree(solved, folder)
+    file = folder / "src" / "modeling" / "vocab_emb.py"
+    text = file.read_text(encoding="utf-8")
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
+    return " ".join(run(folder, "tests", "--task", "3").stdout.split())
 
 
 def test_every_law_is_told_in_chinese_too() -> None:

@@ -40,6 +40,7 @@ def _shuffled(variants: tuple[Variant, ...]) -> list[Variant]:
     return sorted(variants, key=lambda variant: variant.name[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subtracted", "whole_within", "single_within"),
     [([LECTURE], 15, 15), ([], 15, 500)],

@@ -26,6 +26,8 @@ from grader.results.report import Report
 from grader.settings import Settings
 from grader.specimens.variants import Variant
 
+from . import blind
+
 
 @dataclass(frozen=True)
 class Feedback:
@@ -44,12 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.tools.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges at a time")
+    parser.add_argument("--blind", type=int, metavar="N", help="no page: N of them, without their names")
+    parser.add_argument("--seed", type=int, default=1, help="of that choice (default %(default)s)")
     parser.add_argument("names", nargs="*", help="variants to show, or the beginning of their names; otherwise all")
     chosen = parser.parse_args(arguments)
     rubric_or_exit(ASSIGNMENT)
     wanted = tuple(chosen.names) or ("",)
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    if chosen.blind:
+        variants = blind.drawn(variants, chosen.blind, chosen.seed)
     reports = graded(variants, chosen.jobs)
+    if chosen.blind:
+        questions, answers = blind.write(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
+        print(f"{len(variants)} wrong variants: {questions}; what they are: {answers}")
+        return 0
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)

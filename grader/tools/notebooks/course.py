@@ -8,13 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import sources
+from . import UNUSED, sources
 from .execute import KERNEL_ENVIRONMENT
 
 HOMEWORK = "position"  # what nbgrader calls the walk-through
 CONFIG = sources.ROOT / "nbgrader_config.py"
 LOG = "nbgrader.log"
-NBGRADER = (sys.executable, "-m", "nbgrader")
+NBGRADER = (
+    *(sys.executable, "-c"),
+    f"import sys; sys.modules[{UNUSED!r}] = None; from nbgrader.apps.nbgraderapp import main; main()",
+)
 
 
 class NbgraderFailed(Exception):

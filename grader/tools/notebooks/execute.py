@@ -14,7 +14,6 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
-from nbgrader.preprocessors import ClearSolutions
 
 CELL_TIMEOUT_S = 300
 # One thread for every library: more would slow each other down on a busy machine.
@@ -102,6 +101,8 @@ def save(run: Run, path: Path) -> list[Path]:
 
 def cleared(notebook: NotebookNode) -> NotebookNode:
     """The notebook itself, with its solutions replaced by stubs; hidden tests and outputs stay."""
+    from nbgrader.preprocessors import ClearSolutions  # takes seconds, and only a released notebook is cleared
+
     ClearSolutions(code_stub=STUB).preprocess(notebook, {})  # in place
     return notebook
 

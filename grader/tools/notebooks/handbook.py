@@ -11,9 +11,7 @@ from pathlib import Path
 import jinja2
 import nbformat
 from latex2mathml.converter import convert
-from nbconvert import HTMLExporter
 from nbformat import NotebookNode
-from nbgrader.preprocessors import ClearHiddenTests
 from pygments.formatters import HtmlFormatter
 
 from .execute import cleared
@@ -67,6 +65,9 @@ def title(notebook: NotebookNode) -> str:
 
 def body(notebook: NotebookNode) -> str:
     """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution."""
+    from nbconvert import HTMLExporter  # takes seconds, as does the next
+    from nbgrader.preprocessors import ClearHiddenTests
+
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
     mathematics: list[str] = []
     for cell in shown.cells:

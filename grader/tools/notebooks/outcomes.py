@@ -12,7 +12,6 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
 
 from ...results.outcome import Outcome
 from .course import HOMEWORK
@@ -87,6 +86,8 @@ def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Ite
 
 def _scores(course: Path, student: str, notebook: str) -> dict[str, float | None]:
     """The scores in the gradebook by ``grade_id``; None for a check that was not in the notebook."""
+    from nbgrader.api import Gradebook, MissingEntry  # takes a second, and only grading reads the database
+
     with Gradebook(f"sqlite:///{course.resolve() / 'gradebook.db'}") as gradebook:
         try:
             entry = gradebook.find_submission_notebook(notebook, HOMEWORK, student)

@@ -14,13 +14,18 @@ class Slip:
         name: What the mistake is called here.
         properties: The properties that the mistake breaks, and that alone may lose their points.
         steps: The steps of a template that it changes, and what stands there instead.
-        misconception: What it should be known by, where the rubric has a name for it.
+        misconception: What it should be known by, where the rubric has a name for it; several with spaces between.
     """
 
     name: str
     properties: frozenset[str]
     steps: Mapping[str, str]
     misconception: str | None = None
+
+    @property
+    def hints(self) -> frozenset[str]:
+        """The ids in ``misconception``."""
+        return frozenset((self.misconception or "").split())
 
 
 def slip(name: str, breaks: str, misconception: str | None = None, **steps: str) -> Slip:

@@ -11,7 +11,7 @@ from ..bases import NormInSteps
 from . import NORM_OUTPUT, VOCAB, VOCAB_OUTPUT
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_changed")
 def gamma_through_a_sigmoid(self, input):
     """Uses gamma as a gate."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -19,7 +19,7 @@ def gamma_through_a_sigmoid(self, input):
     return ((groups / rms).flatten(-2) * torch.sigmoid(self.gamma.float())).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_changed")
 def gamma_kept_from_falling_below_one(self, input):
     """Clamps gamma."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -35,7 +35,7 @@ def eps_no_smaller_than_a_millionth(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
 def first_token_decides_for_its_sequence(self, input):
     """Takes the root mean square of the first position."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -43,7 +43,7 @@ def first_token_decides_for_its_sequence(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_groups_share")
 def mean_of_the_hidden_dimension_taken_off(self, input):
     """Centres the whole hidden dimension before it normalises groups."""
     x = input.float()
@@ -52,7 +52,7 @@ def mean_of_the_hidden_dimension_taken_off(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_scaled")
 def gradient_of_gamma_averaged(self, input):
     """Averages the gradient of gamma over the tokens, with a hook."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -63,14 +63,16 @@ def gradient_of_gamma_averaged(self, input):
     return ((groups / rms).flatten(-2) * weight).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_neighbouring_seed")
 def seed_one_too_large(self):
     """Adds one to the seed."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed + 1)
     nn.init.uniform_(self.gamma, *self.init_range, generator=generator)
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong(
+    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+)
 def sizes_checked_the_other_way_round(self, hidden_size, group_size):
     """Refuses a group only if it is larger than the hidden dimension."""
     if group_size > hidden_size:
@@ -87,7 +89,7 @@ class SharpensWithEveryCall(GroupRMSNorm):
         return output
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_size")
 class TableTransposed(VocabEmbedding):
     """Holds the table as [e, v]."""
 
@@ -98,7 +100,7 @@ class TableTransposed(VocabEmbedding):
         return self.table.T[input_ids]
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_size")
 class RowForUnknownWords(VocabEmbedding):
     """Adds one row to the table."""
 
@@ -121,7 +123,7 @@ def output_of_the_last_call_of_that_shape(self, input_ids):
     return kept[input_ids.shape]
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_dtype")
 def new_table_in_float32(self):
     """Draws a new table, and forgets its dtype."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
@@ -129,7 +131,7 @@ def new_table_in_float32(self):
     self.table = nn.Parameter(drawn)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT, hint="gradient_scaled")
 def gradient_averaged_over_the_batch(self, input_ids):
     """Divides the gradient by the number of ids, with a hook."""
     output = nn.functional.embedding(input_ids, self.table)

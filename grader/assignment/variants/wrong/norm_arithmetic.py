@@ -42,7 +42,7 @@ def converts_float16_only(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(x.dtype)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
 def always_in_half(self, input):
     """Converts to float16, whatever comes in."""
     groups = input.half().unflatten(-1, (-1, self.group_size))
@@ -50,7 +50,7 @@ def always_in_half(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
 def always_in_bfloat16(self, input):
     """Converts to bfloat16, whatever comes in."""
     groups = input.bfloat16().unflatten(-1, (-1, self.group_size))
@@ -58,7 +58,7 @@ def always_in_bfloat16(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_rounded_to_gamma")
 def input_rounded_to_the_dtype_of_gamma(self, input):
     """Converts the input to gamma's dtype first, which costs a float32 input its precision."""
     groups = input.to(self.gamma.dtype).float().unflatten(-1, (-1, self.group_size))
@@ -66,7 +66,7 @@ def input_rounded_to_the_dtype_of_gamma(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
 def output_stays_float32(self, input):
     """Never converts back."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -74,7 +74,7 @@ def output_stays_float32(self, input):
     return (groups / rms).flatten(-2) * self.gamma
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
 def output_has_the_dtype_of_gamma(self, input):
     """Converts the result to gamma's dtype."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -91,7 +91,7 @@ def refuses_another_dtype_than_that_of_gamma(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_shape")
 def output_still_in_groups(self, input):
     """Returns [b, s, h/gz, gz]."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -99,7 +99,7 @@ def output_still_in_groups(self, input):
     return (groups / rms * self.gamma.view(-1, self.group_size)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_shape")
 def single_batch_dimension_squeezed_away(self, input):
     """Loses dimensions of size one on the way."""
     groups = input.float().unflatten(-1, (-1, self.group_size)).squeeze()
@@ -140,7 +140,7 @@ def root_mean_square_of_the_data(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
 def input_detached(self, input):
     """Detaches the input, so it gets no gradient at all."""
     groups = input.detach().float().unflatten(-1, (-1, self.group_size))
@@ -148,7 +148,7 @@ def input_detached(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
 def gamma_detached(self, input):
     """Multiplies by gamma.data, so gamma never learns."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -156,7 +156,7 @@ def gamma_detached(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.data).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity")
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
 def no_gradient_at_all(self, input):
     """Computes everything under no_grad."""
     with torch.no_grad():
@@ -165,7 +165,7 @@ def no_gradient_at_all(self, input):
         return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity norm_backward", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_purity norm_backward", also=NORM_OUTPUT, hint="input_changed")
 def divides_the_input_in_place(self, input):
     """Writes into the input where float() returns it as it is."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -173,7 +173,7 @@ def divides_the_input_in_place(self, input):
     return (groups.flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")
 def writes_the_output_over_the_input(self, input):
     """Stores the result in input.data to save memory."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -183,7 +183,7 @@ def writes_the_output_over_the_input(self, input):
     return output
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="norm_mode")
 def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -192,7 +192,12 @@ def drops_features_in_training(self, input):
     return nn.functional.dropout(output, 0.5, self.training)
 
 
-@wrong("GroupRMSNorm", breaks="norm_purity norm_registration_and_arguments", also=NORM_OUTPUT)
+@wrong(
+    "GroupRMSNorm",
+    breaks="norm_purity norm_registration_and_arguments",
+    also=NORM_OUTPUT,
+    hint="further_parameter norm_mode",
+)
 class RunningMeanSquare(GroupRMSNorm):
     """Keeps a running mean square and uses it in eval, as BatchNorm does."""
 

@@ -18,7 +18,7 @@ def eps_beside_the_root(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_on_output")
 def eps_added_to_the_quotient(self, input):
     """Misses a pair of parentheses, and so shifts the output by eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -50,7 +50,7 @@ def eps_fixed_at_another_value(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_squared")
 def eps_squared(self, input):
     """Adds the square of eps under the root."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -58,7 +58,7 @@ def eps_squared(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_as_floor")
 def eps_as_a_lower_bound(self, input):
     """Clamps the mean square at eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -66,7 +66,7 @@ def eps_as_a_lower_bound(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_scaled")
 def eps_averaged_over_the_group(self, input):
     """Adds eps to the sum of squares, so the mean contains eps / gz."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -74,7 +74,7 @@ def eps_averaged_over_the_group(self, input):
     return ((groups / torch.sqrt(mean_square)).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_squared")
 def eps_added_before_squaring(self, input):
     """Adds eps to x, not to the mean of its squares."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -82,7 +82,7 @@ def eps_added_before_squaring(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_subtracted")
 def eps_subtracted(self, input):
     """Has the wrong sign before eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -103,7 +103,7 @@ def first_gammas_for_every_group(self, input):
     over=NormInSteps,
     breaks="norm_gamma norm_registration_and_arguments",
     also=NORM,
-    hint="norm_shared_gamma",
+    hint="norm_shared_gamma parameter_size",
 )
 class GammaOfOneGroup(GroupRMSNorm):
     """Has only gz gammas, which all groups share."""
@@ -117,7 +117,7 @@ class GammaOfOneGroup(GroupRMSNorm):
         return (groups / rms * self.gamma).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_of_group")
 def one_gamma_for_each_group(self, input):
     """Scales a whole group by the gamma of its first feature."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -141,7 +141,7 @@ def one_plus_gamma(self, input):
     return ((groups / rms).flatten(-2) * (1 + self.gamma)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_twice")
 def gamma_applied_twice(self, input):
     """Multiplies by gamma inside the library call and once more after it."""
     x, weight = input.float(), self.gamma.float().view(-1, self.group_size)
@@ -149,7 +149,7 @@ def gamma_applied_twice(self, input):
     return (normalised.flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_unused")
 def no_gamma(self, input):
     """Never multiplies by gamma."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -157,7 +157,7 @@ def no_gamma(self, input):
     return (groups / rms).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_added")
 def gamma_added(self, input):
     """Adds gamma, as if it were a bias."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -165,7 +165,7 @@ def gamma_added(self, input):
     return ((groups / rms).flatten(-2) + self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_before_root")
 def gamma_before_the_root_mean_square(self, input):
     """Scales the input first, so gamma enters the root mean square too."""
     groups = (input.float() * self.gamma).unflatten(-1, (-1, self.group_size))
@@ -173,7 +173,12 @@ def gamma_before_the_root_mean_square(self, input):
     return (groups / rms).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_gamma norm_purity", also=NORM_OUTPUT)
+@wrong(
+    "GroupRMSNorm.forward",
+    breaks="norm_gamma norm_purity",
+    also=NORM_OUTPUT,
+    hint="norm_gamma_unused parameter_changed",
+)
 def gamma_drawn_again_at_every_call(self, input):
     """Resets gamma in forward, so whatever was learnt or loaded is lost."""
     self.reset_parameters()

@@ -49,7 +49,7 @@ def groups_of_every_nth_feature(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_across_groups")
 def reduces_over_the_groups(self, input):
     """Reshapes rightly and reduces over the wrong one of the two dimensions."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -57,7 +57,7 @@ def reduces_over_the_groups(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
 def mixes_the_tokens_of_a_sequence(self, input):
     """Averages over the sequence as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -65,7 +65,7 @@ def mixes_the_tokens_of_a_sequence(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
 def mixes_the_rows_of_a_batch(self, input):
     """Averages over the batch as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -73,7 +73,7 @@ def mixes_the_rows_of_a_batch(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
 def one_root_mean_square_for_everything(self, input):
     """Calls mean() without a dimension."""
     x = input.float()
@@ -121,7 +121,7 @@ def divides_by_the_standard_deviation(self, input):
     return ((groups / deviation).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_magnitude")
 def mean_of_absolute_values(self, input):
     """Divides by the mean absolute value."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -129,7 +129,7 @@ def mean_of_absolute_values(self, input):
     return ((groups / torch.sqrt(size.square() + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_largest_magnitude")
 def largest_absolute_value(self, input):
     """Divides by the largest absolute value."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -137,7 +137,7 @@ def largest_absolute_value(self, input):
     return ((groups / torch.sqrt(size.square() + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_without_root")
 def forgets_the_root(self, input):
     """Divides by the mean square."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -145,7 +145,7 @@ def forgets_the_root(self, input):
     return ((groups / (mean_square + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_multiplies")
 def multiplies_by_the_root_mean_square(self, input):
     """Multiplies where it should divide."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -153,7 +153,7 @@ def multiplies_by_the_root_mean_square(self, input):
     return ((groups * rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_groups_share")
 def first_group_decides_for_all(self, input):
     """Uses the root mean square of the first group everywhere."""
     x = input.float()
@@ -161,7 +161,7 @@ def first_group_decides_for_all(self, input):
     return (x / rms * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_group_left_out")
 def leaves_the_last_group_as_it_was(self, input):
     """Stops the loop over groups one step early."""
     x = input.float()
@@ -171,7 +171,7 @@ def leaves_the_last_group_as_it_was(self, input):
     return (torch.cat(pieces, dim=-1) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_feature_left_out")
 def mean_without_the_last_feature(self, input):
     """Slices up to gz - 1, as if the end of a slice were included."""
     groups = input.float().unflatten(-1, (-1, self.group_size))

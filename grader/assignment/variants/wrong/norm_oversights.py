@@ -11,7 +11,7 @@ from ..bases import NormInSteps, ShardInSteps
 from . import NORM, NORM_OUTPUT, SHARD, SHARD_OUTPUT, VOCAB_OUTPUT
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")
 class GammaInPieces(GroupRMSNorm):
     """Holds a parameter for each group."""
 
@@ -30,7 +30,7 @@ class GammaInPieces(GroupRMSNorm):
         return (groups / rms * torch.stack(list(self.pieces))).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")
 class BiasRegisteredFirst(GroupRMSNorm):
     """Adds a bias of zeros, and registers it before gamma."""
 
@@ -42,7 +42,7 @@ class BiasRegisteredFirst(GroupRMSNorm):
         return (super().forward(input) + self.bias.to(input.dtype)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_output_order")
 def output_put_together_in_another_order(self, input):
     """Normalises groups rightly, and transposes them before they are flattened."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -50,7 +50,7 @@ def output_put_together_in_another_order(self, input):
     return ((groups / rms).mT.flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_multiplies")
 def root_stretched_by_eps(self, input):
     """Multiplies the root by one and eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -58,7 +58,7 @@ def root_stretched_by_eps(self, input):
     return ((groups / rms.clamp(min=1e-30)).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
 def everything_in_bfloat16(self, input):
     """Converts to bfloat16 first, for speed."""
     groups = input.bfloat16().unflatten(-1, (-1, self.group_size))
@@ -66,7 +66,7 @@ def everything_in_bfloat16(self, input):
     return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
 def output_in_double(self, input):
     """Computes in float64 and stays there."""
     groups = input.double().unflatten(-1, (-1, self.group_size))
@@ -74,14 +74,14 @@ def output_in_double(self, input):
     return (groups / rms).flatten(-2) * self.gamma
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_distribution")
 def range_taken_for_mean_and_deviation(self):
     """Draws normally, with the bounds as mean and deviation."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.normal_(self.gamma, self.init_range[0], abs(self.init_range[1]), generator=generator)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT)
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="norm_mode")
 def noise_in_training(self, input):
     """Multiplies by a little noise in training."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -90,13 +90,13 @@ def noise_in_training(self, input):
     return ((groups / rms * noise).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT, hint="gradient_cut")
 def looked_up_in_a_copy(self, input_ids):
     """Clones the table without its history."""
     return nn.functional.embedding(input_ids, self.table.detach().clone())
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
 def mean_added_twice(self):
     """Adds the mean to a draw that has it already."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
@@ -104,7 +104,7 @@ def mean_added_twice(self):
     self.table.data += self.init_mean
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
 class Float32InEvaluation(VocabEmbedding):
     """Converts the output in evaluation only."""
 
@@ -113,7 +113,13 @@ class Float32InEvaluation(VocabEmbedding):
         return output if self.training else output.float()
 
 
-@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_registration_and_arguments", also=SHARD)
+@wrong(
+    "ParallelVocabEmbedding",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments",
+    also=SHARD,
+    hint="further_parameter",
+)
 class RowsInAList(ParallelVocabEmbedding):
     """Holds a parameter for each row."""
 
@@ -135,7 +141,9 @@ class RowsInAList(ParallelVocabEmbedding):
         return shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_filled_otherwise"
+)
 def not_a_number_for_foreign_ids(self, input_ids):
     """Marks foreign ids with nan."""
     rows = input_ids - self.first_id
@@ -160,7 +168,7 @@ def only_the_first_rank_answers(self, input_ids):
     return output if self.first_id == 0 else output * 0
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", also=SHARD_OUTPUT)
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", also=SHARD_OUTPUT, hint="gradient_scaled")
 def gradient_doubled(self, input_ids):
     """Adds the rows once with and once without their history."""
     rows = input_ids - self.first_id

@@ -10,27 +10,27 @@ from ..bases import NormInSteps
 from . import NORM
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_distribution")
 def normal_for_uniform(self):
     """Draws from a normal distribution."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.normal_(self.gamma, generator=generator)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_unseeded")
 def never_seeded(self):
     """Draws from wherever the global generator stands."""
     nn.init.uniform_(self.gamma, *self.init_range)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_unseeded")
 def seeded_after_the_draw(self):
     """Seeds one line too late."""
     nn.init.uniform_(self.gamma, *self.init_range)
     torch.manual_seed(self.init_seed)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_unseeded")
 def seeds_another_library(self):
     """Seeds Python's random numbers, which torch does not use."""
     import random
@@ -47,28 +47,28 @@ def draws_once_before(self):
     nn.init.uniform_(self.gamma, *self.init_range)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_scale")
 def range_ignored(self):
     """Writes the default range where init_range belongs."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.uniform_(self.gamma, -1.0, 1.0, generator=generator)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_scale")
 def lower_bound_ignored(self):
     """Draws between zero and the upper bound."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.uniform_(self.gamma, 0.0, self.init_range[1], generator=generator)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_seed_ignored")
 def seed_ignored(self):
     """Writes the default seed where init_seed belongs."""
     generator = torch.Generator(self.gamma.device).manual_seed(42)
     nn.init.uniform_(self.gamma, *self.init_range, generator=generator)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_reset_differs")
 def only_the_first_reset_draws(self):
     """Guards the draw with a flag, so a later reset changes nothing."""
     if not getattr(self, "drawn", False):
@@ -77,13 +77,13 @@ def only_the_first_reset_draws(self):
     self.drawn = True
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_not_drawn")
 def reset_to_ones(self):
     """Starts gamma at one, as most RMSNorms do."""
     nn.init.ones_(self.gamma)
 
 
-@wrong("GroupRMSNorm", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm", breaks="norm_init_and_reset", hint="init_reset_differs")
 class SeededInTheConstructorOnly(GroupRMSNorm):
     """Seeds in the constructor, so a later reset draws other numbers."""
 
@@ -95,7 +95,7 @@ class SeededInTheConstructorOnly(GroupRMSNorm):
         nn.init.uniform_(self.gamma, *self.init_range)
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_reset_differs")
 def generator_kept_and_never_rewound(self):
     """Seeds a generator once and goes on drawing from it."""
     if not hasattr(self, "generator"):
@@ -103,7 +103,7 @@ def generator_kept_and_never_rewound(self):
     nn.init.uniform_(self.gamma, *self.init_range, generator=self.generator)
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_init_and_reset")
+@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_init_and_reset", hint="init_not_drawn")
 class ConstructorDoesNotReset(GroupRMSNorm):
     """Fills gamma with ones and leaves reset_parameters to the caller."""
 
@@ -112,83 +112,125 @@ class ConstructorDoesNotReset(GroupRMSNorm):
         nn.init.ones_(self.gamma)
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong(
+    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+)
 def no_check_of_the_sizes(self, hidden_size, group_size):
     """Accepts any group size and fails in forward."""
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
 def assertion_without_a_message(self, hidden_size, group_size):
     """Raises without a word."""
     assert hidden_size % group_size == 0
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
 def message_without_the_numbers(self, hidden_size, group_size):
     """Names the arguments and not their values."""
     assert hidden_size % group_size == 0, "hidden_size must be divisible by group_size"
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
 def message_with_one_of_the_numbers(self, hidden_size, group_size):
     """Names only the group size."""
     if hidden_size % group_size != 0:
         raise ValueError(f"group_size={group_size} is not a divisor")
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong(
+    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_other_error"
+)
 def another_kind_of_error(self, hidden_size, group_size):
     """Raises RuntimeError."""
     if hidden_size % group_size != 0:
         raise RuntimeError(f"{hidden_size} is not a multiple of {group_size}")
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments")
+@wrong(
+    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+)
 def warns_where_it_should_raise(self, hidden_size, group_size):
     """Prints a warning and goes on."""
     if hidden_size % group_size != 0:
         print(f"warning: {hidden_size} is not a multiple of {group_size}")
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="not_a_parameter",
+)
 def gamma_as_a_plain_tensor(self, values):
     """Forgets nn.Parameter, so no optimiser finds gamma."""
     self.gamma = values.requires_grad_()
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="not_a_parameter",
+)
 def gamma_as_a_buffer(self, values):
     """Registers gamma as a buffer."""
     self.register_buffer("gamma", values)
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="frozen_parameter",
+)
 def gamma_frozen(self, values):
     """Makes a parameter that does not learn."""
     self.gamma = nn.Parameter(values, requires_grad=False)
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="further_parameter",
+)
 def second_parameter(self, values):
     """Adds a bias that nobody asked for."""
     self.gamma = nn.Parameter(values)
     self.beta = nn.Parameter(torch.zeros_like(values))
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="further_parameter",
+)
 def eps_as_a_buffer(self, values):
     """Adds a buffer, which then appears in every checkpoint."""
     self.gamma = nn.Parameter(values)
     self.register_buffer("eps_value", torch.tensor(self.eps))
 
 
-@wrong("GroupRMSNorm.register_gamma", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong(
+    "GroupRMSNorm.register_gamma",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments",
+    also=NORM,
+    hint="parameter_dtype",
+)
 def gamma_always_float32(self, values):
     """Ignores the dtype argument."""
     self.gamma = nn.Parameter(values.float())
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM)
+@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")
 class OneParameterForEachGroup(GroupRMSNorm):
     """Splits gamma into h/gz parameters."""
 

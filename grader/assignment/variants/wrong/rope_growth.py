@@ -15,7 +15,7 @@ wrong_ratio = partial(
 wrong_keeping = partial(wrong, "NTKAwareRoPE.keep", over=RopeInSteps, also="rope_buffers")
 
 
-@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE, hint="rope_growth_at_es")
 def grows_at_equality(self, seq_len):
     """Recomputes for exactly es positions, which an odd k reveals."""
     return seq_len >= self.cos.shape[0]
@@ -189,7 +189,13 @@ def refuses_to_grow_when_static(self, seq_len):
     return seq_len > self.cos.shape[0]
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static rope_dynamic", also=ROPE)
+@wrong(
+    "NTKAwareRoPE",
+    over=RopeInSteps,
+    breaks="rope_static rope_dynamic",
+    also=ROPE,
+    hint="rope_static_keeps_growth rope_dynamic_forgets_growth",
+)
 class DynamicTheOtherWayRound(NTKAwareRoPE):
     """Keeps the tables unless dynamic."""
 

@@ -10,7 +10,7 @@ from ..bases import RopeInSteps
 from . import ROPE, ROPE_GROWTH, ROTARY
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="output_dtype")
 def turned_in_double_and_left_there(input, cos, sin):
     """Computes in float64 and stays there."""
     first, second = input.double().chunk(2, dim=-1)
@@ -26,7 +26,7 @@ def heads_before_positions(input, cos, sin):
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype).transpose(1, 2)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="output_shape")
 def heads_merged(input, cos, sin):
     """Returns [b, s, nh * hd]."""
     first, second = input.chunk(2, dim=-1)
@@ -34,7 +34,7 @@ def heads_merged(input, cos, sin):
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype).flatten(-2)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="rotary_heads_differ")
 def every_other_head(input, cos, sin):
     """Turns the heads with even numbers."""
     first, second = input.chunk(2, dim=-1)
@@ -44,7 +44,7 @@ def every_other_head(input, cos, sin):
     return torch.where(even[:, None], output, input)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
 def sine_of_the_first_half_only(input, cos, sin):
     """Forgets the sine in the second half."""
     first, second = input.chunk(2, dim=-1)
@@ -53,7 +53,7 @@ def sine_of_the_first_half_only(input, cos, sin):
     return torch.cat((first * cos - second * sin, second * cos), dim=-1).to(input.dtype)
 
 
-@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE)
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_scaling")
 def ratio_and_one(self, ratio):
     """Scales by k + 1 where k is not one."""
     return self.base * (ratio + (ratio > 1)) ** (self.dim / (self.dim - 2))
@@ -76,7 +76,7 @@ class NeverGrows(NTKAwareRoPE):
         return False
 
 
-@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE, hint="rope_module_dtype")
 class OutputAlwaysFloat32(NTKAwareRoPE):
     """Converts the output to float32."""
 
@@ -98,7 +98,7 @@ class GrownTablesBesideTheBuffers(NTKAwareRoPE):
         return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_base", also=ROPE)
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_far_positions")
 class AnglesInTheTablesDtype(NTKAwareRoPE):
     """Multiplies positions and frequencies in the dtype of the tables."""
 
@@ -108,7 +108,7 @@ class AnglesInTheTablesDtype(NTKAwareRoPE):
         return angles.cos(), angles.sin()
 
 
-@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE, hint="input_changed")
 class InputScaledInPlace(NTKAwareRoPE):
     """Scales queries by the root of their size, in the caller's tensor."""
 

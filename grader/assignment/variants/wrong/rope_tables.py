@@ -39,19 +39,19 @@ def factor_of_beta_on_the_base(self, ratio):
     return self.base * ratio ** (2 / (self.dim - 2))
 
 
-@wrong_base()
+@wrong_base(hint="rope_scaling")
 def exponent_upside_down(self, ratio):
     """Uses (hd - 2) / hd."""
     return self.base * ratio ** ((self.dim - 2) / self.dim)
 
 
-@wrong_base()
+@wrong_base(hint="rope_unscaled_angles")
 def power_of_the_product(self, ratio):
     """Raises base * k to the exponent, not k alone."""
     return float(self.base * ratio) ** (self.dim / (self.dim - 2))
 
 
-@wrong_base()
+@wrong_base(hint="rope_scaling")
 def base_divided(self, ratio):
     """Shrinks the base, so frequencies rise."""
     return self.base / ratio ** (self.dim / (self.dim - 2))
@@ -63,61 +63,61 @@ def base_never_scaled(self, ratio):
     return float(self.base)
 
 
-@wrong_base()
+@wrong_base(hint="rope_scaling")
 def base_scaled_only_when_growing(self, ratio):
     """Leaves the initial ratio out, as if only recomputed tables were scaled."""
     return self.base * ratio ** (self.dim / (self.dim - 2)) if hasattr(self, "cos") else float(self.base)
 
 
-@wrong_base()
+@wrong_base(hint="rope_base_ignored")
 def base_argument_ignored(self, ratio):
     """Writes 10000 where the argument belongs."""
     return 10000 * ratio ** (self.dim / (self.dim - 2))
 
 
-@wrong_angles("NTKAwareRoPE.exponents")
+@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
 def frequencies_fall_half_as_fast(self, device):
     """Uses i / hd for 2i / hd."""
     return torch.arange(self.dim // 2, dtype=torch.float32, device=device) / self.dim
 
 
-@wrong_angles("NTKAwareRoPE.exponents")
+@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
 def frequencies_fall_too_fast(self, device):
     """Divides by hd - 2, so that the last exponent is one."""
     return torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / (self.dim - 2)
 
 
-@wrong_angles("NTKAwareRoPE.exponents")
+@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
 def frequencies_in_reverse(self, device):
     """Gives the lowest frequency to the first pair."""
     return torch.arange(self.dim - 2, -1, -2, dtype=torch.float32, device=device) / self.dim
 
 
-@wrong_angles("NTKAwareRoPE.exponents")
+@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
 def frequencies_in_float16(self, device):
     """Computes the exponents in half precision."""
     return torch.arange(0, self.dim, 2, dtype=torch.float16, device=device) / self.dim
 
 
-@wrong_angles("NTKAwareRoPE.positions")
+@wrong_angles("NTKAwareRoPE.positions", hint="rope_far_positions")
 def positions_in_bfloat16(self, ratio, device):
     """Counts positions in bfloat16, which skips numbers above 256."""
     return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
 
 
-@wrong_angles("NTKAwareRoPE.positions")
+@wrong_angles("NTKAwareRoPE.positions", hint="rope_unscaled_angles")
 def positions_from_one(self, ratio, device):
     """Starts counting at one."""
     return torch.arange(1, self.max_seq_len * ratio + 1, dtype=torch.float32, device=device)
 
 
-@wrong_angles("NTKAwareRoPE.spread")
+@wrong_angles("NTKAwareRoPE.spread", hint="rope_unscaled_angles")
 def tables_for_neighbouring_pairs(self, angles):
     """Repeats each angle for neighbours, where the rotation pairs x_i with x_{i+hd/2}."""
     return angles.repeat_interleave(2, dim=-1)
 
 
-@wrong_angles("NTKAwareRoPE")
+@wrong_angles("NTKAwareRoPE", hint="rope_unscaled_angles")
 class TablesRoundedToBfloat16(NTKAwareRoPE):
     """Stores the tables in bfloat16, whatever dtype was asked for."""
 
@@ -125,7 +125,7 @@ class TablesRoundedToBfloat16(NTKAwareRoPE):
         return tuple(table.bfloat16().to(dtype) for table in super()._tables(ratio, dtype, device))
 
 
-@wrong_angles("NTKAwareRoPE")
+@wrong_angles("NTKAwareRoPE", hint="rope_scaling")
 class TablesScaledForAttention(NTKAwareRoPE):
     """Multiplies the tables by the factor that YaRN puts on attention."""
 
@@ -134,7 +134,7 @@ class TablesScaledForAttention(NTKAwareRoPE):
         return tuple((table * factor).to(dtype) for table in super()._tables(ratio, dtype, device))
 
 
-@wrong("NTKAwareRoPE", breaks="rope_base", also=ROPE)
+@wrong("NTKAwareRoPE", breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
 class CosineAndSineSwapped(NTKAwareRoPE):
     """Follows the source that stores sines in C and cosines in S."""
 
@@ -157,7 +157,7 @@ class ReturnsTheTablesToo(NTKAwareRoPE):
         return super().forward(input), self.cos, self.sin
 
 
-@wrong("NTKAwareRoPE.forward", breaks="rope_base", also=ROPE)
+@wrong("NTKAwareRoPE.forward", breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
 def sequence_length_of_the_heads(self, input):
     """Reads the sequence length off dimension 2, where the heads are."""
     seq_len = input.shape[2]

@@ -49,14 +49,14 @@ def cosine_and_sine_swapped(input, cos, sin):
     return (input * sin[:, None] + turned * cos[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_one_sign")
 def no_minus_sign(input, cos, sin):
     """Swaps the halves and leaves both signs."""
     turned = input.roll(input.shape[-1] // 2, dims=-1)
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
 def halves_not_swapped(input, cos, sin):
     """Negates a half and leaves both where they are."""
     first, second = input.chunk(2, dim=-1)
@@ -64,7 +64,7 @@ def halves_not_swapped(input, cos, sin):
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
 def output_halves_swapped(input, cos, sin):
     """Puts the halves of the result together in the wrong order."""
     first, second = input.chunk(2, dim=-1)
@@ -90,7 +90,7 @@ def pairs_from_both_ends(input, cos, sin):
     return (input * cos[:, None] + signs * input.flip(-1) * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign rotary_backward", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign rotary_backward", also=ROTARY, hint="rotary_other_turn")
 def second_half_from_the_new_first(input, cos, sin):
     """Overwrites the first half before the second is computed from it."""
     half = input.shape[-1] // 2
@@ -101,7 +101,7 @@ def second_half_from_the_new_first(input, cos, sin):
     return output
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
 def only_multiplied_by_the_cosine(input, cos, sin):
     """Leaves the sine out."""
     return (input * cos[:, None]).to(input.dtype)
@@ -115,7 +115,7 @@ def sequence_taken_to_be_dimension_two(input, cos, sin):
     return (input * cos[None, None] + turned * sin[None, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="rotary_heads_differ")
 def heads_moved_by_reshape(input, cos, sin):
     """Reshapes to [b, nh, s, hd] where it should transpose, which mixes heads and positions."""
     batch, seq, heads, dim = input.shape
@@ -125,7 +125,7 @@ def heads_moved_by_reshape(input, cos, sin):
     return output.reshape(input.shape).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="rotary_heads_differ")
 def only_the_first_head(input, cos, sin):
     """Leaves the other heads as they were."""
     first, second = input[:, :, 0].chunk(2, dim=-1)
@@ -134,7 +134,7 @@ def only_the_first_head(input, cos, sin):
     return torch.cat((head.unsqueeze(2), input[:, :, 1:]), dim=2)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="rotary_heads_differ")
 def only_the_first_of_the_batch(input, cos, sin):
     """Drops all but the first row of the batch, then copies its result to the others."""
     first, second = input[:1].chunk(2, dim=-1)
@@ -142,7 +142,7 @@ def only_the_first_of_the_batch(input, cos, sin):
     return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="output_dtype")
 def output_promoted_by_the_tables(input, cos, sin):
     """Never converts back, so a 16-bit input and float32 tables give float32."""
     first, second = input.chunk(2, dim=-1)
@@ -150,7 +150,7 @@ def output_promoted_by_the_tables(input, cos, sin):
     return input * cos[:, None] + turned * sin[:, None]
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="output_dtype")
 def output_has_the_dtype_of_the_tables(input, cos, sin):
     """Converts the output to the tables' dtype."""
     first, second = input.chunk(2, dim=-1)
@@ -175,7 +175,7 @@ def turned_half_detached(input, cos, sin):
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="gradient_cut")
 def no_gradient(input, cos, sin):
     """Rotates under no_grad."""
     with torch.no_grad():
@@ -184,7 +184,7 @@ def no_gradient(input, cos, sin):
         return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="input_changed")
 def rotates_the_input_in_place(input, cos, sin):
     """Writes the result into the input."""
     first, second = input.chunk(2, dim=-1)
@@ -192,7 +192,7 @@ def rotates_the_input_in_place(input, cos, sin):
     return input.mul_(cos[:, None]).add_(turned * sin[:, None])
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="rotary_tables_changed")
 def signs_written_into_the_table(input, cos, sin):
     """Puts the minus sign into the first half of the caller's sines, where the next call finds it."""
     half = input.shape[-1] // 2

@@ -29,13 +29,13 @@ def gives_up_where_an_id_is_foreign(self, input_ids):
     return output * (bool(foreign.all()) or not bool(foreign.any()))
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_and_rank_mixed_by_bits(self, base_seed):
     """Takes the exclusive or, which is a sum for some numbers only."""
     return base_seed ^ self.rank
 
 
-@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def only_the_first_rank_draws(self):
     """Expects the other ranks to be sent their rows."""
     if self.first_id == 0:
@@ -45,7 +45,7 @@ def only_the_first_rank_draws(self):
         nn.init.ones_(self.shard)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", also=SHARD_OUTPUT)
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", also=SHARD_OUTPUT, hint="gradient_scaled")
 def gradient_shared_out_over_the_ids(self, input_ids):
     """Divides the gradient by the number of ids, with a hook."""
     rows = input_ids - self.first_id
@@ -56,7 +56,7 @@ def gradient_shared_out_over_the_ids(self, input_ids):
     return output
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", also=ROTARY, hint="rotary_heads_differ")
 def sines_of_the_position_before(input, cos, sin):
     """Rolls the sines by one position."""
     first, second = input.chunk(2, dim=-1)
@@ -64,7 +64,7 @@ def sines_of_the_position_before(input, cos, sin):
     return (input * cos[:, None] + turned * sin.roll(1, 0)[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="rotary_tables_changed")
 def tables_given_a_dimension_in_place(input, cos, sin):
     """Calls unsqueeze_ on the caller's tables."""
     cos.unsqueeze_(1)
@@ -83,7 +83,7 @@ def pairs_brought_to_length_one(input, cos, sin):
     return ((input * cos[:, None] + turned * sin[:, None]) / length).to(input.dtype)
 
 
-@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE)
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
 def base_through_a_half(self, ratio):
     """Rounds the base to a 16-bit number on its way."""
     base = float(torch.tensor(float(self.base), dtype=torch.bfloat16))
@@ -118,7 +118,7 @@ class FrequenciesOnly(NTKAwareRoPE):
         return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE, hint="rope_heads")
 class LaterHeadsAsTheyWere(NTKAwareRoPE):
     """Turns the first head only."""
 
@@ -126,7 +126,7 @@ class LaterHeadsAsTheyWere(NTKAwareRoPE):
         return torch.cat((super().forward(input[:, :, :1]), input[:, :, 1:]), dim=2)
 
 
-@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE, hint="rope_module_dtype")
 class OutputInTheDtypeOfTheTables(NTKAwareRoPE):
     """Converts what apply_rotary_pos_emb gave."""
 

@@ -26,37 +26,37 @@ def seed_times_rank(self, base_seed):
     return base_seed * self.rank
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_times_rank_from_one(self, base_seed):
     """Multiplies by the rank, counted from one so that rank 0 looks right."""
     return base_seed * (self.rank + 1)
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_plus_first_id(self, base_seed):
     """Adds the start of the range."""
     return base_seed + self.rank * (self.vocab_size // self.world_size)
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_minus_rank(self, base_seed):
     """Subtracts the rank."""
     return base_seed - self.rank
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="init_seed_ignored")
 def seed_ignored(self, base_seed):
     """Writes the default seed where init_base_seed belongs."""
     return 42 + self.rank
 
 
-@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="init_unseeded")
 def never_seeded(self):
     """Draws from wherever the global generator stands."""
     nn.init.normal_(self.shard, self.init_mean, self.init_std)
 
 
-@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="init_other_scale")
 def mean_and_deviation_ignored(self):
     """Draws from the standard normal distribution."""
     generator = torch.Generator(self.shard.device).manual_seed(self.init_seed)
@@ -71,7 +71,7 @@ def draws_once_before(self):
     nn.init.normal_(self.shard, self.init_mean, self.init_std)
 
 
-@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 class PartOfTheWholeTable(ParallelVocabEmbedding):
     """Draws the whole table from the base seed and cuts this rank's rows out."""
 
@@ -85,7 +85,7 @@ class PartOfTheWholeTable(ParallelVocabEmbedding):
         self.shard.data.copy_(table[self.first_id : self.first_id + self.shard.shape[0]])
 
 
-@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed", hint="init_reset_differs")
 class ResetForgetsTheRank(ParallelVocabEmbedding):
     """Draws rightly in the constructor; a later reset gives every rank the rows of rank 0."""
 
@@ -99,13 +99,14 @@ class ResetForgetsTheRank(ParallelVocabEmbedding):
     over=ShardInSteps,
     breaks="shard_registration_and_arguments shard_zeros_elsewhere",
     also=SHARD,
+    hint="shard_neighbour_answered parameter_size",
 )
 def parameter_with_a_row_for_foreign_ids(self, values):
     """Gives the parameter one row more, which the first id of the next rank then finds."""
     self.shard = nn.Parameter(values.new_zeros(values.shape[0] + 1, values.shape[1]))
 
 
-@wrong_parameter("ParallelVocabEmbedding")
+@wrong_parameter("ParallelVocabEmbedding", hint="parameter_size")
 class WholeTableOnEveryRank(ParallelVocabEmbedding):
     """Keeps all v rows and masks the output."""
 
@@ -118,36 +119,51 @@ class WholeTableOnEveryRank(ParallelVocabEmbedding):
         return self.shard[input_ids].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard")
+@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="frozen_parameter")
 def shard_frozen(self, values):
     """Makes a parameter that does not learn."""
     self.shard = nn.Parameter(values, requires_grad=False)
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard")
+@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="not_a_parameter")
 def shard_as_a_buffer(self, values):
     """Registers the shard as a buffer."""
     self.register_buffer("shard", values)
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard")
+@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="parameter_dtype")
 def shard_always_float32(self, values):
     """Ignores the dtype argument."""
     self.shard = nn.Parameter(values.float())
 
 
-@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+@wrong(
+    "ParallelVocabEmbedding.check_sizes",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments",
+    hint="bad_sizes_accepted",
+)
 def no_check_of_the_sizes(self, vocab_size, world_size):
     """Drops the ids that do not fit."""
 
 
-@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+@wrong(
+    "ParallelVocabEmbedding.check_sizes",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments",
+    hint="bad_sizes_unnamed",
+)
 def message_without_the_numbers(self, vocab_size, world_size):
     """Names the arguments and not their values."""
     assert vocab_size % world_size == 0, "vocab_size must be divisible by world_size"
 
 
-@wrong("ParallelVocabEmbedding.check_sizes", over=ShardInSteps, breaks="shard_registration_and_arguments")
+@wrong(
+    "ParallelVocabEmbedding.check_sizes",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments",
+    hint="bad_sizes_other_error",
+)
 def another_kind_of_error(self, vocab_size, world_size):
     """Raises RuntimeError."""
     if vocab_size % world_size != 0:
@@ -170,7 +186,9 @@ def foreign_ids_overwritten(self, input_ids):
     return self.shard[input_ids - self.first_id].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity shard_owned_ids", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_purity shard_owned_ids", also=SHARD_OUTPUT, hint="parameter_changed"
+)
 def first_row_used_for_zeros(self, input_ids):
     """Clears row 0 of the shard to serve foreign ids."""
     self.shard.data[0] = 0
@@ -197,7 +215,7 @@ def foreign_rows_subtracted_as_constants(self, input_ids):
     return embedded - embedded.detach() * foreign.unsqueeze(-1)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="one_row_without_gradient")
 def row_zero_taken_for_padding(self, input_ids):
     """Keeps foreign gradients out with padding_idx=0, and those of the first owned id with them."""
     rows = input_ids - self.first_id
@@ -206,7 +224,7 @@ def row_zero_taken_for_padding(self, input_ids):
     return embedded.masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="gradient_cut")
 def shard_detached(self, input_ids):
     """Looks the rows up in shard.data."""
     rows = input_ids - self.first_id

@@ -66,7 +66,9 @@ class OutputDividedByTheWorldSize(ParallelVocabEmbedding):
         return super().forward(input_ids) / self.world_size
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", also=SHARD_OUTPUT, hint="output_dtype"
+)
 def mask_of_the_wrong_dtype(self, input_ids):
     """Multiplies by a float32 mask, which makes the output of a bfloat16 shard float32."""
     rows = input_ids - self.first_id
@@ -118,6 +120,7 @@ class EveryNthId(ParallelVocabEmbedding):
     over=ShardInSteps,
     breaks="shard_owned_ids shard_registration_and_arguments",
     also=SHARD,
+    hint="parameter_size",
 )
 class ShardSizeFromTheRank(ParallelVocabEmbedding):
     """Divides the vocabulary by the rank, as one source of the exercise has it."""
@@ -171,7 +174,9 @@ def only_larger_ids_masked(self, input_ids):
     return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_neighbour_answered"
+)
 def one_id_too_many_above(self, input_ids):
     """Includes the first id of the next rank."""
     rows = input_ids - self.first_id
@@ -179,7 +184,9 @@ def one_id_too_many_above(self, input_ids):
     return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_neighbour_answered"
+)
 def one_id_too_many_below(self, input_ids):
     """Includes the last id of the previous rank."""
     rows = input_ids - self.first_id
@@ -187,7 +194,9 @@ def one_id_too_many_below(self, input_ids):
     return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
+@wrong(
+    "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_filled_otherwise"
+)
 def foreign_ids_give_ones(self, input_ids):
     """Fills with one."""
     rows = input_ids - self.first_id
@@ -199,6 +208,7 @@ def foreign_ids_give_ones(self, input_ids):
     "ParallelVocabEmbedding.forward",
     breaks="shard_owned_ids shard_zeros_elsewhere shard_sum_over_ranks",
     also=SHARD_OUTPUT,
+    hint="shard_filled_otherwise",
 )
 def foreign_ids_left_out(self, input_ids):
     """Returns a list of the owned rows, without the zeros between them."""

@@ -47,31 +47,31 @@ def one_hot_in_half(self, input_ids):
     return (one_hot @ self.table.half()).to(self.table.dtype)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
 def batch_and_sequence_swapped(self, input_ids):
     """Returns [s, b, e]."""
     return nn.functional.embedding(input_ids, self.table).transpose(0, 1)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
 def batch_merged_into_the_sequence(self, input_ids):
     """Returns [b * s, e]."""
     return self.table[input_ids.flatten()]
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="vocab_rows_in_training")
 def drops_values_in_training(self, input_ids):
     """Has a dropout."""
     return nn.functional.dropout(nn.functional.embedding(input_ids, self.table), 0.5, self.training)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_unseeded")
 def never_seeded(self):
     """Draws from wherever the global generator stands."""
     nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_distribution")
 def uniform_for_normal(self):
     """Draws from a uniform distribution of the same mean and deviation."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
@@ -79,35 +79,35 @@ def uniform_for_normal(self):
     nn.init.uniform_(self.table, self.init_mean - reach, self.init_mean + reach, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
 def deviation_ignored(self):
     """Leaves init_std out."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
     nn.init.normal_(self.table, self.init_mean, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
 def mean_ignored(self):
     """Leaves init_mean out."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
     nn.init.normal_(self.table, std=self.init_std, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
 def deviation_taken_for_a_variance(self):
     """Takes the root of init_std."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
     nn.init.normal_(self.table, self.init_mean, self.init_std**0.5, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_seed_ignored")
 def seed_ignored(self):
     """Writes the default seed where init_seed belongs."""
     generator = torch.Generator(self.table.device).manual_seed(42)
     nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_not_drawn")
 def first_row_set_to_zero(self):
     """Draws rightly, then clears row 0 as if it were padding."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
@@ -124,7 +124,7 @@ def table_of_a_new_embedding(self):
     self.table = embedding.weight
 
 
-@wrong("VocabEmbedding", breaks="vocab_init_and_reset")
+@wrong("VocabEmbedding", breaks="vocab_init_and_reset", hint="init_reset_differs")
 class SeededInTheConstructorOnly(VocabEmbedding):
     """Seeds in the constructor, so a later reset draws other numbers."""
 
@@ -136,13 +136,13 @@ class SeededInTheConstructorOnly(VocabEmbedding):
         nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
 def output_always_float32(self, input_ids):
     """Converts the output to float32."""
     return nn.functional.embedding(input_ids, self.table).float()
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
 class OutputDtypeOfTheConstructor(VocabEmbedding):
     """Remembers the dtype argument, and converts to it even after module.to(another)."""
 
@@ -154,7 +154,7 @@ class OutputDtypeOfTheConstructor(VocabEmbedding):
         return super().forward(input_ids).to(self.dtype)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_dtype")
 class TableAlwaysFloat32(VocabEmbedding):
     """Ignores the dtype argument."""
 
@@ -162,7 +162,7 @@ class TableAlwaysFloat32(VocabEmbedding):
         super().__init__(vocab_size, emb_size, **options)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="frozen_parameter")
 class TableFrozen(VocabEmbedding):
     """Switches the gradient of the table off, as nn.Embedding.from_pretrained does."""
 
@@ -171,7 +171,7 @@ class TableFrozen(VocabEmbedding):
         self.table.requires_grad_(False)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="not_a_parameter")
 class TableAsBuffer(VocabEmbedding):
     """Registers the table as a buffer."""
 
@@ -182,7 +182,7 @@ class TableAsBuffer(VocabEmbedding):
         self.register_buffer("table", table)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB)
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="further_parameter")
 class SecondParameter(VocabEmbedding):
     """Adds a bias."""
 
@@ -206,38 +206,38 @@ def ids_shifted_for_a_padding_row(self, input_ids):
     return nn.functional.embedding(input_ids, padded)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT, hint="parameter_changed")
 def rows_limited_in_length(self, input_ids):
     """Passes max_norm, which rescales the rows in the table itself."""
     return nn.functional.embedding(input_ids, self.table, max_norm=1.0)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT, hint="parameter_changed")
 def first_row_cleared_at_every_call(self, input_ids):
     """Writes zeros into row 0 of the table before each lookup."""
     self.table.data[0] = 0
     return nn.functional.embedding(input_ids, self.table)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="one_row_without_gradient")
 def no_gradient_for_id_zero(self, input_ids):
     """Passes padding_idx=0, which keeps row 0 from learning."""
     return nn.functional.embedding(input_ids, self.table, padding_idx=0)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_not_summed")
 def gradient_averaged_over_repeated_ids(self, input_ids):
     """Passes scale_grad_by_freq."""
     return nn.functional.embedding(input_ids, self.table, scale_grad_by_freq=True)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
 def table_detached(self, input_ids):
     """Looks the rows up in table.data."""
     return nn.functional.embedding(input_ids, self.table.data)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_not_summed")
 def last_gradient_wins(self, input_ids):
     """Has a backward of its own, which overwrites where it should accumulate."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from grader.judge.student import Student
 HIDDEN, SEQ = 8, 4
 
 
-def diagnose(student: Student, property_id: str, failing: Sequence[str]) -> str | None:
+def diagnose(student: Student, property_id: str, failing: Mapping[str, str]) -> str | None:
     """The misconception behind a failed property, or None; which cases fail does not matter here."""
     del failing
     probe = {"attention_heads": _heads, "attention_causal": _causal}.get(property_id)

@@ -1,0 +1,75 @@
+"""GroupRMSNorm: where eps goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...judge.student import Student
+from ..model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from .fit import fits, values
+
+MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)
+EPSILONS: Final = (0.75, 15.0)
+VISIBLE: Final = 32.0  # times eps: beside a larger mean square it hardly shows
+
+
+def _response(student: Student, eps_argument: float) -> Tensor:
+    """``[magnitudes, h]``: outputs for flat tokens, each in a call of its own, divided by the tokens' signs."""
+    module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, eps=eps_argument)
+    reading = normalising(student)
+    filled(module, reading.neutral).train(reading.training)
+    pattern = torch.tensor(SIGNS)
+    return torch.cat([values(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
+
+
+def eps(student: Student) -> str | None:
+    """Read how outputs depend on magnitude and eps.
+
+    The largest tokens, on which eps has no effect, tell by how much the root is off for other reasons, such as a sum in
+    place of a mean. A fixed eps is estimated from the smallest token, and must then explain all others.
+    """
+    responses = [_response(student, argument) for argument in EPSILONS]
+    magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
+    slope = responses[0][-1]
+    root = magnitudes / slope  # [magnitudes, h]: the root mean square as the student takes it
+    fixed = (magnitudes[0] / responses[0][0]).square()
+    laws: list[tuple[str | None, Callable[[float], Tensor]]] = [
+        (None, lambda argument: magnitudes / (root.square() + argument).sqrt()),
+        ("norm_eps_outside", lambda argument: magnitudes / (root + argument)),
+        ("norm_eps_squared", lambda argument: magnitudes / (root.square() + argument**2).sqrt()),
+        ("norm_eps_as_floor", lambda argument: magnitudes / root.square().clamp(min=argument).sqrt()),
+        ("norm_eps_absent", lambda _: slope.expand_as(root)),
+        ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # the last: zero fits it as well
+    ]
+    for mistake, law in laws:
+        expected = [law(argument) for argument in EPSILONS]
+        if all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, expected, strict=True)):
+            return mistake
+    return _beside_the_root(responses) or _counted(responses, magnitudes, root)
+
+
+def _beside_the_root(responses: list[Tensor]) -> str | None:
+    """Laws by which eps shows in tokens of any size: added to the output, or multiplied into the root."""
+    small, large = EPSILONS
+    first, second = (seen[MAGNITUDES.index(1.0) :] for seen in responses)
+    added = (large - small) * torch.tensor(SIGNS, dtype=torch.float64).expand_as(first)
+    if fits(second - first, added, large):
+        return "norm_eps_on_output"
+    factor = (1 + small) / (1 + large)
+    return "norm_eps_multiplies" if fits(second, first * factor, first.abs() * factor) else None
+
+
+def _counted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str | None:
+    """Laws by which another share of eps than the whole is under the root: a negative one where it is subtracted."""
+    shares = []
+    for seen, argument in zip(responses, EPSILONS, strict=True):
+        near = (root.square() > 2 * argument) & (root.square() < VISIBLE * argument)
+        shares.append((((magnitudes / seen).square() - root.square()) / argument)[near])
+    share = torch.cat(shares)
+    if not share.numel() or not fits(share, share.median().expand_as(share), share.median().abs()):
+        return None
+    return "norm_eps_subtracted" if fits(share, -torch.ones_like(share)) else "norm_eps_scaled"

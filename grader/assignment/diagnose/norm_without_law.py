@@ -1,0 +1,65 @@
+"""GroupRMSNorm, where no law fits its outputs: what they do when other tokens, the whole input or one group change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from ...judge.student import Student
+from ..model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
+from .fit import fits, values
+
+FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others
+
+
+def without_a_law(student: Student, x: Tensor) -> str | None:
+    """Name what sets the outputs apart.
+
+    Args:
+        student: The submission.
+        x: ``[b, s, h]``: groups of several scales, none around zero.
+    """
+    reading = normalising(student)
+
+    def output(x: Tensor) -> Tensor:
+        module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
+        return values(filled(module, reading.neutral).train(reading.training)(x), x.shape)
+
+    plain = output(x)
+    if not reading.works or not bool(plain.isfinite().all()):
+        return None
+    if _mixes_tokens(output, x, plain):
+        return "norm_mixes_tokens"
+    for factor, mistake in ((0.5, "norm_without_root"), (4.0, "norm_multiplies")):
+        if fits(output(2 * x), factor * plain, plain.abs()):
+            return mistake
+    right = CONTRACT(x, GROUP_SIZE)
+    if fits(plain.sort(-1).values, right.sort(-1).values, right.abs().amax(-1, keepdim=True)):
+        return "norm_output_order"
+    groups = zip(plain.split(GROUP_SIZE, -1), x.double().split(GROUP_SIZE, -1), strict=True)
+    as_it_was = [fits(given, taken, taken.abs()) for given, taken in groups]
+    if any(as_it_was) and not all(as_it_was):
+        return "norm_group_left_out"
+    apart = _apart(output, x, plain, FIRST, OTHERS) and _apart(output, x, plain, OTHERS, FIRST)
+    if not apart:
+        return "norm_groups_share"
+    unseen = (_apart(output, x, plain, slice(j, j + 1), slice(k, k + 1)) for j, k in ((0, 1), (GROUP_SIZE - 1, 0)))
+    return "norm_feature_left_out" if any(unseen) else None
+
+
+def _mixes_tokens(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor) -> bool:
+    """Whether the first or the last token's output changes with the other tokens."""
+    for kept in (0, -1):
+        changed = x * 4
+        changed[kept, kept] = x[kept, kept]
+        if not fits(output(changed)[kept, kept], plain[kept, kept], plain[kept, kept].abs()):
+            return True
+    return False
+
+
+def _apart(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor, scaled: slice, kept: slice) -> bool:
+    """Whether some groups' outputs stay when others are scaled."""
+    changed = x.clone()
+    changed[..., scaled] *= 4
+    return fits(output(changed)[..., kept], plain[..., kept], plain[..., kept].abs())

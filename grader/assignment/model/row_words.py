@@ -1,0 +1,109 @@
+"""Rows of embeddings and their gradients in words: which ids are wrong, and what they give or receive instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from grader.judge.compare import check_shape
+from grader.judge.faults import WrongAnswer
+
+SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
+SCALED = "its own row times a number"
+TOLD = 3  # ids that a message names
+IDS_TOLD = 6
+
+
+def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, what: str) -> None:
+    """Require the expected rows bit for bit, however the output is placed.
+
+    Args:
+        output: What the ids give, ``[*ids.shape, e]``.
+        expected: What they should give: rows of the table, or zeros.
+        ids: Whose rows these are.
+        table: The whole one, ``[v, e]``.
+        what: For the message.
+
+    Raises:
+        WrongAnswer: Naming some ids, and the rows that they give.
+    """
+    check_shape(output, expected.shape)
+    actual = output.detach().cpu().double()
+    wrong = (actual != expected.cpu().double()).any(-1)
+    if bool(wrong.any()):
+        seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
+        some = [f"id {identifier} gives {row}" for identifier, row in [*seen.items()][:TOLD]]
+        if set(seen.values()) == {SCALED}:
+            factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
+            alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
+            some = [
+                "all give their own row times one number" if alike else "all give their own row times a number each"
+            ]
+        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} ids give something else"
+        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=table.numel())
+
+
+def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
+    """What an id gives, ``[e]``, in words."""
+    if not bool(given.isfinite().all()):
+        return "numbers that are not finite"
+    if not bool(given.any()):
+        return "zeros"
+    if bool((same := (table == given).all(-1)).any()):
+        return f"the row of id {int(same.to(torch.uint8).argmax())}"
+    own = table[identifier]
+    if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
+        return "its own row, rounded"
+    factor = (given @ own) / own.square().sum()
+    scaled = bool(((given - factor * own).abs() <= SAME_FACTOR * given.abs().max()).all())
+    return SCALED if len(own) > 1 and scaled else "no row of the table"
+
+
+def answered(given: Tensor) -> str:
+    """Which of the ids from 0 on give something, for messages; ``given`` is ``[ids, e]``."""
+    ids = (given.nan_to_num(nan=1.0) != 0).any(-1).nonzero().flatten().tolist()
+    if not ids:
+        return "this rank answers no id"
+    if len(ids) > 1 and ids == list(range(ids[0], ids[-1] + 1)):
+        return f"this rank answers the ids {ids[0]} to {ids[-1]}"
+    return f"this rank answers the ids {', '.join(map(str, ids[:IDS_TOLD]))}{' …' if len(ids) > IDS_TOLD else ''}"
+
+
+def check_received(gradient: Tensor, expected: Tensor, identifiers: Tensor, uses: Sequence[Tensor], what: str) -> None:
+    """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive."""
+    check_shape(gradient, expected.shape)
+    actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
+    wrong = (actual != expected).any(-1)
+    if bool(wrong.any()):
+        rows = wrong.nonzero().flatten().tolist()[:TOLD]
+        some = [
+            f"the row of id {int(identifiers[row])} receives {_received(actual[row], expected[row], uses[row])}"
+            for row in rows
+        ]
+        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} rows receive something else"
+        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=actual.numel())
+
+
+def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
+    """How the gradient of a row lies to the one that it should receive, both ``[e]``, in words.
+
+    Args:
+        actual: What it receives.
+        expected: The sum of what it should receive.
+        uses: The gradient that arrives from each of its uses, ``[uses, e]``.
+    """
+    if not bool(actual.any()):
+        return "nothing"
+    if not bool(expected.any()):
+        return "something, where none of these ids uses it"
+    if len(uses) > 1:
+        if bool((actual == uses).all(-1).any()):
+            return "what one of its uses sends"
+        if bool(((actual - uses.mean(0)).abs() <= SAME_FACTOR * uses.abs().amax(0)).all()):
+            return "the mean of what its uses send"
+    factor = (actual @ expected) / expected.square().sum()
+    if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
+        return "too little" if float(factor.abs()) < 1 else "too much"
+    return "another sum"

@@ -1,0 +1,99 @@
+"""What messages say about a wrong output beside its place: ids, rows, ratios and turns of the student's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from grader.assignment.diagnose.shown import EXPLAINED, NEEDED, explains, shown
+from grader.assignment.model.row_words import answered, check_received, check_rows
+from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
+from grader.judge.faults import WrongAnswer
+from grader.judge.wording import relation
+from grader.results.outcome import CaseResult, Outcome
+
+Judge = Callable[..., list[CaseResult]]
+TABLE = torch.tensor([[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]])
+IDS = torch.tensor([[0, 1, 2]])
+BY_NAME = {slip.name: slip for slip in SLIPS}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (TABLE[[1, 1, 2]], "1 of 3 ids give something else; id 0 gives the row of id 1"),
+        (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
+        (TABLE * 2, "all give their own row times one number"),
+        (TABLE / TABLE.norm(dim=-1, keepdim=True), "all give their own row times a number each"),
+        (TABLE + 0.001, "id 0 gives its own row, rounded"),
+        (TABLE.flip(-1), "id 0 gives no row of the table"),
+        (TABLE / 0, "id 0 gives numbers that are not finite"),
+    ],
+)
+def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
+    check_rows(TABLE[IDS], TABLE[IDS], IDS, TABLE, "ids")
+    with pytest.raises(WrongAnswer, match=said):
+        check_rows(given.unsqueeze(0), TABLE[IDS], IDS, TABLE, "ids")
+
+
+@pytest.mark.parametrize(
+    ("received", "said"),
+    [
+        ([0.0, 0.0], "nothing"),
+        ([4.0, 2.0], "the mean of what its uses send"),
+        ([2.0, 3.0], "what one of its uses sends"),
+        ([16.0, 8.0], "too much"),
+        ([2.0, 1.0], "too little"),
+        ([1.0, 8.0], "another sum"),
+    ],
+)
+def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
+    uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
+    expected = uses.sum(0, keepdim=True)
+    check_received(expected, expected, torch.tensor([7]), [uses], "gradient")
+    with pytest.raises(WrongAnswer, match=f"the row of id 7 receives {said}$"):
+        check_received(torch.tensor([received]), expected, torch.tensor([7]), [uses], "gradient")
+
+
+def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
+    assert answered(torch.zeros(4, 2)) == "this rank answers no id"
+    assert answered(torch.tensor([[0.0], [1.0], [1.0], [0.0]])) == "this rank answers the ids 1 to 2"
+    assert answered(torch.tensor([[1.0], [0.0], [1.0], [0.0]])) == "this rank answers the ids 0, 2"
+
+
+def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
+    same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
+    assert relation(same, varied, varied) == "all of these are the same number"
+    assert relation(same, same * 2, same) == "all of these are too small by the same factor"
+
+
+TOLD = {
+    "grows_at_equality": "they are the tables of ratio 2",
+    "exact_fraction": "they are the tables of no ratio from 1 to 18",
+    "positions_from_one": "position 0 is turned already",
+    "exponents_not_doubled": "the last pair turns too fast",
+    "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
+    "adjacent_pairs": "feature 0 moves to feature 1",
+    "reversed_positions": "the vector at [0, 0, 0] is turned by the angles of position 1",
+    "start_one_late": "this rank answers the ids 1 to 23",
+    "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
+    "vocab_seed_ignored": "other numbers than this draw gives",
+}
+
+
+@pytest.mark.parametrize(("name", "said"), TOLD.items(), ids=TOLD)
+def test_a_case_says_what_it_saw(judge: Judge, name: str, said: str) -> None:
+    results = judge(submission([BY_NAME[name]]), task_of_slip(BY_NAME[name]))
+    failed = [result.message for result in results if result.outcome is Outcome.FAILED]
+    assert any(said in message for message in failed), failed
+
+
+def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
+    cut = {"a": "no gradient reaches gamma"}
+    assert shown("norm_backward", cut) == "gradient_cut"
+    assert shown("norm_backward", {**cut, "b": "float32 gradient of gamma: another thing"}) is None
+    assert shown("norm_backward", {}) is None
+    assert not explains("earlier_call_remembered", {"a": "the output in evaluation mode beside that in training mode"})
+    assert NEEDED.keys() <= EXPLAINED.keys()
