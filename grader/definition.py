@@ -12,7 +12,7 @@ from typing import Any
 
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = ("attacks", "selftest", "variants")  # folders of an assignment that have no influence on a report
+NOT_DECIDING = ("attacks", "laws.py", "selftest", "variants")  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Assignment:
     ``students``  ``STUDENTS``: a sample class
     ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
     ``attacks``   ``all_attacks()``: hostile submissions
+    ``laws``      ``LAWS``, optional: what a property asks for, for a student to check, by property and language
     ============  ==================================================================================
 
     Only the name of its package is sent to other processes and machines, which import the package there.
@@ -70,6 +71,12 @@ class Assignment:
         """The messages of the hidden tests, from English to Chinese."""
         phrases: Mapping[str, str] = self.part("phrases").PHRASES
         return phrases
+
+    @property
+    def laws(self) -> Mapping[str, Mapping[str, str]]:
+        """What properties ask for as laws that a student can check, by property and language; not all have one."""
+        laws: Mapping[str, Mapping[str, str]] = self.part("laws").LAWS if (self.folder / "laws.py").is_file() else {}
+        return laws
 
     def solution_paths(self) -> list[Path]:
         """The files of ``ref`` that solve the assignment."""

@@ -6,6 +6,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
+from .archive import archive
 from .decide import decide
 from .diff import diff
 from .doctor import doctor
@@ -14,9 +15,12 @@ from .grade import grade
 from .gradescope import gradescope
 from .release import release
 from .report import report
+from .reproduce import reproduce
+from .return_feedback import return_feedback
 from .show import show
 from .similar import similar
 from .verify import verify
+from .watch import watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -27,5 +31,8 @@ def main() -> None:
     rubric_or_exit(ASSIGNMENT)  # before any command begins
 
 
-for _command in (grade, show, report, decide, diff, export, similar, doctor, verify, release, gradescope):
-    app.command()(_command)
+for _command in (
+    *(grade, show, report, decide, reproduce, diff, export, return_feedback, similar, watch, archive),
+    *(doctor, verify, release, gradescope),
+):
+    app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

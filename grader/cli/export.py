@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..assignment import ASSIGNMENT
-from ..export.drops import Drop, drops, remember
+from ..export.drops import remember
 from ..export.formats import FORMATS
-from ..export.formats import export as export_as
-from ..export.rows import ExportError, Row, refusals
+from ..export.rows import ExportError
 from ..results.database import LedgerError, opened
-from ..results.report import Summary, write_text
-from .decided import read_decided
-from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, OUT, fail, read_written
+from ..results.report import write_text
+from .preflight import prepared
+from .terminal import OUT, fail
 
 
 def export(
@@ -40,52 +38,21 @@ def export(
     """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    # Read by id, since the folder may hold reports of earlier runs, too.
-    lines = read_written(out / "summary.json", Summary).submissions
-    rubric = ASSIGNMENT.rubric
     try:
         content = template.read_bytes() if template else None
         with opened(out) as ledger:
-            known = read_decided(out, rubric, lines, ledger)
-            reports = [known.report(line.id) for line in lines]
-            made = export_as(reports, to, rubric, content, assignment_id, known.book)
-            lower = drops(ledger, made.rows, to, rubric.policy)
-            _say([*map(str, lower), *made.remarks, *refusals(made.rows)])
-            unsettled = 0 if accept_stale else len(known.book.unsettled)
-            _refuse(lower, made.rows, unsettled, accept_drops, accept_blanks)
-            ((name, text),) = made.files.items()
+            ready = prepared(out, to, ASSIGNMENT.rubric, ledger, content, assignment_id)
+            ready.say()
+            if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
+                texts, codes = zip(*problems, strict=True)
+                fail(f"{'; '.join(texts)}. Nothing was written.", max(codes))
+            ((name, text),) = ready.made.files.items()
             path = file or out / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
-            remember(ledger, made.rows, to)
+            remember(ledger, ready.made.rows, to)
     except (ExportError, LedgerError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    OUT.print(f"{len(reports)} reports for {to}: {path}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        ERR.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _refuse(
-    lower: Sequence[Drop], rows: Sequence[Row], unsettled: int, accept_drops: bool, accept_blanks: bool
-) -> None:
-    """End the command if grades would go down or get lost, or decisions are unsettled, unless options accept that."""
-    blank = sum(bool(row.grade and row.refused) for row in rows)
-    problems, code = [], EXIT_BAD_INPUT
-    if lower and not accept_drops:
-        problems.append(
-            f"grades that are lower than they were: {len(lower)} (`grader diff OLD NEW` says why two gradings differ; "
-            "--accept-drops exports them)"
-        )
-    if blank and not accept_blanks:
-        problems.append(f"grades that would get lost: {blank} (--accept-blanks exports the others)")
-        code = EXIT_GRADER_ERROR
-    if unsettled:
-        problems.append(f"decisions to be looked at again: {unsettled} (--accept-stale exports them as they are)")
-        code = EXIT_GRADER_ERROR
-    if problems:
-        fail(f"{'; '.join(problems)}. Nothing was written.", code)
+    OUT.print(f"{len(ready.reports)} reports for {to}: {path}", markup=False, highlight=False, soft_wrap=True)

@@ -26,6 +26,7 @@ from ..results.database import LedgerError
 from ..results.policy import undated
 from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
+from ..results.sources import note
 from ..results.standing import Standing
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
@@ -117,6 +118,7 @@ def grade(
         run = None
         try:
             with begun(out, candidates, settings, fresh=not resume, reader=reader) as run:
+                note(out, paths, source, roster, every_attempt)
                 _say_what_is_known(run, len(candidates))
                 if run.waiting:
                     _grade(run, settings, executor, jobs)

@@ -29,11 +29,23 @@ def found(
     reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None, every_attempt: bool = False
 ) -> list[Candidate]:
     """Every submission below the paths; ends the command with one line if they cannot be found."""
-    if source not in (None, *SOURCES):
-        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     try:
-        listed = read_roster(roster) if roster else ()
-        candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected, every_attempt)
-        return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+        return discovered(reader, paths, source, roster, every_attempt)
     except (IntakeError, RosterError) as error:
         fail(str(error))
+
+
+def discovered(
+    reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+) -> list[Candidate]:
+    """Every submission below the paths, with what the roster knows; ends the command if ``--from`` is wrong.
+
+    Raises:
+        IntakeError: If a path holds no submission.
+        RosterError: If the roster cannot be read.
+    """
+    if source not in (None, *SOURCES):
+        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
+    listed = read_roster(roster) if roster else ()
+    candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected, every_attempt)
+    return with_lateness(candidates, read_lateness(roster)) if roster else candidates

@@ -20,6 +20,7 @@ FORMATS: Mapping[str, Exporter] = {
     "junit": junit.export,
     "csv": plain.export,
 }
+NO_COMMENTS: Mapping[str, str] = {}
 
 
 def export(
@@ -29,15 +30,28 @@ def export(
     template: bytes | None = None,
     assignment_id: str = "",
     book: Book = NOTHING,
+    comments: Mapping[str, str] = NO_COMMENTS,
 ) -> Export:
     """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
+
+    Args:
+        reports: Of the class.
+        to: One of ``FORMATS``.
+        rubric: Has the policy.
+        template: A file that was downloaded from the platform.
+        assignment_id: The number that the platform gives the assignment.
+        book: What people decided.
+        comments: What students are told beside their grade, by submission, where the file has a place for it.
 
     Raises:
         ExportError: If the platform would refuse the file.
     """
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
-    students = [replace(row, decided=_in_words(row, rubric)) for row in rows(reports, rubric.policy, book)]
+    students = [
+        replace(row, decided=_in_words(row, rubric), comment=comments.get(row.report.submission.id, ""))
+        for row in rows(reports, rubric.policy, book)
+    ]
     made = FORMATS[to](students, request)
     return replace(made, remarks=[*blanks(students), *made.remarks])
 

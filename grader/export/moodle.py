@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 
 from ..intake.origin import Student
 from ..intake.roster import match, student_of
@@ -49,8 +50,11 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         if own.cell:
             points = number(own.cell.points)
             cells[target] = points.replace(".", ",") if "," in most else points
-        if comments is not None and own.remark not in cells[comments] and (own.cell or own.excused):
-            cells[comments] = inert(" ".join(filter(None, [cells[comments], own.remark])))
+        if comments is not None:
+            remark = own.remark if own.cell or own.excused else ""
+            added = [escape(own.comment, quote=False), remark]  # the column holds HTML
+            new = [text for text in added if text and text not in cells[comments]]
+            cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told) if comments is None else ())
 
 

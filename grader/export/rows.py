@@ -27,6 +27,7 @@ class Row:
         blank: Why there is no grade; empty if there is one.
         refused: Why the platform's file has no place for the grade; empty if it has one.
         there: The number in the student's cell of the downloaded file; None if there is none.
+        comment: What the student is told beside the grade, where the file has a place for it.
         excused: Whether a person decided that there is no grade.
         rulings: All decisions of people that hold for it.
         decided: The same in words, for the student.
@@ -38,6 +39,7 @@ class Row:
     blank: str = ""
     refused: str = ""
     there: float | None = None
+    comment: str = ""
     excused: bool = False
     rulings: Sequence[Ruling] = ()
     decided: str = ""

@@ -21,7 +21,7 @@ MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
 MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # Names that grading and exporting use beside the folders of submissions, and names that Windows reserves.
 TAKEN = re.compile(
-    r"html|con|prn|aux|nul|com\d|lpt\d|.*\.(?:sqlite3|json|csv|xml|html|toml|db)(?:-\w+)?", re.IGNORECASE
+    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|.*\.(?:sqlite3|json|csv|xml|html|toml|db)(?:-\w+)?", re.IGNORECASE
 )
 
 

@@ -107,7 +107,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     if kind not in ("crashed", "not_implemented"):
         return InvalidReply("a malformed error report")
     frames = fields.get("frames")
-    place = "".join(_frame(frame, files) for frame in frames[-3:]) if isinstance(frames, list) else ""
+    place = "".join(frame_line(frame, files) for frame in frames[-3:]) if isinstance(frames, list) else ""
     if kind == "not_implemented":
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
@@ -116,7 +116,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     return Crashed(text, names, said)
 
 
-def _frame(frame: Any, files: Mapping[str, str]) -> str:
+def frame_line(frame: Any, files: Mapping[str, str]) -> str:
     """One of the student's own frames; the source line comes from our copy of the submission."""
     match frame:
         case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):

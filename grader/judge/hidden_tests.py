@@ -46,16 +46,24 @@ class HiddenTests:
             the CPU, all other cases on the real ones.
         seed: Varies the inputs of the generated cases.
         properties: The rubric's property ids; tests of others are left out.
+        case: The id of the only case to run; None for all.
     """
 
-    def __init__(self, assignment: Assignment, devices: Sequence[str], seed: int, properties: Iterable[str]) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        devices: Sequence[str],
+        seed: int,
+        properties: Iterable[str],
+        case: str | None = None,
+    ) -> None:
         """Collect the tests.
 
         Raises:
             HiddenTestsError: If pytest cannot.
         """
         self._folder = assignment.hidden
-        self._plugin = Plugin(devices, seed, frozenset(properties))
+        self._plugin = Plugin(devices, seed, frozenset(properties), case)
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
         with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):

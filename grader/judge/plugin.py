@@ -39,14 +39,14 @@ class Report(JSONReport):  # type: ignore[misc] # the library is untyped
 class Plugin:
     """Fixtures for the hidden tests, and the loop that serves submissions."""
 
-    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str]) -> None:
+    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None = None) -> None:
         self.collected: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self.results: queue.SimpleQueue[list[CaseResult] | None] = queue.SimpleQueue()
         self.report = Report()
         self.devices = devices
         self._seed = seed
-        self._properties = properties
+        self._properties, self._case = properties, case
         self._tests: dict[str, list[pytest.Item]] = {}  # by property
         self._plain: dict[str, pytest.Function] = {}
         self.foresight = Foresight()
@@ -77,6 +77,7 @@ class Plugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen properties, grouped by property, so that each needs one fresh worker."""
         kept = [item for item in items if _property_of(item) in self._properties]
+        kept = [item for item in kept if self._case in (None, _case_id(item))]
         kept.sort(key=lambda item: "other_device" in _parameters(item))  # tests that need no second device come first
         order = dict.fromkeys(map(_property_of, kept))  # of first appearance
         items[:] = [item for identifier in order for item in kept if _property_of(item) == identifier]

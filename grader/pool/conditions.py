@@ -14,12 +14,14 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..definition import Assignment
 from ..rubric import Policy
+from ..sandbox.levels import Level
+from ..sandbox.limits import Limits
 from ..settings import Settings
 
 HERE = Path(__file__).parents[1]
@@ -42,6 +44,17 @@ def conditions(settings: Settings) -> Conditions:
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
     return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
+
+
+def settings_of(details: Conditions, assignment: Assignment) -> Settings:
+    """The settings under which a result was obtained, from what :func:`conditions` has noted of them."""
+    names = {one.name for one in fields(Settings)} - {*APART}
+    noted = {name: json.loads(details[name]) for name in names & details.keys()}
+    if "limits" in noted:
+        noted["limits"] = Limits(**noted["limits"])
+    if "required_level" in noted:
+        noted["required_level"] = Level(noted["required_level"])
+    return Settings(assignment, **noted | {"without": tuple(noted.get("without", ()))})
 
 
 def view(settings: Settings) -> Conditions:

@@ -54,8 +54,13 @@ class Job:
 class JudgePool:
     """The judge processes that this process has started; threads take them from here and put them back."""
 
-    def __init__(self) -> None:
-        """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings."""
+    def __init__(self, keep_s: float = KEEP_S) -> None:
+        """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings.
+
+        Args:
+            keep_s: Seconds after which an idle judge ends.
+        """
+        self._keep_s = keep_s
         self._lock = threading.Lock()
         self._idle: dict[JudgeProcess, threading.Timer] = {}
         self._closed = False
@@ -92,7 +97,7 @@ class JudgePool:
             return judge
 
     def _keep(self, judge: JudgeProcess) -> None:
-        timer = threading.Timer(KEEP_S, self._end, [judge])
+        timer = threading.Timer(self._keep_s, self._end, [judge])
         timer.daemon = True
         with self._lock:
             self._idle[judge] = timer

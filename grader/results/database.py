@@ -60,6 +60,30 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute("PRAGMA journal_mode = DELETE")
 
 
+def ledger_bytes(folder: Path) -> bytes | None:
+    """The ledger's file as it is, unchanged, while no other process writes to it; None if there is none.
+
+    Raises:
+        LedgerError: If a run is under way, or the file is not a ledger of this version.
+        OSError: If the file cannot be read.
+    """
+    path = folder / LEDGER
+    if not path.exists():
+        return None
+    if path.with_name(f"{LEDGER}-wal").exists():  # left by a run that was killed
+        with opened(folder):
+            pass
+    with _in_one_line(path), contextlib.closing(_read_only(path)) as connection:
+        _check(connection, path)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM results").fetchone()  # nobody can write from here on
+        return path.read_bytes()
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None)
+
+
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Write everything that the block writes, or nothing of it, even if the process is killed."""

@@ -147,6 +147,17 @@ class Ledger:
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
 
 
+def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str]:
+    """The conditions under which a submission got its newest result; empty if it has none."""
+    found = connection.execute(
+        "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
+        "WHERE current AND submission = ?",
+        (submission,),
+    ).fetchone()
+    details: dict[str, str] = json.loads(found[0]) if found else {}
+    return details
+
+
 def _copy(report: Report, file: os.stat_result) -> Row:
     packed = zlib.compress(json_text(report).encode())
     return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -112,6 +112,33 @@ class Worker:
         finally:
             self.spent_s = allowance.spent_s
 
+    def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
+        """Send one request, and let a person step through the student's code; no time limit but that of computing.
+
+        Args:
+            operations: As in :meth:`request`.
+            crashes: Stop where an exception was raised, rather than where the student's code is entered.
+            answer: Given what the debugger says, gives the line that a person types.
+
+        Raises:
+            WorkerFailed: If the process ends.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        try:
+            self._channel.send({"operations": list(operations), "debug": "crash" if crashes else "call"})
+            while True:
+                match self._channel.receive():
+                    case {"ask": str(text)}:
+                        self._channel.send({"line": answer(text)})
+                    case {"value": _} | {"error": _} as reply:
+                        return dict(reply)
+                    case _:
+                        raise ProtocolError("a malformed reply")
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
+
     def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
         """Ask for all requests of some properties; the worker imports the submission anew for each of them.
 
@@ -187,7 +214,12 @@ class Zygote:
     """The fork server's process, started once for a judge."""
 
     def __init__(
-        self, limits: Limits, cuda: bool = False, without: Collection[str] = (), second_device: bool = False
+        self,
+        limits: Limits,
+        cuda: bool = False,
+        without: Collection[str] = (),
+        second_device: bool = False,
+        debugger: bool = False,
     ) -> None:
         """Start it in the strongest isolation that this machine offers; it warms up while the caller goes on.
 
@@ -196,6 +228,7 @@ class Zygote:
             cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
             without: Layers to leave out, to test the others.
             second_device: Give workers the simulated device, which the caller has found to work with this torch.
+            debugger: Give workers Python's debugger, for :meth:`Worker.debug`.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         root = os.geteuid() == 0
@@ -212,6 +245,7 @@ class Zygote:
                 "files_are_hidden": not no_container,
                 "gpus": cuda,
                 "second_device": second_device,
+                "debugger": debugger,
             }
             self._process = subprocess.Popen(
                 [*command, json.dumps(configuration)],

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -42,11 +43,17 @@ def serve(fd: int, surroundings: Surroundings, kept: list[Any]) -> None:
         if "ahead" in request:
             _answer_properties(channel, request, Ahead(files, surroundings, kept))
         else:
-            _answer_requests(channel, request, Operations(files))
+            _answer_requests(channel, request, Operations(files), files)
 
 
-def _answer_requests(channel: Channel, request: dict[str, Any], operations: Operations) -> None:
+def _answer_requests(
+    channel: Channel, request: dict[str, Any], operations: Operations, files: Mapping[str, str]
+) -> None:
     while True:
+        if "debug" in request:
+            from . import debugging  # which the fork server has imported, if it was told to
+
+            operations = debugging.Debugged(operations, files, channel, request["debug"] == "crash")
         reply = operations.perform(request["operations"])
         try:
             channel.send(reply)

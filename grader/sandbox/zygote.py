@@ -47,11 +47,14 @@ def main(control_fd: int, configuration: str) -> None:
     Args:
         control_fd: The control socket.
         configuration: JSON with ``limits``, the wanted ``layers``, whether a container already hides files
-            (``files_are_hidden``), whether workers may use ``gpus``, and whether they get the ``second_device``.
+            (``files_are_hidden``), whether workers may use ``gpus``, and whether they get the ``second_device`` and
+            the ``debugger``.
     """
     control = socket.socket(fileno=control_fd)
     wanted = json.loads(configuration)
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
+    if wanted["debugger"]:
+        importlib.import_module(f"{__package__}.debugging")  # a locked worker may be unable to
     _forget_the_repository()
     worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)

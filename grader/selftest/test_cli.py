@@ -147,6 +147,7 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
         "ada/report.json",
         "bo/report.json",
         "nobody/report.json",
+        "sources.json",
         "summary.json",
     ]
     summary = Summary.model_validate_json((out / "summary.json").read_bytes())

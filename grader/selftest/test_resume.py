@@ -251,7 +251,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) ->
     times = {own: (killed / "out" / own / "report.json").stat().st_mtime_ns for own in known(killed / "out")}
     assert command(killed).wait(1000) == 0
     assert contents(killed / "out") == contents(calm / "out")
-    assert len(contents(killed / "out")) == size + 1
+    assert len(contents(killed / "out")) == size + 2  # with the summary, and the note of where submissions lie
     assert times == {own: (killed / "out" / own / "report.json").stat().st_mtime_ns for own in times}
 
 

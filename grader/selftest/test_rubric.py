@@ -86,7 +86,7 @@ def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", [c.callback.__name__ for c in app.registered_commands if c.callback])
+@pytest.mark.parametrize("command", [c.name or c.callback.__name__ for c in app.registered_commands if c.callback])
 def test_every_command_refuses_a_broken_rubric_in_one_line(
     broken: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

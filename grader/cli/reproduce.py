@@ -1,0 +1,153 @@
+"""``grader reproduce``: one failing case again."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..assignment import ASSIGNMENT
+from ..intake.reader import Reader
+from ..intake.submission import Submission
+from ..pool.conditions import settings_of
+from ..results.database import LEDGER, LedgerError, opened
+from ..results.language import in_language
+from ..results.ledger import details_of
+from ..results.outcome import Outcome
+from ..results.report import PropertyReport, Report, write_text
+from ..settings import CannotGrade, Settings
+from .submissions import Submissions, candidates_of
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, find, language_of, read_written
+
+
+def reproduce(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
+    wanted: Annotated[
+        str | None, typer.Argument(metavar="PROPERTY", help="An id, or a part of it. Default: the first that was lost.")
+    ] = None,
+    submissions: Submissions = None,
+    pdb: Annotated[
+        bool,
+        typer.Option(
+            "--pdb",
+            help="Stop in the student's own code. What you type runs beside it, locked up as in grading: it reaches "
+            "none of your files. What is shown may be made up by the submission.",
+        ),
+    ] = False,
+    for_student: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a script with the input, for the student to run beside src/."),
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of titles, hints and the script: en or zh.")] = "",
+) -> None:
+    """Run the simplest failing case of a student again: what it asks for, what comes back, and where."""
+    language = language_of(lang)
+    identifier = find(out, student)
+    before = read_written(out / identifier / "report.json", Report)
+    report = in_language(before, ASSIGNMENT, language)
+    prop = _property(report, wanted)
+    case = prop.simplest_case
+    if case is None:
+        fail(f"{identifier}: the report has no case of {prop.id}. Grade it again.", EXIT_GRADER_ERROR)
+    submission = _read(out, before, submissions)
+    settings = _settings(out, before)
+    _say_what_differs(before, submission)
+
+    from ..sandbox.launch import WorkerFailed  # these import torch
+    from ..tools.reproduce.bench import Bench
+    from ..tools.reproduce.script import script
+    from .reproduce_show import converse, show_case
+
+    try:
+        with Bench(settings, debugger=pdb) as bench:
+            again = bench.run(submission.files, prop.id, case.id)
+            if again is None:
+                fail(f"{case.id}: no such case of {prop.id} any more, for other tests or devices. Grade it again.")
+            show_case(report, prop, case, again, submission.files, language)
+            if for_student:
+                write_text(for_student, script(again.exchanges, ASSIGNMENT, prop.id, case, for_student.name, language))
+                OUT.print(f"for the student: {for_student}", markup=False, highlight=False, soft_wrap=True)
+            if pdb:
+                converse(bench, submission.files, again)
+    except KeyboardInterrupt:
+        fail("stopped.", 130)
+    except (CannotGrade, WorkerFailed) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or for_student}: {error.strerror}. Choose a file in a folder that you can write to.")
+
+
+def _property(report: Report, wanted: str | None) -> PropertyReport:
+    """The property that a person means, which has to have lost points; ends the command if there is none."""
+    identifier = report.submission.id
+    if report.status != "graded" and not report.tasks:
+        fail(f"{identifier}: {report.status}, so no case was run. {report.reason or ''}".rstrip())
+    everything = [prop for task in report.tasks for prop in task.properties]
+    lost = [prop for prop in everything if prop.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
+    names = ", ".join(prop.id for prop in lost)
+    if not lost:
+        fail(f"{identifier}: every property passed, so there is no failing case.")
+    if wanted is None:
+        return lost[0]
+    folded = wanted.casefold()
+    for fits in (lambda prop: prop.id == wanted, lambda prop: folded in f"{prop.id} {prop.title}".casefold()):
+        if found := [prop for prop in everything if fits(prop)]:
+            failing = [prop for prop in found if prop in lost]
+            if len(failing) == 1:
+                return failing[0]
+            if failing:
+                fail(f"{wanted}: may be any of {', '.join(prop.id for prop in failing)}. Give more of the id.")
+            fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
+    fail(f"{wanted}: no such property. {identifier} lost {names}.")
+
+
+def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submission:
+    """The submission as it lies there now."""
+    identifier = report.submission.id
+    with Reader() as reader:
+        found = candidates_of(out, submissions, reader)
+        if identifier not in found:
+            fail(f"{identifier}: not among the submissions any more. Give the place where it lies with --submissions.")
+        submission = reader.read(found[identifier])
+    if submission.reason is not None:
+        fail(f"{identifier}: {submission.reason}")
+    return submission
+
+
+def _settings(out: Path, report: Report) -> Settings:
+    """The settings under which it was graded, as far as they are known."""
+    devices = report.environment.devices
+    known = Settings(ASSIGNMENT, "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
+    if not (out / LEDGER).exists():
+        return known
+    try:
+        with opened(out) as ledger:
+            details = details_of(ledger, report.submission.id)
+    except LedgerError as error:
+        fail(str(error))
+    return settings_of(details, ASSIGNMENT) if details else known
+
+
+def _say_what_differs(report: Report, submission: Submission) -> None:
+    """Warn where this is not what was graded."""
+    if submission.sha256 != report.submission.sha256:
+        was = {file.path: file.sha256 for file in report.submission.files}
+        ERR.print(
+            f"{submission.id}: the files have changed since they were graded ({_changed(submission, was)}): "
+            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. This runs what lies there now.",
+            style="yellow",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    if report.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
+        ERR.print("the rubric has changed since: words and points may differ.", style="yellow", highlight=False)
+
+
+def _changed(submission: Submission, was: dict[str, str]) -> str:
+    """The paths that differ."""
+    now = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in submission.files.items()}
+    return ", ".join(sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path)))

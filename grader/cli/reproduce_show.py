@@ -1,0 +1,86 @@
+"""What ``grader reproduce`` shows of a case, and how a person talks to the debugger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.text import Text
+
+from ..assignment import ASSIGNMENT
+from ..intake.origin import clean
+from ..judge.faults import frame_line
+from ..results.chinese import in_chinese
+from ..results.report import CaseReport, PropertyReport, Report
+from ..tools.reproduce.bench import Bench, Reproduction
+from ..tools.reproduce.script import transcript
+from .terminal import OUT
+
+MOST = 1000  # characters of a line
+MARGIN = 12
+NO_FRAMES = "none: no exception was raised; --pdb stops where the student's code is entered"
+CHANGED = "not what the report says: the files, the tests or the machine differ, or this code does not repeat itself"
+NOT_ALONE = "alone, this case passes; it fails behind the other cases of its property, which are shown too"
+NO_CODE = "this case runs no code of the student's, so there is nothing to step through."
+HELLO = "The debugger, in a locked worker: n next line, s into a call, c on, p NAME a value, q the end."
+
+
+def show_case(
+    report: Report,
+    prop: PropertyReport,
+    case: CaseReport,
+    again: Reproduction,
+    files: Mapping[str, str],
+    language: str,
+) -> None:
+    """Print what the report says of a case, what came of it now, and what was asked for."""
+    now = again.result
+    message = in_chinese(now.message, ASSIGNMENT) if now.message and language == "zh" else now.message
+    title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
+    OUT.print(Text(title, style="bold"), soft_wrap=True)
+    _part("report", [f"{case.outcome}: {case.message.partition(chr(10))[0]}  ({case.id})"])
+    _part("hint", [prop.hint])
+    _part("now", [f"{now.outcome}: {message.partition(chr(10))[0]}" if message else now.outcome])
+    if now.outcome is not case.outcome:
+        _part("", [CHANGED])
+    elif not again.alone:
+        _part("", [NOT_ALONE])
+    _part("asked for", transcript(again.exchanges))
+    _part("frames", [*_frames(again, files)] or [NO_FRAMES])
+
+
+def _frames(again: Reproduction, files: Mapping[str, str]) -> Iterator[str]:
+    """The student's own frames of the last exception, the innermost one last."""
+    for one in reversed(again.exchanges):
+        error = one.reply.get("error") if one.reply else None
+        if isinstance(error, Mapping) and isinstance(frames := error.get("frames"), list):
+            yield from filter(None, (frame_line(frame, files).strip() for frame in frames))
+            return
+
+
+def _part(name: str, lines: list[str]) -> None:
+    """A name in the margin, and lines beside it."""
+    for number, line in enumerate(lines):
+        margin = (name if number == 0 else "").ljust(MARGIN)
+        OUT.print(Text.assemble((margin, "dim"), clean(line, MOST)), soft_wrap=True)
+
+
+def converse(bench: Bench, files: Mapping[str, str], again: Reproduction) -> None:
+    """Let a person talk to the debugger until it ends.
+
+    Raises:
+        WorkerFailed: If the process ends, by a limit or by itself.
+    """
+    OUT.print(HELLO, style="dim", highlight=False, soft_wrap=True)
+    if bench.debug(files, again, _answer) is None:
+        OUT.print(NO_CODE, highlight=False, soft_wrap=True)
+
+
+def _answer(said: str) -> str:
+    """Show what the debugger says, without what could command a terminal, and read the person's line."""
+    *lines, prompt = ("".join(char if char.isprintable() else "?" for char in line) for line in said.split("\n"))
+    for line in lines:
+        OUT.print(Text(line), soft_wrap=True)
+    try:
+        return input(prompt) + "\n"
+    except EOFError:
+        return ""

@@ -1,0 +1,227 @@
+"""``grader reproduce``: the same outcome again, a script without expected values, and a debugger that is locked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner, Result
+
+from grader.cli.app import app
+from grader.judge.judge import Judge
+from grader.pool.conditions import conditions, settings_of
+from grader.results.sources import SOURCES, note
+from grader.sandbox.levels import Level
+from grader.sandbox.limits import Limits
+from grader.selftest.reports import unreadable, write_class
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
+from grader.settings import Settings
+from grader.tools.reproduce.literal import source, tensor_source
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]  # each starts a fork server of its own
+
+CRASHES = (SWIGLU, "nn.functional.silu", "nn.functional.sillu")
+FORGETS = (ATTENTION, "def forward(self, input: Tensor) -> Tensor:", "calls = []\n\n    def forward(self, input):")
+TWICE = "        self.calls.append(1)\n        if len(self.calls) > 1:\n            return input\n        projected = "
+
+
+@pytest.fixture(scope="module")
+def folder(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class and its reports: one sees later tokens, one crashes, one is wrong from the second call on."""
+    top = tmp_path_factory.mktemp("reproduce")
+    kim = {path: text.replace("        projected = ", TWICE) for path, text in edited(FORGETS).items()}
+    everyone = {"ada": ASSIGNMENT.solution(), "cleo": edited(SEES_LATER_TOKENS), "dan": edited(CRASHES), "kim": kim}
+    for name, files in everyone.items():
+        write_folder(top / "class" / name, files)
+    reports = [grader.grade(submission(files, name)) for name, files in everyone.items()]
+    write_class(top / "out", *reports, unreadable("eve"))
+    note(top / "out", [top / "class"], None, None)
+    return top
+
+
+def reproduce(folder: Path, *arguments: object, typed: str = "") -> Result:
+    """``grader reproduce``."""
+    return CliRunner().invoke(
+        app, ["reproduce", str(folder / "out"), *map(str, arguments), "--lang", "en"], input=typed
+    )
+
+
+def parts(result: Result) -> dict[str, str]:
+    """What stands beside each name in the margin."""
+    assert result.exit_code == 0, result.output
+    return {line[:12].strip(): line[12:] for line in result.stdout.splitlines() if line[:12].strip()}
+
+
+def test_the_case_ends_as_the_report_says(folder: Path) -> None:
+    result = reproduce(folder, "cleo")
+    told = parts(result)
+    assert told["report"].startswith("failed: output for 2 tokens with queries of zeros: shape [3, 2, 16], 48 of 96")
+    assert told["report"].startswith(told["now"])
+    assert "module_1 = CausalSelfAttention(hidden_size=16, heads=2)" in result.stdout
+    assert re.search(r"output_1 = module_1\(<float32 \[3, 2, 16\]: .*…>\)\n +→ <float32 \[3, 2, 16\]: ", result.stdout)
+    assert told["frames"].startswith("none: ")
+
+
+def test_an_exception_is_shown_with_the_students_own_frames(folder: Path) -> None:
+    told = parts(reproduce(folder, "dan", "gate"))
+    assert told["now"] == "crashed: AttributeError: module 'torch.nn.functional' has no attribute 'sillu'"
+    assert re.fullmatch(rf"{SWIGLU}:\d+ in forward: .*sillu.*", told["frames"])
+
+
+def test_what_fails_only_behind_others_is_run_behind_them(folder: Path) -> None:
+    result = reproduce(folder, "kim", "attention_heads")
+    assert "alone, this case passes; it fails behind the other cases" in result.stdout
+    assert parts(result)["now"].startswith("failed: ")
+
+
+def test_a_script_has_the_input_and_the_law_and_no_expected_value(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected: list[torch.Tensor] = []
+    oracle = ASSIGNMENT.part("oracle")
+    attention = oracle.attention
+
+    def listening(*arguments: Any) -> Any:
+        expected.append(attention(*arguments)[0])
+        return attention(*arguments)
+
+    monkeypatch.setattr(oracle, "attention", listening)
+    home = write_folder(tmp_path / "home", edited(SEES_LATER_TOKENS))
+    assert reproduce(folder, "cleo", "causal", "--for-student", home / "check.py").exit_code == 0
+    text = (home / "check.py").read_text(encoding="utf-8")
+    assert f"The law: {ASSIGNMENT.laws['attention_causal']['en']}" in text
+    assert "When it was graded, this came back: <float32 [3, 2, 16]: " in text
+    result = run_script(home)
+    assert result.stdout.startswith("output_1: torch.float32, shape [3, 2, 16], on cpu")
+    received = _digits(result.stdout) | {f"{own:.3g}" for own in _numbers(text)}
+    secret = {f"{own:.3g}" for own in torch.cat([own.flatten() for own in expected]).tolist()} - received
+    assert len(secret) > 20
+    assert not secret & _digits(text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+\.\d+", text.partition("When it was graded")[0])]
+
+
+def _digits(text: str) -> set[str]:
+    return {f"{float(number):.3g}" for number in re.findall(r"-?\d+\.\d+", text)}
+
+
+def run_script(home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script as its student does, beside ``src``."""
+    command = [sys.executable, "-W", "ignore", "check.py"]
+    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=300)
+
+
+def test_without_a_law_the_script_shows_the_call(folder: Path, tmp_path: Path) -> None:
+    home = write_folder(tmp_path / "home", edited(CRASHES))
+    result = reproduce(folder, "dan", "--for-student", home / "check.py")
+    assert result.exit_code == 0, result.output
+    text = (home / "check.py").read_text(encoding="utf-8")
+    assert "law" not in text
+    assert "SwiGLU(hidden_size=4, ff_size=6)" in text
+    ended = run_script(home)
+    assert "has no attribute 'sillu'" in ended.stderr
+
+
+def test_the_debugger_stops_in_the_students_frame_and_is_locked(folder: Path, tmp_path: Path) -> None:
+    typed = f"p tuple(input.shape)\n!open({str(tmp_path / 'x')!r}, 'w')\n!print('\\x1b[2J')\nq\n"
+    result = reproduce(folder, "cleo", "--pdb", typed=typed)
+    assert result.exit_code == 0, result.output
+    assert f"> {ATTENTION}(" in result.stdout
+    assert "(3, 2, 16)" in result.stdout
+    assert "*** PermissionError" in result.stdout
+    assert not (tmp_path / "x").exists()
+    assert "\x1b" not in result.stdout
+
+
+def test_the_debugger_stops_where_an_exception_was_raised(folder: Path) -> None:
+    result = reproduce(folder, "dan", "gate", "--pdb", typed="p type(self).__name__\n")  # and then no more input
+    assert result.exit_code == 0, result.output
+    assert re.search(rf"> {SWIGLU}\(\d+\)forward\(\)\n-> .*sillu", result.stdout)
+    assert "'SwiGLU'" in result.stdout
+
+
+def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None:
+    write_folder(tmp_path / "cleo", edited(SEES_LATER_TOKENS, (SWIGLU, "import torch", "import math, torch")))
+    result = reproduce(folder, "cleo", "--submissions", tmp_path / "cleo")
+    assert result.exit_code == 0, result.output
+    assert f"cleo: the files have changed since they were graded ({SWIGLU}): " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["ada"], "ada: every property passed, so there is no failing case."),
+        (["cleo", "heads"], "attention_heads: passed, so there is no failing case. cleo lost attention_causal."),
+        (["cleo", "nothing"], "nothing: no such property. cleo lost attention_causal."),
+        (["eve"], "eve: unreadable, so no case was run. The zip cannot be read."),
+        (["cleo", "--submissions", "gone"], "gone: no submissions there any more. Give the place where they lie now"),
+        (["cleo", "--for-student", "/nowhere/x.py"], "/nowhere"),
+    ],
+    ids=["full", "passed", "unknown", "unreadable", "moved", "no-place"],
+)
+def test_what_cannot_be_done_is_one_line(folder: Path, arguments: list[str], line: str) -> None:
+    result = reproduce(folder, *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"grader: {line}")
+
+
+def test_a_folder_without_a_note_asks_for_the_place(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_class(out, unreadable("eve"))
+    assert not (out / SOURCES).exists()
+    (out / "cleo").mkdir()
+    (out / "cleo" / "report.json").write_bytes((folder / "out" / "cleo" / "report.json").read_bytes())
+    result = reproduce(tmp_path, "cleo")
+    assert result.stderr.startswith(f"grader: {out}: holds no note of where its submissions lie. Give the place with")
+
+
+def test_the_settings_of_a_grading_come_back() -> None:
+    own = Settings(
+        ASSIGNMENT, "cpu", seed=7, limits=Limits(request_s=3), required_level=Level.SECCOMP, without=("user",)
+    )
+    assert settings_of(conditions(own), ASSIGNMENT) == own
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.randn(2, 3, generator=torch.Generator().manual_seed(1)),
+        torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16),
+        torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        torch.arange(6).reshape(2, 3).mT,
+        torch.arange(3.0).expand(4, 3),
+        torch.tensor([float("nan"), float("inf"), 1.0]),
+        torch.tensor([True, False]),
+        torch.arange(3000.0),
+        torch.zeros(2, 0),
+        torch.ones(2, 3, dtype=torch.float16),
+        torch.tensor(2.5),
+    ],
+    ids=lambda tensor: f"{tensor.dtype}-{list(tensor.shape)}",
+)
+def test_a_tensor_comes_back_from_its_source(tensor: torch.Tensor) -> None:
+    import base64
+    import zlib
+
+    from grader.tools.reproduce.script_words import HELPERS
+
+    known: dict[str, Any] = {"torch": torch, "base64": base64, "zlib": zlib}
+    exec(HELPERS["unpacked"], known)
+    back = eval(tensor_source(tensor), known)
+    assert (back.dtype, back.shape, back.stride()) == (tensor.dtype, tensor.shape, tensor.stride())
+    assert torch.equal(back.nan_to_num(7), tensor.nan_to_num(7))
+
+
+def test_other_values_come_back_from_their_source() -> None:
+    values: Mapping[str, Any] = {"a": [1, 2.5, None, "x"], "b": torch.float16, "c": float("inf")}
+    assert eval(source(values), {"torch": torch}) == values
+    assert source("gpu:0") == "'cuda'"

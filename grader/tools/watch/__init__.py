@@ -1,0 +1,1 @@
+"""``grader watch``: looks after a folder, and grades what arrives or changes."""
