@@ -82,7 +82,7 @@ quick: lint ## what a change needs first, in a minute: lint, types, and the test
 	@$(VENV)/bin/mypy
 	@$(PY) -m pytest -q $(PARALLEL) -m "not slow and not process" $(SUITE)
 
-check: lint types ## all that CI runs: lint, types, import rules, tests with coverage
+check: lint types ## all that CI runs: lint, types, import rules, all tests, and the coverage of those that are not slow
 	@$(PY) -m coverage erase
 	@COVERAGE_PROCESS_START=pyproject.toml $(PY) -m pytest -q $(PARALLEL) -m "not slow" $(SUITE)
 	@$(PY) -m coverage combine -q

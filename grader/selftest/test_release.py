@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from grader.cli.app import app
 from grader.cli.release import RELEASED
 from grader.rubric import LANGUAGES
-from grader.selftest.submissions import REPOSITORY
+from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.tools.release.bundle import ReleaseRefused, bundle
 from grader.tools.release.leaks import leaks
 from grader.tools.release.write import write_repository, write_zip
@@ -111,6 +111,15 @@ def test_a_planted_leak_is_found_with_its_place(path: str, text: str) -> None:
     found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}))
     assert found
     assert all(line.startswith(path) for line in found), found
+
+
+def test_the_cases_of_a_hidden_test_are_secret_and_how_they_begin_is_not(tmp_path: Path) -> None:
+    cases = '@pytest.mark.parametrize(\n    ("eps", "size"), [(1e-6, 4), (1e-3, 8)]\n)\ndef test_eps(): ...\n'
+    write_folder(tmp_path / "grader/assignment/hidden", {"test_eps.py": cases})
+    first, second = (line.encode() for line in cases.splitlines()[:2])
+    assert [*leaks({"tests/test_mine.py": first}, tmp_path)] == []
+    (line,) = leaks({"handout/page.md": second}, tmp_path)
+    assert line == "handout/page.md:1: the same line as grader/assignment/hidden/test_eps.py:2"
 
 
 def test_what_cannot_be_read_is_not_let_through() -> None:

@@ -131,6 +131,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "rounds", lambda *_: rounds)
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("small")
 def test_the_command_proves_counts_and_writes(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md"), "--jobs", "1"])

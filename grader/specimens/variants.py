@@ -15,9 +15,10 @@ import importlib
 import inspect
 import pkgutil
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
@@ -159,6 +160,16 @@ def _variant(prefix: str, code: Code, claim: _Claim, base: Mapping[str, str], ru
 
 def source_of(code: Code) -> str:
     """The source of a function or class, from its ``def`` or ``class`` line on."""
-    text = textwrap.dedent(inspect.getsource(code))
-    first_line = ast.parse(text).body[0].lineno  # the lines before it are decorators
-    return "".join(text.splitlines(keepends=True)[first_line - 1 :])
+    return _definitions(Path(inspect.getfile(code)))[code.__name__]
+
+
+@cache  # inspect.getsource would go through the file again for each of hundreds of variants
+def _definitions(path: Path) -> dict[str, str]:
+    """The source of each function and class of a file that is no part of another, without its decorators."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    return {
+        node.name: "".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }

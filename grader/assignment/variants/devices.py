@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...specimens.variants import Variant
@@ -38,18 +38,18 @@ class _Way:
 
 def device_variants() -> Iterator[Variant]:
     """All ways as variants."""
+    solution = ASSIGNMENT.solution()
     for name, (breaks, also, *edits) in WRONG.items():
-        yield _variant(_Way(name, breaks, also, edits), valid=False)
+        yield _variant(_Way(name, breaks, also, edits), solution, valid=False)
     for name, right in VALID.items():
-        yield _variant(_Way(name, "", "", right), valid=True)
+        yield _variant(_Way(name, "", "", right), solution, valid=True)
 
 
-def _variant(way: _Way, valid: bool) -> Variant:
+def _variant(way: _Way, solution: Mapping[str, str], valid: bool) -> Variant:
     short, _, what = way.name.partition(".")
     piece = PIECES[short]
     home = ASSIGNMENT.rubric.file_of(piece)
-    files = ASSIGNMENT.solution()
-    before, start, text = files[home].partition(f"class {piece}" if piece[0].isupper() else f"def {piece}")
+    before, start, text = solution[home].partition(f"class {piece}" if piece[0].isupper() else f"def {piece}")
     for old, new in zip(way.edits[::2], way.edits[1::2], strict=True):
         if text.count(old) < 1:
             raise ValueError(f"{way.name}: the reference has no line {old!r}")
@@ -62,5 +62,5 @@ def _variant(way: _Way, valid: bool) -> Variant:
         also=frozenset(way.also.split()) - frozenset(way.breaks.split()),
         hint=None,
         description=what.replace("_", " "),
-        files={**files, home: before + start + text},
+        files={**solution, home: before + start + text},
     )

@@ -25,6 +25,7 @@ PASSAGE = 3  # the number of equal lines from one file of the grader that is a l
 TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
 SHARED = "grader/sandbox/second_device"  # not secret: the public tests use a copy
 SHARED_RULES = "grader/intake/source_rules.py"  # not secret: the public tests have a copy, to read files as intake does
+PARAMETRIZE = "pytest.mark.parametrize(\n"  # a first line that is no secret
 SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
 TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
 CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
@@ -134,7 +135,8 @@ def _cases(text: str) -> Iterator[tuple[str, int]]:
     for node in (*decorators, *(item for item in tree.body if isinstance(item, ast.Assign))):
         piece = ast.get_source_segment(text, node) or ""
         if len(re.findall(r"\b\d", piece)) >= TELLING_NUMBERS:
-            yield piece, node.lineno
+            told = piece.removeprefix(PARAMETRIZE)
+            yield told, node.lineno + (told != piece)
 
 
 def _dedented(code: str) -> str:
