@@ -56,7 +56,7 @@ def reproduce(
     settings = _settings(out, before)
     _say_what_differs(before, submission)
 
-    from ..sandbox.launch import WorkerFailed  # these import torch
+    from ..sandbox.handle import WorkerFailed  # these import torch
     from ..tools.reproduce.bench import Bench
     from ..tools.reproduce.script import script
     from .reproduce_show import converse, show_case

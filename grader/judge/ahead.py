@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from ..sandbox.launch import WorkerFailed
+from ..sandbox.handle import WorkerFailed
 from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
 
@@ -22,7 +22,7 @@ TOGETHER = 4  # properties in a batch
 
 
 class AheadWorker(Protocol):
-    """A worker that answers whole properties; see :class:`~grader.sandbox.launch.Worker`."""
+    """A worker that answers whole properties; see :class:`~grader.sandbox.handle.Worker`."""
 
     @property
     def spent_s(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..sandbox.launch import Operation, WorkerLike
+from ..sandbox.handle import Operation, WorkerLike
 from ..sandbox.protocol import Message, ProtocolError, payload, unpack
 from .readings import Read
 from .student import StartWorker, Student

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from ..rubric import Rubric
-from ..sandbox.launch import Operation, WorkerFailed, WorkerLike
+from ..sandbox.handle import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
 from .faults import (
     Crashed,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .launch import Operation
+from .handle import Operation
 from .operations import Operations
 from .protocol import ProtocolError, decode, encode
 
@@ -22,7 +22,7 @@ class InProcessWorker:
         self.spent_s = 0.0  # trusted code is not charged
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Do one thing after another; see :class:`~grader.sandbox.launch.WorkerLike`."""
+        """Do one thing after another; see :class:`~grader.sandbox.handle.WorkerLike`."""
         del timeout_s  # nothing here can be interrupted
         reply = self._operations.perform(copy.deepcopy(operations))
         tensors: list[Tensor] = []

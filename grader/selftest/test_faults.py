@@ -22,7 +22,8 @@ from grader.judge.judge import Judge
 from grader.pool.schedule import ATTEMPTS
 from grader.results.database import LEDGER
 from grader.results.report import Report
-from grader.sandbox.launch import Worker, Zygote
+from grader.sandbox.handle import Worker
+from grader.sandbox.launch import Zygote
 from grader.selftest.faulty import Trap, break_the_oracle
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, submission, write_folder

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from grader.sandbox.exercise import FILES, exercise_requests
-from grader.sandbox.launch import WorkerFailed, Zygote
+from grader.sandbox.handle import WorkerFailed
+from grader.sandbox.launch import Zygote
 from grader.sandbox.operations import Operations
 from grader.sandbox.protocol import Message
 

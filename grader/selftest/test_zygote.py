@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from grader.sandbox import launch, trial
-from grader.sandbox.launch import Worker, WorkerFailed, Zygote
+from grader.sandbox.handle import Worker, WorkerFailed
+from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import LAYERS, Level
 from grader.sandbox.limits import Limits
 from grader.tools.benchmarks.measure import descendants

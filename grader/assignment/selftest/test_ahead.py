@@ -19,8 +19,9 @@ from grader.judge.foresight import Foreseen, Foresight, Recorder, Verdicts, fing
 from grader.judge.judge import Judge
 from grader.judge.student import Student
 from grader.rubric import Rubric
+from grader.sandbox.handle import Worker, WorkerFailed
 from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.launch import Worker, WorkerFailed, Zygote
+from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
 from grader.sandbox.protocol import Message
 from grader.selftest.submissions import submission

@@ -18,8 +18,8 @@ from grader.assignment.model import normalising
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, submission
 from grader.judge.student import Student
+from grader.sandbox.handle import Operation
 from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.launch import Operation
 from grader.sandbox.limits import Limits
 from grader.specimens.variants import Variant
 

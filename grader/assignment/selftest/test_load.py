@@ -14,7 +14,8 @@ from grader.intake.submission import Submission
 from grader.judge.judge import Judge
 from grader.results.outcome import Outcome
 from grader.sandbox.allowance import WALL_FACTOR
-from grader.sandbox.launch import WorkerFailed, Zygote
+from grader.sandbox.handle import WorkerFailed
+from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
 from grader.selftest.submissions import edited
 from grader.settings import Settings

@@ -25,8 +25,9 @@ from grader.definition import rubric_or_exit
 from grader.intake.submission import Submission
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
+from grader.sandbox.handle import Operation
 from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.launch import Operation, Zygote
+from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
 from grader.sandbox.operations import Operations
 from grader.sandbox.protocol import Message, unpack

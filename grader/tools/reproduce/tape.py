@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...judge.student import StartWorker
-from ...sandbox.launch import Operation, WorkerLike
+from ...sandbox.handle import Operation, WorkerLike
 
 
 @dataclass(frozen=True)

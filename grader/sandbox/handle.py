@@ -1,0 +1,197 @@
+"""The judge's handle of a worker: sends requests to the forked process, waits for replies, and ends it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .allowance import Allowance
+from .channel import Channel, DeadlineExceeded, PeerClosed
+from .protocol import CHANGED, ProtocolError
+
+START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
+GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
+
+Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, and with what
+
+
+class ForkServer(Protocol):
+    """Where a worker was forked; see :class:`~grader.sandbox.launch.Zygote`."""
+
+    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the fork server carry out one command; returns its answer."""
+
+
+class WorkerFailed(Exception):
+    """A worker that gave no valid answer.
+
+    Attributes:
+        kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        """Remember the kind; the message is for the student."""
+        super().__init__(message)
+        self.kind = kind
+
+
+class WorkerLike(Protocol):
+    """Anything that speaks the protocol: a sandboxed process, or the same operations in this process."""
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds charged for the last request."""
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
+
+    def close(self) -> None:
+        """End the worker and everything it started."""
+
+
+class Worker:
+    """One forked process with one submission's code."""
+
+    def __init__(self, zygote: ForkServer, pid: int, channel: Channel) -> None:
+        """Take over a forked process; called by :meth:`Zygote.start`."""
+        self._zygote = zygote
+        self._pid = pid
+        self._channel = channel
+        self._running = True
+        self._ready = False
+        self._own_pid: int | None = None  # its number here; in the fork server's namespace it may have another
+        self._since: Allowance | None = None  # time since the last answer to requests that were asked ahead
+        self.spent_s = 0.0
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Send one request, of one or more operations, and wait for its answer.
+
+        The worker may compute and sleep for ``timeout_s`` seconds; see :class:`~grader.sandbox.allowance.Allowance`.
+
+        Raises:
+            WorkerFailed: If there is no answer, or it is malformed. The process has been ended by then.
+            RuntimeError: If someone else has killed the process: a person, or a system short of memory. That is not the
+                student's fault.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        allowance = Allowance(self._own_pid, timeout_s)
+        try:
+            self._channel.send({"operations": list(operations)}, allowance)
+            reply = self._channel.receive(allowance)
+            if not isinstance(reply, dict) or reply.keys() not in ({"value"}, {"error"}):
+                raise ProtocolError("a malformed reply")
+            return reply
+        except DeadlineExceeded:
+            self.close()
+            raise WorkerFailed("timed_out", "no answer in time") from None
+        except ProtocolError as error:
+            self.close()
+            raise WorkerFailed("invalid_reply", f"the reply was {error}") from None
+        except PeerClosed:
+            how = self._end(GRACE_S)
+            raise WorkerFailed("crashed", f"the process ended {how}") from None
+        finally:
+            self.spent_s = allowance.spent_s
+
+    def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
+        """Send one request, and let a person step through the student's code; no time limit but that of computing.
+
+        Args:
+            operations: As in :meth:`request`.
+            crashes: Stop where an exception was raised, rather than where the student's code is entered.
+            answer: Given what the debugger says, gives the line that a person types.
+
+        Raises:
+            WorkerFailed: If the process ends.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        try:
+            self._channel.send({"operations": list(operations), "debug": "crash" if crashes else "call"})
+            while True:
+                match self._channel.receive():
+                    case {"ask": str(text)}:
+                        self._channel.send({"line": answer(text)})
+                    case {"value": _} | {"error": _} as reply:
+                        return dict(reply)
+                    case _:
+                        raise ProtocolError("a malformed reply")
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
+
+    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
+        """Ask for all requests of some properties; the worker imports the submission anew for each of them.
+
+        A worker answers such requests or those of :meth:`request`, never both.
+
+        Args:
+            numbers: The places of the properties among what :meth:`Zygote.keep` was given.
+            bare_packages: Whether to import without the packages' ``__init__.py``.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        self._since = self._since or Allowance(self._own_pid, math.inf)
+        self._channel.post({"ahead": list(numbers), "bare_packages": bare_packages})
+
+    def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
+        """The packed replies to what was asked next; None if the submission has left something behind in the worker.
+
+        Raises:
+            WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
+        """
+        allowance = Allowance(self._own_pid, timeout_s)
+        try:
+            match self._channel.receive(allowance):
+                case {"replies": list(packed)} if all(map(_are_bytes, packed)):
+                    return [ctypes.string_at(each.data_ptr(), each.numel()) for each in packed]
+                case str(word) if word == CHANGED:
+                    return None
+            raise ProtocolError("a malformed reply")
+        except DeadlineExceeded:
+            self.close()
+            raise WorkerFailed("timed_out", "no answer in time") from None
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", f"no answer: {error}") from None
+        finally:  # the worker may have computed before the judge waited for it
+            before, self._since = self._since, Allowance(self._own_pid, math.inf)
+            self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until the worker says that it is ready, which it does before it runs any student code.
+
+        Raises:
+            RuntimeError: If it does not say so; student code cannot be the reason.
+        """
+        try:
+            deadline = time.monotonic() + START_S
+            self._own_pid = self._channel.peer(deadline)
+            self._ready = self._channel.receive(deadline) == "ready"
+        except (ProtocolError, PeerClosed, DeadlineExceeded):
+            self.close()
+        if not self._ready:
+            raise RuntimeError("a worker did not start")
+
+    def close(self) -> None:
+        """Kill the process if it still runs."""
+        if self._running:
+            self._end(0)
+
+    def _end(self, grace_s: float) -> str:
+        self._running = False
+        self._channel.close()
+        usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
+        if usage["killed_by_a_stranger"] and grace_s:
+            raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
+        return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
+
+
+def _are_bytes(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous()
