@@ -22,6 +22,7 @@ from grader.judge.judge import Judge
 from grader.pool.schedule import ATTEMPTS
 from grader.results.database import LEDGER
 from grader.results.report import Report
+from grader.results.sources import SOURCES
 from grader.sandbox.handle import Worker
 from grader.sandbox.launch import Zygote
 from grader.selftest.faulty import Trap, break_the_oracle
@@ -51,9 +52,10 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     written: list[Path] = []
 
     def fill_up(source: str, target: Path) -> None:
-        if written:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-        written.append(target)
+        if target.name == "report.json":
+            if written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+            written.append(target)
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", fill_up)
@@ -64,7 +66,7 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
         "report.json: No space left on device. Finished reports are whole; free the place and run again."
     )
     files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    assert files == {*written, tmp_path / "out" / LEDGER}  # no temporary file either
+    assert files == {*written, tmp_path / "out" / LEDGER, tmp_path / "out" / SOURCES}  # no temporary file either
     assert Report.model_validate_json(written[0].read_bytes()).score == 100
 
 

@@ -121,6 +121,7 @@ class Normalising:
         exact: Whether float32 outputs follow the law to float32's accuracy.
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
+        read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
     law: Law | None
@@ -132,6 +133,7 @@ class Normalising:
     exact: bool = True
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+    read: bool = True
 
     def require_division(self) -> None:
         """Require that the module normalises at all."""
@@ -220,7 +222,7 @@ class _Reader:
         return frozenset(pairs)
 
 
-UNREAD: Final = Normalising(CONTRACT)
+UNREAD: Final = Normalising(CONTRACT, read=False)
 
 
 def read_normalising(student: Student) -> Normalising:
