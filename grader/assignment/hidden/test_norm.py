@@ -86,7 +86,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     slope = (squares[-1] - eps) / LARGE**2  # [shown]
     sizes = torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1)  # [magnitudes, 1]
     expected = (slope * sizes.square() + eps).sqrt()
-    told = ", ".join(f"{m:.1e}" if m < 0.01 else f"{m:.2g}" for m in magnitudes)
+    told = ", ".join(f"{m:.1e}" if m < 0.1 else f"{m:.2g}" for m in magnitudes)
     what = f"the divisor for features of magnitude {told}, group_size=4, eps={eps:g}, [magnitude, feature]"
     check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
 
