@@ -11,11 +11,10 @@ from ..assignment import ASSIGNMENT
 from ..pool.progress import follow
 from ..results.database import LedgerError
 from ..results.report import Summary
-from ..results.sources import Sources, noted
 from ..tools.archive.manifest import ArchiveError
 from ..tools.archive.opening import open_archive
 from ..tools.archive.write import contents, write_archive
-from .submissions import Submissions
+from .submissions import Submissions, sources_of
 from .terminal import ERR, MOST_NAMED, OUT, fail, read_written
 
 
@@ -46,16 +45,7 @@ def archive(
 
 def _write(out: Path, file: Path, submissions: list[Path] | None) -> None:
     summary = read_written(out / "summary.json", Summary)
-    before = noted(out)
-    if submissions:
-        sources = Sources(
-            paths=[str(path.absolute()) for path in submissions], source=before.source if before else None
-        )
-        sources = sources.model_copy(update={"roster": before.roster if before else None})
-    elif before is None:
-        fail(f"{out}: holds no note of where its submissions lie. Give the place with --submissions.")
-    else:
-        sources = before
+    sources = sources_of(out, submissions)
     for path in filter(None, (*sources.paths, sources.roster)):
         if not Path(path).exists():
             fail(f"{path}: no longer there. Put it back, or give the place of the submissions with --submissions.")

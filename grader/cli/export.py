@@ -13,7 +13,7 @@ from ..export.formats import FORMATS
 from ..export.rows import ExportError
 from ..results.database import LedgerError, opened
 from ..results.report import write_text
-from .preflight import prepared
+from .preflight import AcceptDrops, AcceptStale, AssignmentId, Template, prepared
 from .terminal import OUT, fail
 
 
@@ -21,16 +21,10 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
     file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
-    template: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
-    ] = None,
-    assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
-    accept_drops: Annotated[
-        bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
-    ] = False,
-    accept_stale: Annotated[
-        bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")
-    ] = False,
+    template: Template = None,
+    assignment_id: AssignmentId = "",
+    accept_drops: AcceptDrops = False,
+    accept_stale: AcceptStale = False,
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
     ] = False,

@@ -6,6 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..export.drops import Drop, drops
 from ..export.formats import NO_COMMENTS
@@ -17,6 +20,14 @@ from .decided import read_decided
 from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, read_written
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
+
+
+Template = Annotated[
+    Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
+]
+AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")]
+AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")]
+AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..results.report import Report, write_text
 from ..tools.feedback.collect import ABSENT, MAIL, WAYS, Back, Collector
 from ..tools.feedback.text import comment
 from ..tools.release.write import write_zip
-from .preflight import PLAIN, Prepared, prepared, say
+from .preflight import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared, say
 from .submissions import Submissions, candidates_of
 from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, OUT, fail, language_of
 
@@ -37,14 +37,10 @@ def return_feedback(
         Path | None,
         typer.Option(metavar="CSV", help="Gradebook or worksheet, as downloaded: filled in, too, and compared."),
     ] = None,
-    assignment_id: Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")] = "",
+    assignment_id: AssignmentId = "",
     submissions: Submissions = None,
-    accept_drops: Annotated[
-        bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")
-    ] = False,
-    accept_stale: Annotated[
-        bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")
-    ] = False,
+    accept_drops: AcceptDrops = False,
+    accept_stale: AcceptStale = False,
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some students get no page, or no grade.")
     ] = False,

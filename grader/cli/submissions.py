@@ -9,7 +9,7 @@ import typer
 
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
-from ..results.sources import noted
+from ..results.sources import Sources, noted
 from .intake import found
 from .terminal import fail
 
@@ -21,6 +21,15 @@ Submissions = Annotated[
 ]
 
 
+def sources_of(out: Path, submissions: list[Path] | None) -> Sources:
+    """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
+    before = noted(out)
+    if not submissions and before is None:
+        fail(f"{out}: holds no note of where its submissions lie. Give the place with --submissions.")
+    known = before or Sources(paths=[])
+    return known.model_copy(update={"paths": [*map(str, submissions)]}) if submissions else known
+
+
 def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:
     """The submissions of a folder of reports, by their ids; ends the command with one line if they cannot be found.
 
@@ -29,19 +38,12 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
         submissions: Where the submissions lie now; None or empty for where ``grade`` found them.
         reader: Looks for them.
     """
-    before = noted(out)
-    if not submissions and before is None:
-        fail(f"{out}: holds no note of where its submissions lie. Give the place with --submissions.")
-    paths = submissions or [Path(path) for path in (before.paths if before else ())]
+    sources = sources_of(out, submissions)
+    paths = [Path(path) for path in sources.paths]
     for path in paths:
         if not path.exists():
             fail(f"{path}: no submissions there any more. Give the place where they lie now with --submissions.")
-    roster = Path(before.roster) if before and before.roster else None
+    roster = Path(sources.roster) if sources.roster else None
     if roster and not roster.exists():
         fail(f"{roster}: the roster is no longer there, and names may depend on it. Put it back, or grade again.")
-    return {
-        own.id: own
-        for own in found(
-            reader, paths, before.source if before else None, roster, bool(before and before.every_attempt)
-        )
-    }
+    return {own.id: own for own in found(reader, paths, sources.source, roster, sources.every_attempt)}

@@ -1,10 +1,11 @@
 """Looking ahead: a worker gets all requests of a property at once, and a property may only pass this way, never fail.
 
 One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
-records what each property asks the reference for. A submission then gets one worker, which receives these requests
-property by property. It imports the submission anew for each property, and ends when the submission has left something
-behind in the process. The hidden tests run on the replies, and have to ask for exactly what was recorded. A property
-passes when all its cases do; any other property is judged again, request by request, in a worker of its own.
+records what each property asks the reference for, and every worker knows these requests. A submission then gets one
+worker, which is asked for a few properties at a time. It imports the submission anew for each property, and ends when
+the submission has left something behind in the process. The hidden tests run on the replies, and have to ask for
+exactly what was recorded. A property passes when all its cases do; any other property is judged again, request by
+request, in a worker of its own.
 """
 
 from __future__ import annotations

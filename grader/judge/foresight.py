@@ -36,7 +36,7 @@ class Foreseen:
     Attributes:
         names: The classes and functions that it loads.
         requests: A fingerprint of each request.
-        packed: All of them, ready to be sent.
+        packed: All of them, as bytes for the fork server.
         spent_s: Seconds that the reference needed.
     """
 

@@ -25,6 +25,18 @@ from .words import SIMULATED, say
 HERE = Path(__file__).parent
 
 
+def templates(*folders: Path) -> Environment:
+    """The templates of these folders and of this package; no value becomes markup, or holds invisible characters."""
+    return Environment(
+        loader=FileSystemLoader([*folders, HERE]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+    )
+
+
 class Pages:
     """Renders pages in one language. The same input gives the same text."""
 
@@ -37,14 +49,7 @@ class Pages:
             handout: Web address of the rendered handout, for links; without it, pages name the file instead.
         """
         self._rubric, self._language = rubric, language
-        environment = Environment(
-            loader=FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=StrictUndefined,
-            finalize=_printable,
-        )
+        environment = templates()
         environment.filters["number"] = "{:g}".format
         environment.filters["devices"] = partial(_devices, language)
         environment.globals |= {

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -20,6 +21,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
 
 from ..bounds import bound_memory, bound_time
 from ..intake.submission import Submission
@@ -31,6 +33,8 @@ CPU_S = 120  # CPU time of the judge itself for one submission; the reference ta
 MEMORY_MIB = 1024  # of address space that judging one submission may add
 PARTING_S = 5.0  # how long to wait for the exit code of a judge that has closed its pipe
 LOOK_S = 0.1  # between two looks at whether the job has been abandoned
+ADDRESS_BYTES = 107 - len("/pymp-12345678/listener-12345678")  # for the folder of a socket; the kernel takes 107 in all
+SHORT_FOLDER = "/tmp"  # for sockets, where TMPDIR is longer than that
 
 
 class Abandoned(Exception):
@@ -148,6 +152,7 @@ def _context() -> ForkServerContext | SpawnContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["grader.pool.preload"])
+    _keep_addresses_short()
     resource_tracker.ensure_running()  # before the next line, since it changes the signal mask, too
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the fork server inherits this until `preload` undoes it
     try:
@@ -155,6 +160,20 @@ def _context() -> ForkServerContext | SpawnContext:
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return context
+
+
+def _keep_addresses_short() -> None:
+    """Let multiprocessing make its sockets in /tmp if the name of the folder for temporary files is too long for them.
+
+    `get_temp_dir` makes the folder when it is first asked, and keeps to it.
+    """
+    usual = tempfile.gettempdir()
+    if len(os.fsencode(usual)) > ADDRESS_BYTES:
+        tempfile.tempdir = SHORT_FOLDER
+        try:
+            get_temp_dir()
+        finally:
+            tempfile.tempdir = usual
 
 
 def _serve(pipe: Connection, settings: Settings) -> None:

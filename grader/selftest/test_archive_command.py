@@ -17,7 +17,7 @@ from grader.cli.app import app
 from grader.cli.submissions import candidates_of
 from grader.intake.reader import Reader
 from grader.results.database import opened
-from grader.results.sources import note
+from grader.results.sources import note, noted
 from grader.selftest.reports import report, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder, zipped
@@ -242,6 +242,17 @@ def test_what_cannot_be_archived_is_named(out: Path, monkeypatch: pytest.MonkeyP
     (out.parent / "class").rename(out.parent / "moved")
     assert "class: no longer there." in refusal(archive(out, out.parent / "class.zip"))
     assert archive(out, out.parent / "class.zip", "--submissions", out.parent / "moved").exit_code == 0
+
+
+def test_submissions_that_have_moved_are_read_as_before(out: Path, tmp_path: Path) -> None:
+    """Only their place is another one: what else grade was told still holds."""
+    moved = (out.parent / "class").rename(out.parent / "moved")
+    note(out, [out.parent / "class"], "folder", None, every_attempt=True)
+    assert archive(out, tmp_path / "class.zip", "--submissions", moved).exit_code == 0
+    assert archive("--open", tmp_path / "class.zip", tmp_path / "back").exit_code == 0
+    now = noted(tmp_path / "back")
+    assert now
+    assert (now.every_attempt, now.source) == (True, "folder")
 
 
 @pytest.mark.parametrize(("module", "name"), [(write, "json_text"), (opening, "write_json")], ids=["write", "open"])

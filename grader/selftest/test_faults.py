@@ -132,6 +132,17 @@ def test_nothing_piles_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_judges_start_where_the_folder_for_temporary_files_has_a_long_name(tmp_path: Path) -> None:
+    """The kernel takes 107 bytes for the name of a socket, and multiprocessing makes its sockets in that folder."""
+    temporary = tmp_path / ("long" * 30)
+    temporary.mkdir()
+    write_folder(tmp_path / "class" / "ada", ASSIGNMENT.solution())
+    command = [sys.executable, "-m", "grader.selftest.command", "grade", str(tmp_path / "class"), "--out"]
+    options = [str(tmp_path / "out"), "--device", "cpu", "--only", "task1", "--jobs", "1"]
+    subprocess.run([*command, *options], cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(temporary)}, check=True)
+    assert list(temporary.iterdir()) == []
+
+
 def belongings() -> dict[int, int]:
     """This process and its descendants, and how many descriptors each has open."""
     return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in descendants(os.getpid())}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from ... import pages
+from ...pages.render import templates
 from ...rubric import Rubric
 from .public import PublicResult
 
@@ -35,15 +33,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 def public_pages(results: Sequence[PublicResult], rubric: Rubric, language: str) -> dict[str, str]:
     """All pages, by their paths: ``index.html``, and ``students/<id>.html``; every text from submissions is escaped."""
-    folders = [Path(__file__).parent, Path(str(pages.__file__)).parent]
-    templates = Environment(
-        loader=FileSystemLoader(folders),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    templates.globals |= {"rubric": rubric, "language": language, "w": WORDS[language]}
-    template = templates.get_template("public.html.j2")
+    environment = templates(Path(__file__).parent)
+    environment.globals |= {"rubric": rubric, "language": language, "w": WORDS[language]}
+    template = environment.get_template("public.html.j2")
     made = {f"students/{own.id}.html": template.render(one=own, results=()) for own in results}
     return {"index.html": template.render(one=None, results=results), **made}
