@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -37,9 +36,6 @@ def main() -> int:
         return _run(arguments, arguments.lang or language_of())
     except KeyboardInterrupt:
         return STOPPED_BY_CTRL_C
-    except BrokenPipeError:  # whoever read along has enough, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
 
 
 def _run(arguments: argparse.Namespace, language: Language) -> int:

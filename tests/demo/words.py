@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..harness.commands import command
 from ..harness.messages import Language
 
 _SENTENCES: dict[str, tuple[str, str]] = {
@@ -28,8 +29,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "as_right": ("That is as it should be.", "这正是应有的结果。"),
     "not_right": (
-        "A layer of yours is wrong somewhere: make test says where.",
-        "你的某一层有错：make test 会说明在哪里。",
+        "A layer of yours is wrong somewhere: {test} says where.",
+        "你的某一层有错：{test} 会说明在哪里。",
     ),
     "culprit": (
         "{name} makes the difference: with a stand-in in its place, all is as it should be.",
@@ -82,8 +83,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     # The end
     "not_shown": (
         "The demo sees much, not all. Gradients, dtypes, seeds, and what all positions or all ids share are for "
-        "make test.",
-        "演示能看到很多，但不是全部：所有位置或 id 共有的差别、梯度、dtype 和随机种子要靠 make test。",
+        "{test}.",
+        "演示能看到很多，但不是全部：所有位置或 id 共有的差别、梯度、dtype 和随机种子要靠 {test}。",
     ),
     "page": ("The same with pictures: {page}", "带图的网页：{page}"),
 }
@@ -91,4 +92,4 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 
 def say(language: Language, key: str, **fields: object) -> str:
     """Return the sentence ``key`` in ``language``, with its ``fields`` filled in."""
-    return _SENTENCES[key][("en", "zh").index(language)].format(**fields)
+    return _SENTENCES[key][("en", "zh").index(language)].format(test=command("test"), **fields)
