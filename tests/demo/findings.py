@@ -10,9 +10,10 @@ from .plot import Plot
 
 @dataclass
 class Speech:
-    """A text that a model wrote: what it went on from, and what came."""
+    """A text that a model wrote: what it went on from, and what came; above it a sentence about it, if there is one."""
 
     prompt: str
+    about: str = ""
     text: str = ""
 
 

@@ -131,50 +131,43 @@ class Desk:
     def norms(self) -> list[Layer] | None:
         """The student's norm for each place in the model, a group for each head; None if it does not run."""
         sizes, gammas = self._checkpoint.sizes, self._checkpoint.tensors["gamma"]
+        fields = {"hidden_size": sizes.hidden, "group_size": sizes.head_dim, "eps": sizes.eps}
         probe = torch.ones(1, 2, sizes.hidden)
-        return self._made(
-            "GroupRMSNorm",
-            lambda norm: [filled(norm(sizes.hidden, sizes.head_dim, eps=sizes.eps), gamma) for gamma in gammas],
-            probe,
-        )
+        return self._made("GroupRMSNorm", lambda norm: [filled(norm(**fields), gamma) for gamma in gammas], probe)
 
     def embedding(self) -> Layer | None:
         """The student's whole table; None if it does not run."""
         table = self._checkpoint.tensors["table"]
-        made = self._made(
-            "VocabEmbedding", lambda embedding: [filled(embedding(*table.shape), table)], IDS, table.shape[1]
-        )
-        return made and made[0]
+        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True))
+        made = self._made("VocabEmbedding", lambda whole: [filled(whole(**fields), table)], IDS, table.shape[1])
+        return made[0] if made else None
 
     def shards(self) -> Layer | None:
         """The student's shards of two ranks, added up as the ranks of a cluster would; None if they do not run."""
         table = self._checkpoint.tensors["table"]
-        made = self._made(
-            "ParallelVocabEmbedding",
-            lambda shard: [
-                filled(shard(*table.shape, rank=rank, world_size=RANKS), part, table)
-                for rank, part in enumerate(table.chunk(RANKS))
-            ],
-            IDS,
-            table.shape[1],
-        )
-        return made and (lambda ids: sum(shard(ids) for shard in made))
+        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True)) | {"world_size": RANKS}
+
+        def make(shard: Callable[..., nn.Module]) -> list[Layer]:
+            parts = enumerate(table.chunk(RANKS))
+            return [filled(shard(rank=rank, **fields), part, table) for rank, part in parts]
+
+        made = self._made("ParallelVocabEmbedding", make, IDS, table.shape[1])
+        return (lambda ids: torch.stack([shard(ids) for shard in made]).sum(0)) if made else None
 
     def positions(self) -> Positions | None:
         """The student's rotary embedding in three ways; None if it does not run."""
         sizes = self._checkpoint.sizes
-        arguments = ({"max_seq_len": sizes.trained}, {"max_seq_len": sizes.trained, "ratio": STRETCH},
-                     {"max_seq_len": sizes.trained * STRETCH})  # fmt: skip
-        made = self._made(
-            "NTKAwareRoPE",
-            lambda rope: [rope(sizes.head_dim, base=sizes.base, **chosen) for chosen in arguments],
-            torch.ones(1, 2, sizes.heads, sizes.head_dim),
+        fields = {"dim": sizes.head_dim, "base": sizes.base}
+        ways = (
+            {"max_seq_len": sizes.trained},
+            {"max_seq_len": sizes.trained, "ratio": STRETCH},
+            {"max_seq_len": sizes.trained * STRETCH},
         )
-        return made and Positions(*made)
+        probe = torch.ones(1, 2, sizes.heads, sizes.head_dim)
+        made = self._made("NTKAwareRoPE", lambda rope: [rope(**fields, **way) for way in ways], probe)
+        return Positions(*made) if made else None
 
-    def _made(
-        self, name: str, make: Callable[[type], list[Layer]], probe: Tensor, width: int = 0
-    ) -> list[Layer] | None:
+    def _made(self, name: str, make: Callable[..., list[Layer]], probe: Tensor, width: int = 0) -> list[Layer] | None:
         """Layers of the student's class ``name``, each of which has taken ``probe``."""
         source = Source(name, self._files[name], self._language)
         try:

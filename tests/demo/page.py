@@ -41,6 +41,8 @@ def _section(section: Section, language: Language) -> Iterator[str]:
     yield f"<h2>{html.escape(section.title)}</h2>"
     yield f'<p class="should">{html.escape(section.right)}</p>'
     for speech in section.speeches:
+        if speech.about:
+            yield f"<p>{html.escape(speech.about)}</p>"
         yield f"<blockquote><b>{html.escape(speech.prompt)}</b>{html.escape(speech.text)}</blockquote>"
     if section.plot:
         yield section.plot.as_svg()

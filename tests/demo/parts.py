@@ -19,6 +19,7 @@ from .plot import Curve, Plot
 from .words import say
 
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
+ALIKE = 0.001  # nats between two curves that are drawn as one
 BAND = 0.1  # nats to each side of the curve of right layers
 WINDOWS = 32  # pieces of the unseen text
 BINS = 32  # places of the plot
@@ -121,13 +122,17 @@ class Demo:
         own, length = self._positions, STRETCH * self.sizes.trained
         ways = {"unscaled": own.unscaled if own else self._plain.positions}
         if own:
-            yield from self._speech(section, self.checkpoint.prompts["en"], self._sound, SPOKEN_LONG, length)
+            about = self._say("long_text", most=length)
+            yield from self._speech(section, self.checkpoint.prompts["en"], self._sound, SPOKEN_LONG, length, about)
             ways = {"grown": own.grown, "built": own.built, **ways}
         text = windows(self.checkpoint.ids(self.checkpoint.unseen), length, WINDOWS)
-        curves = []
-        for key, positions in ways.items():
-            values = binned(losses(self._model(replace(self._sound, positions=positions)), text), BINS)
-            curves.append(Curve(key, self._say(key, ratio=STRETCH), MARKS[key], values))
+        models = {key: self._model(replace(self._sound, positions=positions)) for key, positions in ways.items()}
+        values = {key: binned(losses(model, text), BINS) for key, model in models.items()}
+        names = {key: self._say(key, ratio=STRETCH) for key in values}
+        if own and max(abs(one - other) for one, other in zip(values["grown"], values["built"], strict=True)) < ALIKE:
+            del values["built"]
+            names["grown"] = self._say("grown_and_built", ratio=STRETCH)
+        curves = [Curve(key, names[key], MARKS[key], values[key]) for key in values]
         right = self._right("curve", self._sound)
         band = [(value - BAND, value + BAND) for value in right]
         words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
@@ -150,9 +155,10 @@ class Demo:
 
     # ── All ──
 
-    def _speech(self, section: Section, prompt: str, slots: Slots, count: int, most: int) -> Told:
-        speech = Speech(prompt)
+    def _speech(self, section: Section, prompt: str, slots: Slots, count: int, most: int, about: str = "") -> Told:
+        speech = Speech(prompt, about)
         section.speeches.append(speech)
+        yield from about
         yield f"\n[{prompt}]"
         for chosen in spoken(self._model(slots), self.checkpoint.ids(prompt), count, most):
             speech.text += self.checkpoint.characters[chosen]

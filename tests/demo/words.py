@@ -68,6 +68,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "grown": ("yours, grown by a longer call", "你的，由更长的输入触发增长"),
     "built": ("yours, built with ratio={ratio}", "你的，构造时 ratio={ratio}"),
+    "grown_and_built": (
+        "yours, grown by a longer call or built with ratio={ratio}: the same",
+        "你的，由更长的输入触发增长，或构造时 ratio={ratio}：结果相同",
+    ),
     "unscaled": ("without scaling", "不缩放"),
     "band": ("where a right scaling stays", "正确的缩放所在的带"),
     "axis_x": ("position", "位置"),
