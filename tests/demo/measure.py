@@ -12,7 +12,7 @@ from torch.nn import functional
 from .model import LanguageModel
 
 SEED = 42
-TEMPERATURE = 0.6  # below 1, likely characters become likelier
+TEMPERATURE = 0.4  # below 1, likely characters become likelier
 BATCH = 16  # windows at a time, so that little memory is needed
 
 

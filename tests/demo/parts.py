@@ -123,7 +123,8 @@ class Demo:
         ways = {"unscaled": own.unscaled if own else self._plain.positions}
         if own:
             about = self._say("long_text", most=length)
-            yield from self._speech(section, self.checkpoint.prompts["en"], self._sound, SPOKEN_LONG, length, about)
+            slots = replace(self._sound, positions=own.grown)
+            yield from self._speech(section, self.checkpoint.prompts["en"], slots, SPOKEN_LONG, length, about)
             ways = {"grown": own.grown, "built": own.built, **ways}
         text = windows(self.checkpoint.ids(self.checkpoint.unseen), length, WINDOWS)
         models = {key: self._model(replace(self._sound, positions=positions)) for key, positions in ways.items()}
