@@ -25,7 +25,7 @@ class Section:
         title: Its heading.
         right: What right layers give.
         speeches: Texts that were written.
-        verdicts: Sentences on what was measured, each with whether it is as it should be.
+        verdicts: Sentences on what was measured, each with whether it is as it should be; None where nothing was.
         stopped: The error that ended the part early.
         cells: For parts of the vocabulary whether a row there is wrong; empty if there is nothing to show.
         plot: Losses by position.
@@ -34,7 +34,7 @@ class Section:
     title: str
     right: str
     speeches: list[Speech] = field(default_factory=list)
-    verdicts: list[tuple[bool, str]] = field(default_factory=list)
+    verdicts: list[tuple[bool | None, str]] = field(default_factory=list)
     stopped: Stopped | None = None
     cells: list[bool] = field(default_factory=list)
     plot: Plot | None = None
@@ -42,7 +42,7 @@ class Section:
     @property
     def fine(self) -> bool:
         """Whether nothing in it is wrong."""
-        return self.stopped is None and all(right for right, _ in self.verdicts)
+        return self.stopped is None and all(right is not False for right, _ in self.verdicts)
 
 
 @dataclass

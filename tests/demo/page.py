@@ -11,6 +11,7 @@ from .findings import Findings, Section
 from .layers import RANKS
 from .words import say
 
+KINDS = {True: "right", False: "wrong", None: "should"}
 STYLE = Path(__file__).with_name("page.css")
 
 
@@ -31,7 +32,7 @@ def page(findings: Findings, language: Language) -> str:
 def _layers(findings: Findings, language: Language) -> Iterator[str]:
     yield f"<h2>{html.escape(say(language, 'layers'))}</h2>\n<table>"
     for report in findings.reports:
-        kind = {"yours": "right", "todo": "should", "stopped": "wrong"}[report.state]
+        kind = {"yours": "own", "todo": "stand-in", "stopped": "wrong"}[report.state]
         told = html.escape(say(language, report.state, why=report.why))
         yield f'<tr><td><code>{report.name}</code></td><td class="{kind}">{told}</td></tr>'
     yield "</table>"
@@ -57,7 +58,7 @@ def _section(section: Section, language: Language) -> Iterator[str]:
         stop = section.stopped
         yield f'<p class="wrong">{html.escape(say(language, "stopped_in", name=stop.name, why=stop.why))}</p>'
     for right, sentence in section.verdicts:
-        yield f'<p class="{"right" if right else "wrong"}">{html.escape(sentence)}</p>'
+        yield f'<p class="{KINDS[right]}">{html.escape(sentence)}</p>'
     if section.cells:
         yield _strip(section.cells, html.escape(say(language, "strip")))
 

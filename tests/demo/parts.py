@@ -20,7 +20,7 @@ from .words import say
 
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
 ALIKE = 0.001  # nats between two curves that are drawn as one
-BAND = 0.1  # nats to each side of the curve of right layers
+BAND = 0.05  # nats to each side of the curve of right layers
 WINDOWS = 32  # pieces of the unseen text
 BINS = 32  # places of the plot
 SPOKEN, SPOKEN_LONG = 150, 180  # characters
@@ -82,7 +82,7 @@ class Demo:
             culprit = self._culprit()
             told.append(self._say("culprit", name=culprit) if culprit else self._say("not_right"))
             self._sound = self._plain  # so that part 3 is about positions alone
-        section.verdicts.append((near, " ".join(told)))
+        section.verdicts.append((near, ("" if self.language == "zh" else " ").join(told)))
 
     def _culprit(self) -> str:
         """The one layer of the student's without which the loss is as it should be; empty if there is none."""
@@ -101,7 +101,7 @@ class Demo:
     def ranks(self, section: Section) -> Told:
         """Let two shards serve the same model, and look at the row of each id."""
         if self._shards is None:
-            section.verdicts.append((True, self._say("no_shards")))
+            section.verdicts.append((None, self._say("no_shards")))
             return
         for prompt in self.checkpoint.prompts.values():
             slots = replace(self._sound, embed=self._shards)
@@ -122,7 +122,7 @@ class Demo:
         own, length = self._positions, STRETCH * self.sizes.trained
         ways = {"unscaled": own.unscaled if own else self._plain.positions}
         if own:
-            about = self._say("long_text", most=length)
+            about = self._say("long_text", trained=self.sizes.trained)
             slots = replace(self._sound, positions=own.grown)
             yield from self._speech(section, self.checkpoint.prompts["en"], slots, SPOKEN_LONG, length, about)
             ways = {"grown": own.grown, "built": own.built, **ways}
@@ -140,7 +140,7 @@ class Demo:
         section.plot = Plot(curves, band, length // BINS, self.sizes.trained, words)
         section.verdicts += [self._in_band(curve, section.plot) for curve in curves if curve.key != "unscaled"]
         if not own:
-            section.verdicts.append((True, self._say("no_scaling")))
+            section.verdicts.append((None, self._say("no_scaling")))
 
     def _in_band(self, curve: Curve, plot: Plot) -> tuple[bool, str]:
         """Whether a curve stays in the band, and a sentence that says so."""

@@ -23,7 +23,7 @@ from .words import say
 PARTS = ("speaks", "ranks", "stretch")  # methods of Demo, and keys of sentences
 STOPPED_BY_CTRL_C = 130
 NARROWEST, WIDEST = 40, 96
-MARKS = {"yours": ("✓", "green"), "todo": ("…", "yellow"), "stopped": ("✗", "red")}
+MARKS = {"yours": ("●", "green"), "todo": ("○", "yellow"), "stopped": ("✗", "red")}  # running is not yet right
 
 
 def main() -> int:
@@ -135,7 +135,7 @@ class Terminal:
             stop = section.stopped
             self.tell(f"✗ {say(language, 'stopped_in', name=stop.name, why=stop.why)}", "red")
         for right, sentence in section.verdicts:
-            self.tell(sentence if right else f"✗ {sentence}", "" if right else "red")
+            self.tell(f"✗ {sentence}" if right is False else sentence, "red" if right is False else "")
         if section.cells:
             marks = ["X" if wrong else "." for wrong in section.cells]
             half = CELLS // RANKS

@@ -69,8 +69,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "grown": ("yours, grown by a longer call", "你的，由更长的输入触发增长"),
     "built": ("yours, built with ratio={ratio}", "你的，构造时 ratio={ratio}"),
     "grown_and_built": (
-        "yours, grown by a longer call or built with ratio={ratio}: the same",
-        "你的，由更长的输入触发增长，或构造时 ratio={ratio}：结果相同",
+        "yours, whether grown by a longer call or built with ratio={ratio}",
+        "你的，无论由更长的输入触发增长还是构造时 ratio={ratio}",
     ),
     "unscaled": ("without scaling", "不缩放"),
     "band": ("where a right scaling stays", "正确的缩放所在的带"),
@@ -82,7 +82,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{name}: outside the band at {places} of {all} places, first at position {first}.",
         "{name}：{all} 处中有 {places} 处在带外，最先是位置 {first}。",
     ),
-    "long_text": ("Written with all {most} characters in view:", "一直看着前面全部字符（最多 {most} 个）写出："),
+    "long_text": (
+        "Written with all that came before in view, beyond {trained} characters:",
+        "看着前面全部文字写出，超过 {trained} 个字符：",
+    ),
     "stopped_in": ("{name} stopped here: {why}", "{name} 在这里出错：{why}"),
     # The end
     "not_shown": (
