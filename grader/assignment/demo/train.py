@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -75,20 +75,21 @@ def main() -> None:
 def _trained(sizes: Sizes, batches: Iterator[Tensor], steps: int) -> dict[str, Tensor]:
     """The weights of a model that has learnt from so many batches, and those of its stand-ins."""
     embedding = VocabEmbedding(sizes.vocab, sizes.hidden, init_std=0.05)
-    norms = nn.ModuleList(
+    norms = [
         GroupRMSNorm(sizes.hidden, sizes.head_dim, eps=sizes.eps, init_range=(1.0, 1.0)) for _ in range(sizes.norms)
-    )
-    model = LanguageModel(sizes, Slots(embedding, list(norms), NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)))
+    ]
+    model = LanguageModel(sizes, Slots(embedding, [*norms], NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)))
     for name, parameter in model.named_parameters():
         nn.init.normal_(parameter, std=0.01 if name.startswith(("out", "back")) else 0.05)
     model.head.weight = embedding.table
-    _improve(model, [*model.parameters(), *norms.parameters()], batches, steps, RATE)
+    _improve(model, [*model.parameters(), *(norm.gamma for norm in norms)], batches, steps, RATE)
 
-    plain = nn.ModuleList(nn.LayerNorm(sizes.hidden, sizes.eps) for _ in norms)
+    plain = [nn.LayerNorm(sizes.hidden, sizes.eps) for _ in norms]
     for layer, norm in zip(plain, norms, strict=True):
         layer.weight.data.copy_(norm.gamma)
-    model.slots = replace(model.slots, norms=list(plain))
-    _improve(model, [*plain.parameters()], batches, min(STEPS_OF_STAND_INS, steps), RATE_OF_STAND_INS)
+    model.slots = replace(model.slots, norms=[*plain])
+    weights = [weight for layer in plain for weight in layer.parameters()]
+    _improve(model, weights, batches, min(STEPS_OF_STAND_INS, steps), RATE_OF_STAND_INS)
     tensors = {name: value for name, value in model.state_dict().items() if name != "head.weight"} | {
         "table": embedding.table,
         "gamma": torch.stack([norm.gamma for norm in norms]),
@@ -106,7 +107,9 @@ def _batches(prose: Tensor, poems: Tensor, length: int) -> Iterator[Tensor]:
         yield source[starts + torch.arange(length + 1)]
 
 
-def _improve(model: LanguageModel, weights: list[Tensor], batches: Iterator[Tensor], steps: int, rate: float) -> None:
+def _improve(
+    model: LanguageModel, weights: Sequence[nn.Parameter], batches: Iterator[Tensor], steps: int, rate: float
+) -> None:
     """Improve ``weights``, and tell how far it is."""
     optimizer = torch.optim.AdamW(weights, betas=(0.9, 0.98), weight_decay=0.0)
     for step, batch in enumerate(islice(batches, steps)):
