@@ -108,12 +108,12 @@ class Demo:
             yield from self._speech(section, prompt, slots, SPOKEN // 2, self.sizes.trained)
         table = self.checkpoint.tensors["table"]
         wrong = (self._shards(torch.arange(len(table))[None])[0] != table).any(-1)
-        count, fields = int(wrong.sum()), {"all": len(table), "each": -(-len(table) // CELLS)}
+        count = int(wrong.sum())
         if count:
             section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
-            section.verdicts.append((False, self._say("other_rows", wrong=count, **fields)))
+            section.verdicts.append((False, self._say("other_rows", wrong=count, all=len(table))))
         else:
-            section.verdicts.append((True, self._say("same_rows", **fields)))
+            section.verdicts.append((True, self._say("same_rows", all=len(table))))
 
     # ── 3 ──
 

@@ -32,7 +32,7 @@ class Plot:
     """Curves over a band.
 
     Attributes:
-        curves: Those in front come first.
+        curves: Where two meet in a terminal, the first is seen.
         band: Lower and upper border, for each value of a curve.
         per_value: Positions that a value stands for.
         trained: The longest sequence in training.
@@ -106,7 +106,7 @@ class Plot:
         border = x(self.trained)
         parts.append(f'<line class="border" x1="{border}" x2="{border}" y1="{top}" y2="{top + height}"/>')
         parts.append(f'<text x="{border + 6}" y="{top + 14}">{html.escape(self.words["trained_to"])}</text>')
-        for curve in reversed(self.curves):
+        for curve in self.curves:  # a dotted one comes last, to be seen where it follows another
             points = " ".join(f"{middle},{y(value)}" for middle, value in zip(middles, curve.values, strict=True))
             parts.append(f'<polyline class="curve {curve.key}" points="{points}"/>')
         parts.append(

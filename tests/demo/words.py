@@ -46,9 +46,12 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "same_rows": ("All {all} ids get their rows.", "全部 {all} 个 id 都得到自己的行。"),
     "other_rows": (
-        "{wrong} of {all} ids get another row than theirs. Below, each mark stands for {each} ids, X for a wrong one "
-        "among them, | for the border.",
-        "{all} 个 id 中有 {wrong} 个得到的不是自己的行。下面每个记号代表 {each} 个 id，X 表示其中有错，| 是分界线。",
+        "{wrong} of {all} ids get another row than theirs.",
+        "{all} 个 id 中有 {wrong} 个得到的不是自己的行。",
+    ),
+    "marks": (
+        "Ids in {all} parts: X where a row is wrong, | between the ranks.",
+        "全部 id 分为 {all} 段：X 表示其中有行出错，| 是 rank 的分界线。",
     ),
     "no_shards": ("Comes with ParallelVocabEmbedding.", "写好 ParallelVocabEmbedding 之后才有。"),
     "strip": ("Ids whose row is right (calm) and wrong (warm)", "行正确的 id（冷色）和行错误的 id（暖色）"),
@@ -89,9 +92,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "stopped_in": ("{name} stopped here: {why}", "{name} 在这里出错：{why}"),
     # The end
     "not_shown": (
-        "The demo sees much, not all. Gradients, dtypes, seeds, and what all positions or all ids share are for "
-        "{test}.",
-        "演示能看到很多，但不是全部：所有位置或 id 共有的差别、梯度、dtype 和随机种子要靠 {test}。",
+        "The demo sees much, not all: not gradients, 16-bit numbers, seeds, a small eps, or what all positions share. "
+        "{test} does.",
+        "演示能看到很多，但不是全部：看不到梯度、16 位数、随机种子、很小的 eps，以及所有位置共有的差别。"
+        "这些由 {test} 检查。",
     ),
     "page": ("The same with pictures: {page}", "带图的网页：{page}"),
 }
