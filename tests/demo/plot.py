@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..harness.terminal import block
+
 ROWS = 12  # of the plot in a terminal
 BAND = "░"
 
@@ -69,7 +71,9 @@ class Plot:
         for place, text in ends:
             axis = axis.ljust(8 + place * wide - (len(text) if place else 0)) + text
         lines += [f"{axis}  {self.words['axis_x']}", ""]
-        return [*lines, *(f"  {curve.mark}  {curve.name}" for curve in self.curves), f"  {BAND}  {self.words['band']}"]
+        for mark, name in (*((curve.mark, curve.name) for curve in self.curves), (BAND, self.words["band"])):
+            lines += block(f"  {mark}", name, indent=5, columns=columns)
+        return lines
 
     @property
     def _length(self) -> int:
