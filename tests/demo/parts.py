@@ -14,7 +14,7 @@ from .checkpoint import Checkpoint
 from .findings import Section, Speech
 from .layers import RANKS, STRETCH, Desk
 from .measure import binned, losses, spoken, windows
-from .model import LanguageModel, Slots
+from .model import LanguageModel, Layer, Slots
 from .plot import Curve, Plot
 from .words import say
 
@@ -139,8 +139,17 @@ class Demo:
         words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
         section.plot = Plot(curves, band, length // BINS, self.sizes.trained, words)
         section.verdicts += [self._in_band(curve, section.plot) for curve in curves if curve.key != "unscaled"]
-        if not own:
+        if own:
+            section.verdicts.append(self._short_again(own.grown))
+        else:
             section.verdicts.append((None, self._say("no_scaling")))
+
+    def _short_again(self, grown: Layer) -> tuple[bool, str]:
+        """Whether positions that have grown for a long text serve a short one as before, and a sentence about it."""
+        slots = replace(self._sound, positions=grown)
+        loss, right = self._loss(slots), self._right("loss", slots)[0]
+        near = abs(loss - right) < NEAR
+        return near, self._say("short_again" if near else "short_changed", loss=loss, right=right)
 
     def _in_band(self, curve: Curve, plot: Plot) -> tuple[bool, str]:
         """Whether a curve stays in the band, and a sentence that says so."""

@@ -89,6 +89,15 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "Written with all that came before in view, beyond {trained} characters:",
         "看着前面全部文字写出，超过 {trained} 个字符：",
     ),
+    "short_again": (
+        "A short text after the long one: {loss:.2f} nats, as before.",
+        "长文之后再看短文：{loss:.2f} nat，与之前相同。",
+    ),
+    "short_changed": (
+        "A short text after the long one: {loss:.2f} nats, with right layers {right:.2f}. Without dynamic=True, is "
+        "anything left of the growth?",
+        "长文之后再看短文：{loss:.2f} nat，各层都正确时为 {right:.2f}。没有 dynamic=True 时，增长有没有留下什么？",
+    ),
     "stopped_in": ("{name} stopped here: {why}", "{name} 在这里出错：{why}"),
     # The end
     "not_shown": (
