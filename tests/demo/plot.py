@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -101,12 +102,13 @@ class Plot:
         upper = [f"{middle},{y(edge)}" for middle, (_, edge) in zip(middles, self.band, strict=True)]
         lower = [f"{middle},{y(edge)}" for middle, (edge, _) in zip(middles, self.band, strict=True)]
         parts = [f'<polygon class="band" points="{" ".join((*upper, *reversed(lower)))}"/>']
-        for tick in range(5):
-            value = low + (high - low) * (tick + 0.5) / 5
+        step = 1 if high - low > 2 else 0.25
+        for value in (tick * step for tick in range(math.ceil(low / step), math.floor(high / step) + 1)):
             parts.append(f'<line class="grid" x1="{left}" x2="{left + width}" y1="{y(value)}" y2="{y(value)}"/>')
-            parts.append(f'<text x="{left - 6}" y="{y(value) + 4}" text-anchor="end">{value:.1f}</text>')
+            parts.append(f'<text x="{left - 6}" y="{y(value) + 4}" text-anchor="end">{value:g}</text>')
         for position in (1, self.trained, 2 * self.trained, self._length):
-            parts.append(f'<text x="{x(position)}" y="{top + height + 18}" text-anchor="middle">{position}</text>')
+            anchor = "end" if position == self._length else "middle"
+            parts.append(f'<text x="{x(position)}" y="{top + height + 18}" text-anchor="{anchor}">{position}</text>')
         border = x(self.trained)
         parts.append(f'<line class="border" x1="{border}" x2="{border}" y1="{top}" y2="{top + height}"/>')
         parts.append(f'<text x="{border + 6}" y="{top + 14}">{html.escape(self.words["trained_to"])}</text>')
