@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -12,6 +14,7 @@ from grader.intake.discover import discover
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
+from tests.harness.commands import command
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def test_what_would_cost_a_task_is_said_before_anything_is_packed(
     for file, complaint in said.items():
         (line,) = [line for line in result.stdout.splitlines() if "✗" in line and f" {file} " in line]
         assert complaint.format(file=file) in line
-    assert "make submit ANYWAY=1" in result.stdout
+    assert "python -m tests.submit --anyway" in result.stdout
     assert not (solved / "submission.zip").exists()
 
 
@@ -138,3 +141,22 @@ def test_the_rules_are_the_same_file_on_both_sides() -> None:
     ours = REPOSITORY / "grader" / "intake" / "source_rules.py"
     theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_commands_are_advised_as_they_can_be_typed_there() -> None:
+    assert command("test", "all", {"MAKELEVEL": "1"}) == "make test ALL=1"
+    assert command("submit", "anyway", {}).endswith(" -m tests.submit --anyway")
+    assert command("demo", environ={}).endswith(" -m tests.demo")
+
+
+@pytest.mark.process
+def test_a_reader_who_has_gone_leaves_no_traceback(tmp_path: Path) -> None:
+    """As after ``| head``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "tests.submit"]
+    ended = subprocess.run(
+        command, cwd=handed_out(tmp_path / "small"), stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (1, "")

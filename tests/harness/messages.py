@@ -46,7 +46,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "rerun": ("debug", "调试"),
     "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
-    "show_all": ("To explain them all: make test ALL=1", "逐条解释全部问题：make test ALL=1"),
+    "show_all": ("To explain them all: {command}", "逐条解释全部问题：{command}"),
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
     "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
@@ -98,8 +98,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "你的代码导入了 {names}。评分时只保证有 Python 和 torch。",
     ),
     "not_packed": (
-        "Nothing was packed. Correct this and run it again, or hand in as it is: make submit ANYWAY=1",
-        "没有打包。请修正后再运行；若要照现状提交：make submit ANYWAY=1",
+        "Nothing was packed. Correct this and run it again, or hand in as it is: {command}",
+        "没有打包。请修正后再运行；若要照现状提交：{command}",
     ),
     "packed": (
         "{zip} holds {files} files of src/ ({others} beside those above). Hand it in as it is.",
