@@ -36,12 +36,15 @@ class Property(Record):
     """One line of the rubric: it earns its points when all of its cases pass.
 
     Attributes:
+        question: What a student is asked who fails the property in the public tests.
+        hint: What to do, in reports and for students who ask for more.
         basic: Whether later properties of the task can fail just because this one does.
     """
 
     id: str
     points: float = Field(gt=0)
     title: Text
+    question: Text
     hint: Text
     basic: bool = False
 
@@ -125,7 +128,7 @@ class Rubric(Record):
     @cached_property
     def deciding(self) -> str:
         """What of the rubric decides how properties end: names and places, but no points, no words, no policy."""
-        seen: Mapping[str, Any] = {"__all__": {"points", "title", "hint", "basic"}}
+        seen: Mapping[str, Any] = {"__all__": {"points", "title", "question", "hint", "basic"}}
         tasks: Mapping[str, Any] = {"__all__": {"title": True, "bonus": True, "library": True, "properties": seen}}
         hints: Mapping[str, Any] = {"__all__": {"hint"}}
         shown = {"title": True, "practice": True, "imports": True, "policy": True, "sha256": True}

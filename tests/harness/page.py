@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
-from .messages import say
+from .messages import command, say
 from .rubric import Property, Task
 from .sources import problems
 from .student import ROOT
 from .terminal import Painter, block, pad, width
+from .tutor import mistakes
 
+LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
@@ -26,6 +28,7 @@ class Page:
     paint: Painter
     explain_all: bool = False
     verbose: bool = False
+    level: int = 1
 
     def lines(self) -> list[str]:
         """Return the whole page."""
@@ -46,7 +49,9 @@ class Page:
 
     @property
     def _tasks(self) -> list[Task]:
-        return [task for task in self.feedback.rubric.tasks if self.feedback.task in (None, task)]
+        return [
+            task for task in self.feedback.rubric.tasks if self.feedback.tasks is None or task in self.feedback.tasks
+        ]
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.feedback.language, key, **fields)
@@ -115,7 +120,7 @@ class Page:
         return [self.paint(self._say("to_write"), "yellow"), *rows] if rows else []
 
     def _broken(self) -> list[str]:
-        whole_run = self.feedback.task is None
+        whole_run = self.feedback.tasks is None
         rows = [self._broken_row(broken) for broken in self.feedback.broken if whole_run or broken.property_ids]
         return [self.paint(self._say("broken"), "red"), *rows] if rows else []
 
@@ -142,8 +147,12 @@ class Page:
             return []
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
-        ending = ["", self.paint(self._say("show_all"), "dim")] if shortened else []
-        return [self.paint(self._say("wrong"), "red"), *lines, *ending]
+        further = [self._say("show_all", command=command("test", "ALL=1", "--all"))] if shortened else []
+        if self.level < LEVELS[-1]:
+            where, mistake = (command("test", f"HINT={level}", f"--hint {level}") for level in LEVELS[1:])
+            further.append(self._say("more_hints", where=where, mistake=mistake))
+        ending = [self.paint(line, "dim") for line in further]
+        return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 
     def _explain(self, prop: Property) -> list[str]:
         troubles = self._troubles(prop)
@@ -159,9 +168,12 @@ class Page:
         parts = {
             "tested": trouble.sentence,
             "law": trouble.law,
+            "call": trouble.call,
             "got": trouble.message,
             "place": str(trouble.place or ""),
-            "hint": self._hint(trouble),
+            "question": self._question(trouble),
+            "where": trouble.where if self.level > 1 else "",
+            **(self._mistakes(prop) if self.level == LEVELS[-1] else {}),
             "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -183,15 +195,24 @@ class Page:
         files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
         return next((file for file in files if (ROOT / file).is_file()), "")
 
-    def _hint(self, trouble: Trouble) -> str:
-        """The hint for a failure: for an exception a general one, else its own; empty if none is needed."""
+    def _mistakes(self, prop: Property) -> dict[str, str]:
+        """The known mistake behind the failures of a property; if there is none, what the property asks for."""
+        looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
+        found = mistakes(prop.id, looks)
+        if not found:
+            return {"mistake": self._say("unknown_mistake"), "asked": prop.hint[self.feedback.language]}
+        named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
+        return {"mistake": "\n".join(named)}
+
+    def _question(self, trouble: Trouble) -> str:
+        """What to ask about a failure: for an exception something general, else its own; empty if nothing is needed."""
         if trouble.explains_itself:
             return ""
         if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
             return self._say("devices")
         if trouble.place:
             return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
-        return trouble.hint[self.feedback.language]
+        return trouble.question[self.feedback.language]
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
