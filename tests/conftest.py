@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup() -> None:
     """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     calls.begin()
 
 

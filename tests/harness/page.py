@@ -198,7 +198,9 @@ class Page:
     def _mistakes(self, prop: Property) -> dict[str, str]:
         """The known mistake behind the failures of a property; if there is none, what the property asks for."""
         looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
-        found = mistakes(prop.id, looks)
+        everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
+        failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
+        found = mistakes(prop.id, looks, failing)
         if not found:
             return {"mistake": self._say("unknown_mistake"), "asked": prop.hint[self.feedback.language]}
         named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)

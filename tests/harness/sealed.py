@@ -7,7 +7,7 @@ right answers are no key of anything. See ``signature.py`` for what is hashed.
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 Explanation = Mapping[str, str]  # the mistake's name, and what it is in each language
@@ -34,16 +34,32 @@ def _masked(salt: str, key: bytes, data: bytes) -> bytes:
     return bytes(one ^ other for one, other in zip(data, mask, strict=True))
 
 
-def explanations(sealed: Mapping[str, Any], keys: Iterable[bytes]) -> list[Explanation]:
-    """The mistakes that together explain a property's failures; none if its signatures are unknown.
+def tag(property_id: str) -> str:
+    """A short name for a property."""
+    return hashlib.sha256(property_id.encode()).hexdigest()[:4]
+
+
+def explanations(sealed: Mapping[str, Any], keys: Iterable[bytes], failing: Collection[str]) -> list[Explanation]:
+    """The mistakes that together explain a property's failures; none if there is any doubt.
+
+    Of several causes with the same signature, those fall away that would make other properties fail as well; of the
+    rest, the one that explains most failing properties is named.
 
     Args:
         sealed: The contents of ``signatures.json``.
-        keys: The signatures of one property's failures.
+        keys: The signatures of the property's failures.
+        failing: The ids of all properties that fail.
     """
-    salt, known = sealed["salt"], sealed["known"]
-    for key in keys:
-        if (entry := known.get(place(salt, key))) is not None:
-            names = [bytes.fromhex(name) for name in unseal(salt, key, entry)]
-            return [unseal(salt, name, sealed["told"][place(salt, name)]) for name in names]
-    return []
+    salt, known, told = sealed["salt"], sealed["known"], {tag(property_id) for property_id in failing}
+    found = [
+        {(tuple(names), frozenset(also)) for names, also in unseal(salt, key, known[place(salt, key)])}
+        for key in keys
+        if place(salt, key) in known
+    ]
+    if not found:
+        return []
+    causes = [(names, also) for names, also in set.intersection(*found) if told >= also]
+    most = max((len(also) for _, also in causes), default=0)
+    best = {names for names, also in causes if len(also) == most}
+    names = [bytes.fromhex(name) for name in best.pop()] if len(best) == 1 else []
+    return [unseal(salt, name, sealed["told"][place(salt, name)]) for name in names]

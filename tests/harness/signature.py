@@ -18,6 +18,7 @@ UNIT = 2.0**-5  # values are rounded to multiples of this, far more coarsely tha
 SHIFTS = (0.25, 0.75)  # of a unit: a value near a border of the one grid is in the middle of a cell of the other
 MOST_VALUES = 4096
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
+SHAPE = re.compile(r"\[[\d, ]*\]")  # in a listing of tensors, beside names, which are everybody's own
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ def look_of(nodeid: str, error: BaseException) -> Look | None:
     if not isinstance(error, MismatchError):
         return Look(test, (type(error).__name__, re.sub(r"\d+", "#", str(error))[:200]))
     if error.received is None:
-        told = [str(fields.get("received", "")) for _, fields in error.parts]
+        told = [
+            f"{fields.get('received', '')}{SHAPE.findall(str(fields.get('found', '')))}" for _, fields in error.parts
+        ]
         return Look(test, (*(key for key, _ in error.parts), *told))
     dtype = str(error.received.dtype).removeprefix("torch.")
     kind = (dtype, str(list(error.received.shape)), *(["changed"] if error.parts[0][0] == "changed" else []))

@@ -1,7 +1,7 @@
 """Recognises known mistakes by what a student's own code returned in the public tests. Nothing leaves this machine."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ def _sealed() -> Any:
     return path and json.loads(path.read_text(encoding="utf-8"))
 
 
-def mistakes(property_id: str, looks: Iterable[Look]) -> list[Explanation]:
-    """The known mistakes that together explain all failures of a property; none if they are not recognised."""
+def mistakes(property_id: str, looks: Iterable[Look], failing: Collection[str]) -> list[Explanation]:
+    """The known mistakes that explain a property's failures; ``failing`` are all properties that fail."""
     sealed = _sealed()
-    return explanations(sealed, signatures(property_id, looks)) if sealed else []
+    return explanations(sealed, signatures(property_id, looks), failing) if sealed else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,33 +12,51 @@ from ...definition import Assignment
 from .public_tests import PublicTests
 
 Names = frozenset[str]  # ids of the rubric's misconceptions
-Known = dict[tuple[bytes, ...], Names]  # from the signatures of a property's failures to the mistakes behind them
+Signatures = tuple[bytes, ...]  # of one property's failures
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A mistake, and the signatures of every property whose public tests it fails.
+class Cause:
+    """What may lie behind a property's failures.
 
     Attributes:
         names: What it is called in the rubric; empty where that has no name for it.
+        also: The other properties whose public tests it fails.
     """
 
     names: Names
-    signatures: Mapping[str, tuple[bytes, ...]]
+    also: frozenset[str]
 
 
-def known(assignment: Assignment, tests: PublicTests) -> dict[str, Known]:
-    """By property: the signatures that name their mistakes without doubt.
+Known = Mapping[Signatures, Collection[Cause]]
 
-    A signature that mistakes of several names share, or one without a name, names nothing.
+
+@dataclass(frozen=True)
+class _Seen:
+    """A mistake, the signatures of properties whose public tests it fails, and all properties that it fails."""
+
+    names: Names
+    signatures: Mapping[str, Signatures]
+    fails: frozenset[str]
+
+
+def known(assignment: Assignment, tests: PublicTests, pairs: bool = True) -> dict[str, Known]:
+    """By property: the signatures of mistakes that have a name, each with all causes that have the same one.
+
+    Args:
+        assignment: Has the mistakes.
+        tests: What they are tried with.
+        pairs: Whether pairs are tried, too.
     """
-    found: dict[str, dict[tuple[bytes, ...], set[Names]]] = defaultdict(lambda: defaultdict(set))
-    for seen in _all(assignment, tests):
+    found: dict[str, dict[Signatures, set[Cause]]] = defaultdict(lambda: defaultdict(set))
+    for seen in _all(assignment, tests, pairs):
         for property_id, signatures in seen.signatures.items():
-            if signatures:
-                found[property_id][signatures].add(_named(seen.names, property_id, assignment))
+            names = _named(seen.names, property_id, assignment)
+            found[property_id][signatures].add(Cause(names, seen.fails - {property_id}))
     return {
-        property_id: {signatures: names for signatures, all_names in entries.items() if (names := _least(all_names))}
+        property_id: {
+            signatures: causes for signatures, causes in entries.items() if any(cause.names for cause in causes)
+        }
         for property_id, entries in found.items()
     }
 
@@ -49,28 +67,36 @@ def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
     return frozenset(own) or names
 
 
-def _least(found: set[Names]) -> Names:
-    """The one explanation that is a part of all others: one mistake rather than that and another, invisible one."""
-    least = min(found, key=lambda names: (len(names), sorted(names)))
-    return least if all(least <= names for names in found) else frozenset()
-
-
-def _all(assignment: Assignment, tests: PublicTests) -> Iterator[Seen]:
+def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
     variants: Any = assignment.part("variants")
+    of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
     for variant in variants.all_variants():
         if not variant.valid:
-            yield Seen(variant.hints, tests.signatures(variant.files))
+            signatures = tests.signatures(variant.files, of_piece[variant.piece])
+            yield _Seen(variant.hints, signatures, frozenset(signatures))
     if hasattr(variants, "slip_families"):
-        for family in variants.slip_families():
-            yield from _slips(variants, family, tests)
+        for task, family in zip(assignment.rubric.tasks, variants.slip_families(), strict=True):
+            alone = {
+                slip: tests.signatures(variants.submission([slip]), [prop.id for prop in task.properties])
+                for slip in family
+            }
+            yield from (_Seen(slip.hints, signatures, frozenset(signatures)) for slip, signatures in alone.items())
+            yield from _pairs(variants, alone, tests) if pairs else ()
 
 
-def _slips(variants: Any, family: Iterable[Any], tests: PublicTests) -> Iterator[Seen]:
-    """Each slip alone, and each pair that touches no step twice; a pair only where both fail tests of one property."""
-    alone = {slip: tests.signatures(variants.submission([slip])) for slip in family}
-    yield from (Seen(slip.hints, signatures) for slip, signatures in alone.items())
+def _pairs(variants: Any, alone: Mapping[Any, Mapping[str, Signatures]], tests: PublicTests) -> Iterator[_Seen]:
+    """Each pair of slips that touches no step twice.
+
+    Only those properties are tried whose tests both fail alone: of others, a pair shows what one of the two does.
+    """
     for first, second in combinations(alone, 2):
         shared = alone[first].keys() & alone[second].keys()
         if shared and not first.steps.keys() & second.steps.keys():
+            together = tests.signatures(variants.submission([first, second]), shared)
+            new = {
+                name: signatures
+                for name, signatures in together.items()
+                if signatures not in (alone[first][name], alone[second][name])
+            }
             names = first.hints | second.hints if first.hints and second.hints else frozenset()
-            yield Seen(names, tests.signatures(variants.submission([first, second]), shared))
+            yield _Seen(names, new, frozenset(alone[first].keys() | alone[second].keys()))

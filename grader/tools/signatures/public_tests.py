@@ -9,12 +9,13 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 import pytest
 import torch
 
-from ...sandbox.importer import PACKAGE, MemoryImporter
+from ...sandbox.importer import PACKAGE, MemoryImporter, compiled
 
 LIMIT_S = 5.0  # for one test of one submission
 OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
@@ -29,7 +30,6 @@ class PublicTests:
     def __init__(self) -> None:
         """Collect the tests."""
         self._items: list[tuple[int, str, pytest.Function]] = []  # with coarseness and property, the finest first
-        self._modules: list[str] = []
         self.signature: Any = importlib.import_module("tests.harness.signature")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.timer").time_limit
         run: Any = importlib.import_module("tests.harness.run")
@@ -45,30 +45,31 @@ class PublicTests:
             (property_id,) = next(item.iter_markers("rubric")).args
             self._items.append((self.signature.coarseness(item.name), property_id, item))
         self._items.sort(key=lambda entry: entry[0])
-        self._modules = sorted({item.module.__name__ for _, _, item in self._items})
 
-    def signatures(self, files: Mapping[str, str], only: Collection[str] | None = None) -> dict[str, tuple[bytes, ...]]:
+    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[bytes, ...]]:
         """For each property whose tests fail, what their failures look like.
 
         Args:
             files: The submission, path to source text.
-            only: The properties that are tried; all of them without it.
+            only: The properties that are tried.
         """
-        looks, coarsest = defaultdict(list), dict[str, int]()
+        looks, finest = defaultdict(list), dict[str, int]()
+        items = [item for item in self._items if item[1] in only]
         with _imported(files), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a student's code may warn
-            modules = {name: importlib.reload(sys.modules[name]) for name in self._modules}
-            for coarseness, property_id, item in self._items:
-                tried = (only is None or property_id in only) and coarsest.setdefault(property_id, 2) >= coarseness
-                if tried and (error := self._error(getattr(modules[item.module.__name__], item.originalname), item)):
+            modules = {name: importlib.reload(sys.modules[name]) for name in {i.module.__name__ for _, _, i in items}}
+            for coarseness, property_id, item in items:
+                if coarseness > finest.get(property_id, coarseness):
+                    continue  # beside what has failed already, it tells nothing
+                if error := self._error(getattr(modules[item.module.__name__], item.originalname), item):
                     looks[property_id].append(self.signature.look_of(item.nodeid, error))
-                    coarsest[property_id] = coarseness  # coarser cases tell nothing beside this one
+                    finest[property_id] = coarseness
         return {name: tuple(self.signature.signatures(name, found)) for name, found in looks.items()}
 
     def _error(self, test: Any, item: pytest.Function) -> Exception | None:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         arguments = {name: torch.device(value) if name == "device" else value for name, value in given.items()}
-        torch.manual_seed(0)  # as the students' copy does before each test
+        torch.default_generator.manual_seed(0)  # as the students' copy does before each test
         try:
             with self._limit(LIMIT_S, ""):
                 test(**arguments)
@@ -80,7 +81,8 @@ class PublicTests:
 @contextmanager
 def _imported(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be this submission for as long as the block lasts."""
-    importer = MemoryImporter(files, bare_packages=False, code={})
+    code = {path: _compiled(path, text) for path, text in files.items()}
+    importer = MemoryImporter(files, bare_packages=False, code=code)
     _forget()
     sys.meta_path.insert(0, importer)
     try:
@@ -88,6 +90,9 @@ def _imported(files: Mapping[str, str]) -> Iterator[None]:
     finally:
         sys.meta_path.remove(importer)
         _forget()
+
+
+_compiled = cache(compiled)  # most files of most submissions are the same
 
 
 def _forget() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...rubric import LANGUAGES, Rubric
-from .mistakes import Known
+from .mistakes import Cause, Known
 
 MOST_BYTES: Final = 200_000
 
@@ -36,20 +36,26 @@ def sealed(known: Mapping[str, Known], rubric: Rubric, root: Path) -> tuple[dict
     """
     tool = _sealed(root)
     salt = hashlib.sha256(rubric.id.encode()).hexdigest()[:16]
-    entries = {key: names for found in known.values() for keys, names in found.items() for key in keys}
+    entries: dict[bytes, set[Cause]] = defaultdict(set)  # two mistakes may be alike on one grid, and not on the other
+    for keys, causes in (item for found in known.values() for item in found.items()):
+        for key in keys:
+            entries[key].update(causes)
     of_name: dict[str, list[bytes]] = defaultdict(list)
-    for key, names in sorted(entries.items()):
-        for name in names:
+    for key, several in sorted(entries.items()):
+        for name in {name for cause in several for name in cause.names}:
             of_name[name].append(key)
     key_of = {name: hashlib.sha256(b"".join(keys)).digest()[:8] for name, keys in sorted(of_name.items())}
     told = {
         tool.place(salt, key): tool.seal(salt, key, {"name": name, **_hint(rubric, name)})
         for name, key in key_of.items()
     }
-    opened = {
-        tool.place(salt, key): tool.seal(salt, key, sorted(key_of[name].hex() for name in names))
-        for key, names in entries.items()
-    }
+
+    def listed(causes: Collection[Cause]) -> list[list[list[str]]]:
+        return sorted(
+            [sorted(key_of[name].hex() for name in cause.names), sorted(map(tool.tag, cause.also))] for cause in causes
+        )
+
+    opened = {tool.place(salt, key): tool.seal(salt, key, listed(causes)) for key, causes in entries.items()}
     whole = {"salt": salt, "known": dict(sorted(opened.items())), "told": dict(sorted(told.items()))}
     return whole, sorted([*entries, *key_of.values()])
 
@@ -81,11 +87,15 @@ def more_than_mistakes(data: bytes, keys: Collection[bytes], rubric: Rubric, roo
         yield f"is larger than {MOST_BYTES} bytes"
     tool = _sealed(root)
     key_at = {tool.place(salt, key): key for key in keys}
+    tags = set(map(tool.tag, rubric.properties))
     explained = [{"name": mistake.id, **_hint(rubric, mistake.id)} for mistake in rubric.misconceptions]
     for place, text in entries:
         try:
             opened = tool.unseal(salt, key_at[place], text)
-            named = place in known and all(tool.place(salt, bytes.fromhex(name)) in told for name in opened)
+            named = place in known and all(
+                set(also) <= tags and all(tool.place(salt, bytes.fromhex(name)) in told for name in names)
+                for names, also in opened
+            )
         except (KeyError, ValueError, TypeError):
             opened, named = None, False
         if not named and opened not in explained:
