@@ -77,7 +77,7 @@ def test_what_would_cost_a_task_is_said_before_anything_is_packed(
     for file, complaint in said.items():
         (line,) = [line for line in result.stdout.splitlines() if "✗" in line and f" {file} " in line]
         assert complaint.format(file=file) in line
-    assert "make submit ANYWAY=1" in result.stdout
+    assert "python -m tests.submit --anyway" in result.stdout
     assert not (solved / "submission.zip").exists()
 
 

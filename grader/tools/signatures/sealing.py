@@ -44,7 +44,9 @@ def sealed(known: Mapping[str, Known], rubric: Rubric, root: Path) -> tuple[dict
     for key, several in sorted(entries.items()):
         for name in {name for cause in several for name in cause.names}:
             of_name[name].append(key)
-    key_of = {name: hashlib.sha256(b"".join(keys)).digest()[:8] for name, keys in sorted(of_name.items())}
+    key_of = {
+        name: hashlib.sha256(name.encode() + b"".join(keys)).digest()[:8] for name, keys in sorted(of_name.items())
+    }
     told = {
         tool.place(salt, key): tool.seal(salt, key, {"name": name, **_hint(rubric, name)})
         for name, key in key_of.items()
