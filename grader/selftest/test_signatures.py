@@ -81,12 +81,12 @@ def leaked(change: Callable[[dict[str, Any]], None]) -> list[str]:
 
 def further_entry(whole: dict[str, Any]) -> None:
     """An entry that none of the keys opens, such as one that the right answer opens."""
-    whole["known"][opener.place(whole["salt"], bytes(32))] = opener.seal(whole["salt"], bytes(32), [])
+    whole["known"][opener.place(whole["salt"], bytes(32))] = opener.seal(whole["salt"], bytes(32), "")
 
 
 def other_text(whole: dict[str, Any]) -> None:
     """Something else than an explanation, under a key of a mistake."""
-    whole["known"][opener.place(whole["salt"], A)] = opener.seal(whole["salt"], A, ["the answer is 42"])
+    whole["known"][opener.place(whole["salt"], A)] = opener.seal(whole["salt"], A, "the answer: is 42")
 
 
 def longer_text(whole: dict[str, Any]) -> None:

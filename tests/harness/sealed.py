@@ -51,15 +51,18 @@ def explanations(sealed: Mapping[str, Any], keys: Iterable[bytes], failing: Coll
         failing: The ids of all properties that fail.
     """
     salt, known, told = sealed["salt"], sealed["known"], {tag(property_id) for property_id in failing}
-    found = [
-        {(tuple(names), frozenset(also)) for names, also in unseal(salt, key, known[place(salt, key)])}
-        for key in keys
-        if place(salt, key) in known
-    ]
+    found = [causes_in(unseal(salt, key, known[place(salt, key)])) for key in keys if place(salt, key) in known]
     if not found:
         return []
-    causes = [(names, also) for names, also in set.intersection(*found) if told >= also]
-    most = max((len(also) for _, also in causes), default=0)
-    best = {names for names, also in causes if len(also) == most}
+    shared = set.intersection(*({names for names, _ in causes} for causes in found))
+    possible = {(names, also) for causes in found for names, also in causes if names in shared and told >= also}
+    most = max((len(also) for _, also in possible), default=0)
+    best = {names for names, also in possible if len(also) == most}
     names = [bytes.fromhex(name) for name in best.pop()] if len(best) == 1 else []
     return [unseal(salt, name, sealed["told"][place(salt, name)]) for name in names]
+
+
+def causes_in(entry: str) -> list[tuple[tuple[str, ...], frozenset[str]]]:
+    """The causes that an entry names: the keys of its mistakes' names, and the other properties that would fail."""
+    causes = (cause.partition(":") for cause in entry.split("|"))
+    return [(tuple(names.split()), frozenset(also.split())) for names, _, also in causes]

@@ -45,17 +45,21 @@ def sealed(known: Mapping[str, Known], rubric: Rubric, root: Path) -> tuple[dict
         for name in {name for cause in several for name in cause.names}:
             of_name[name].append(key)
     key_of = {
-        name: hashlib.sha256(name.encode() + b"".join(keys)).digest()[:8] for name, keys in sorted(of_name.items())
+        name: hashlib.sha256(name.encode() + b"".join(keys)).digest()[:6] for name, keys in sorted(of_name.items())
     }
     told = {
         tool.place(salt, key): tool.seal(salt, key, {"name": name, **_hint(rubric, name)})
         for name, key in key_of.items()
     }
 
-    def listed(causes: Collection[Cause]) -> list[list[list[str]]]:
-        return sorted(
-            [sorted(key_of[name].hex() for name in cause.names), sorted(map(tool.tag, cause.also))] for cause in causes
-        )
+    def listed(causes: Collection[Cause]) -> str:
+        choice = len({cause.names for cause in causes}) > 1
+        each = {
+            f"{' '.join(sorted(key_of[name].hex() for name in cause.names))}:"
+            f"{' '.join(sorted(map(tool.tag, cause.also))) if choice else ''}"
+            for cause in causes
+        }
+        return "|".join(sorted(each))
 
     opened = {tool.place(salt, key): tool.seal(salt, key, listed(causes)) for key, causes in entries.items()}
     whole = {"salt": salt, "known": dict(sorted(opened.items())), "told": dict(sorted(told.items()))}
@@ -95,10 +99,10 @@ def more_than_mistakes(data: bytes, keys: Collection[bytes], rubric: Rubric, roo
         try:
             opened = tool.unseal(salt, key_at[place], text)
             named = place in known and all(
-                set(also) <= tags and all(tool.place(salt, bytes.fromhex(name)) in told for name in names)
-                for names, also in opened
+                also <= tags and all(tool.place(salt, bytes.fromhex(name)) in told for name in names)
+                for names, also in tool.causes_in(opened)
             )
-        except (KeyError, ValueError, TypeError):
+        except (KeyError, ValueError, TypeError, AttributeError):
             opened, named = None, False
         if not named and opened not in explained:
             yield f"{place} holds something else than the explanation of a known mistake"
