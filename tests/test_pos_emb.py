@@ -43,7 +43,7 @@ def tables(seq, ratio=1, trained=TRAINED, after=""):
     """Name the tables that a message is about, with all that is needed to see them again."""
     sizes = f"s = {seq}, ms = {trained}, k = {ratio}"
     after_en, after_zh = (f" after {after}", f"（在 {after} 之后）") if after else ("", "")
-    return about({"en": f"cosines and sines for {sizes}{after_en}", "zh": f"{sizes} 时的余弦和正弦{after_zh}"})
+    return about({"en": f"the cosines and sines for {sizes}{after_en}", "zh": f"{sizes} 时的余弦和正弦{after_zh}"})
 
 
 def assert_angles(received, thetas, dtype=torch.float32):

@@ -5,7 +5,7 @@ conversion fails no other test. ``__tracebackhide__`` lets pytest and its debugg
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor
@@ -93,6 +93,11 @@ def about(what: Words) -> Iterator[None]:
     except MismatchError as failure:
         failure.parts = (("about", {"what": what}), *failure.parts)
         raise
+
+
+def gradient(of: Words) -> AbstractContextManager[None]:
+    """Have the message of a mismatch inside say that it is about the gradient of something."""
+    return about({"en": f"the gradient of {of['en']}", "zh": f"{of['zh']}的梯度"})
 
 
 def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:

@@ -51,10 +51,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain them all: {command}", "逐条解释全部问题：{command}"),
-    "more_hints": (
-        "Where to look: {where}   The mistake by name, if it is a known one: {mistake}",
-        "该看哪里：{where}   错误的名称（若是常见的错误）：{mistake}",
-    ),
+    "ask_where": ("Where to look: {command}", "该看哪里：{command}"),
+    "ask_which": ("The mistake by name, if it is a known one: {command}", "错误的名称（若是已知的错误）：{command}"),
     "watching": (
         "Watching src/ and tests/: save a file to test it, press Ctrl-C to end.",
         "正在等待 src/ 和 tests/ 的改动：保存文件即测试，按 Ctrl-C 结束。",
@@ -145,7 +143,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
-    "about": ("In the {what}:", "{what}中："),
+    "about": ("In {what}:", "{what}中："),
     "not_finite": ("Some are not finite numbers.", "其中有的不是有限数。"),
     "all_zero": ("All wrong values are zero.", "所有不对的值都是零。"),
     "opposite": ("All wrong values have the opposite sign.", "所有不对的值符号都相反。"),

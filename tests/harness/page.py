@@ -148,9 +148,9 @@ class Page:
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
         further = [self._say("show_all", command=command("test", "ALL=1", "--all"))] if shortened else []
-        if self.level < LEVELS[-1]:
-            where, mistake = (command("test", f"HINT={level}", f"--hint {level}") for level in LEVELS[1:])
-            further.append(self._say("more_hints", where=where, mistake=mistake))
+        for level, key in ((2, "ask_where"), (3, "ask_which")):
+            if self.level < level:
+                further.append(self._say(key, command=command("test", f"HINT={level}", f"--hint {level}")))
         ending = [self.paint(line, "dim") for line in further]
         return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 

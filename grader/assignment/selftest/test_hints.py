@@ -229,7 +229,7 @@ def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: W
     assert parts["question"].endswith("?")
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
-    assert "Where to look: python -m tests --hint 2" in told
+    assert "Where to look: python -m tests --hint 2\n" in told
     assert "mistake" not in parts_of(run(folder, "tests", "--task", "1", "--hint", "2").stdout, title)
 
 
