@@ -1,7 +1,7 @@
 """A second hand-in, which regains a part of the points that the first one lost; both keep their reports.
 
-The part is ``repair`` in the rubric's ``[policy]``. ``grade --round repair`` grades the second round into a
-folder of its own beside the reports of the first.
+The part is ``repair`` in the rubric's ``[policy]``. ``grade --round repair`` grades the second round into a folder of
+its own beside the reports of the first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from ..results.view import overridden
 from ..rubric import Rubric
 from .people import Key, key, students
 
+REPAIR = "round-repair"  # the folder of the second round's reports
+SUMMARY = "summary.json"
 ReadT = TypeVar("ReadT", Report, Summary)
 
 
@@ -26,8 +28,13 @@ class Read(Protocol):
         """What the file holds."""
 
 
-REPAIR = "round-repair"  # the folder of the second round's reports
-SUMMARY = "summary.json"
+def read_model(path: Path, model: type[ReadT], /) -> ReadT:
+    """What a file of reports holds.
+
+    Raises:
+        ValidationError: If it is damaged.
+    """
+    return model.model_validate_json(path.read_bytes())
 
 
 @dataclass(frozen=True)

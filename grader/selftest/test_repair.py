@@ -13,9 +13,8 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import export, grade, report, show
-from grader.decisions.rounds import REPAIR, Rounds, repaired
+from grader.decisions.rounds import REPAIR, Rounds, read_model, repaired
 from grader.judge.judge import Judge
-from grader.results.report import Report
 from grader.rubric import Policy
 from grader.selftest import reports
 from grader.selftest.reports import FAILED, PASSED, unreadable, write_class
@@ -31,11 +30,6 @@ HALF.__dict__["rubric"] = ASSIGNMENT.rubric.model_copy(update={"policy": Policy(
 def run(*arguments: str | Path) -> Result:
     """A command, however it ends."""
     return CliRunner().invoke(cli.app, [*map(str, arguments)])
-
-
-def read(path: Path, model: type[Report]) -> Report:
-    """A report as it was written."""
-    return model.model_validate_json(path.read_bytes())
 
 
 @pytest.fixture
@@ -102,7 +96,7 @@ def test_exports_pages_and_show_follow_and_both_reports_stay(out: Path) -> None:
 
 
 def test_without_a_share_in_the_rubric_nothing_counts(out: Path) -> None:
-    rounds = Rounds(out, ASSIGNMENT.rubric, read)  # type: ignore[arg-type] # no summary is read
+    rounds = Rounds(out, ASSIGNMENT.rubric, read_model)
     assert rounds.repair(reports.report("ada", FIRST)) is None
     assert "Repaired" not in run("show", out, "ada").stdout
 
