@@ -103,7 +103,7 @@ class Rounds:
         """
         found = {own.id for student in students(line.id, line.origin) for own in self._of.get(key(student), ())}
         name = line.id if line.id in found else found.pop() if len(found) == 1 else None
-        return name and self.folder / name / "report.json"
+        return self.folder / name / "report.json" if name else None
 
     def repair(self, first: Report) -> Repair | None:
         """What the second hand-in regains; None if there is none, or if it is no better."""

@@ -67,7 +67,7 @@ class PublicTests:
         return {name: tuple(self.signature.signatures(name, found)) for name, found in looks.items()}
 
     def _error(self, test: Any, item: pytest.Function) -> Exception | None:
-        given = item.callspec.params if hasattr(item, "callspec") else {}
+        given: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
         arguments = {name: torch.device(value) if name == "device" else value for name, value in given.items()}
         torch.default_generator.manual_seed(0)  # as the students' copy does before each test
         try:
