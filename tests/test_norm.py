@@ -46,8 +46,8 @@ def alternating(*shape):
     "too_large",
     "too_small",
     en="Every value is off by the same factor, so the groups are right. Is a sum taken where a mean belongs, is it "
-    "divided by gz - 1, or is something added to gamma, which is one here?",
-    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否除以了 gz - 1，"
+    "divided by gz - 1, as var does, or is something added to gamma, which is one here?",
+    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否像 var 那样除以了 gz - 1，"
     "或者给 gamma（这里全是 1）加了什么？",
 )
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):

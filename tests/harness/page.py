@@ -173,7 +173,7 @@ class Page:
             "place": str(trouble.place or ""),
             "question": self._question(trouble),
             "where": trouble.where if self.level > 1 else "",
-            **(self._mistakes(prop) if self.level == LEVELS[-1] else {}),
+            **(self._mistakes(prop, trouble) if self.level == LEVELS[-1] else {}),
             "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -195,14 +195,18 @@ class Page:
         files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
         return next((file for file in files if (ROOT / file).is_file()), "")
 
-    def _mistakes(self, prop: Property) -> dict[str, str]:
-        """The known mistake behind the failures of a property; if there is none, what the property asks for."""
+    def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
+        """The known mistake behind the failures of a property; if there is none, what the property asks for.
+
+        Unless what the test saw is more special: then that would lead away from it.
+        """
         looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
         everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
         failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
         found = mistakes(prop.id, looks, failing)
         if not found:
-            return {"mistake": self._say("unknown_mistake"), "asked": prop.hint[self.feedback.language]}
+            asked = prop.hint[self.feedback.language] if trouble.question is prop.question else ""
+            return {"mistake": self._say("unknown_mistake"), "asked": asked}
         named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
         return {"mistake": "\n".join(named)}
 

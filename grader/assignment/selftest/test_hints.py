@@ -73,10 +73,10 @@ MISTAKES = {
         {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
         *("norm_groups", "Is a sum taken where a mean belongs", "Each is 0.5 times", "norm_sum_for_mean"),
     ),
-    "x.var, biased": Mistake(
+    "x.var in place of the mean square": Mistake(
         NORM,
-        {MEAN: "groups.var(-1, unbiased=False, keepdim=True)"},
-        *("norm_groups", "Is a mean subtracted somewhere", "everywhere", "norm_standard_deviation"),
+        {MEAN: "groups.var(dim=-1, keepdim=True)"},
+        *("norm_groups", "divided by gz - 1, as var does", "Each is 0.866 times", "norm_standard_deviation"),
     ),
     "eps outside the root": Mistake(
         NORM,

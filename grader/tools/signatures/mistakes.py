@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from ...definition import Assignment
+from ...specimens.variants import variants_of
 from .public_tests import PublicTests
 
 Names = frozenset[str]  # ids of the rubric's misconceptions
@@ -70,7 +71,7 @@ def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
 def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
     variants: Any = assignment.part("variants")
     of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
-    for variant in variants.all_variants():
+    for variant in variants_of(assignment):
         if not variant.valid:
             signatures = tests.signatures(variant.files, of_piece[variant.piece])
             yield _Seen(variant.hints, signatures, frozenset(signatures))
