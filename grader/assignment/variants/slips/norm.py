@@ -80,7 +80,6 @@ SLIPS = (
     slip("sum", GROUPS, "norm_sum_for_mean", mean="groups.square().sum(-1, keepdim=True)"),
     slip("unbiased", GROUPS, "norm_unbiased_mean", mean="groups.square().sum(-1, keepdim=True) / (gz - 1)"),
     slip("variance", GROUPS, "norm_standard_deviation", mean="groups.var(-1, correction=0, keepdim=True)"),
-    slip("unbiased_variance", GROUPS, "norm_standard_deviation", mean="groups.var(-1, keepdim=True)"),
     slip("centred", GROUPS, "norm_subtracts_mean", centre="groups - groups.mean(-1, keepdim=True)"),
     slip("divided_by_h", GROUPS, "norm_divided_by_hidden", mean="groups.square().sum(-1, keepdim=True) / self.h"),
     slip("mean_of_magnitudes", GROUPS, "norm_mean_magnitude", mean="groups.abs().mean(-1, keepdim=True).square()"),
