@@ -1,5 +1,5 @@
 # One line for each target: run `make` alone to read them.
-# make test [TASK=1] [ALL=1] [VERBOSE=1] [LANG=zh] [DEVICE=cpu]      make setup [TORCH=auto|cpu|cuda] [PYTHON=python3.12]
+# make test [TASK=1] [HINT=2] [ALL=1] [VERBOSE=1] [LANG=zh] [DEVICE=cpu]      make setup [TORCH=auto|cpu|cuda] [PYTHON=python3.12]
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo submit grade handout release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test watch demo submit grade handout signatures release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,9 +41,14 @@ setup: $(VENV)/.everything ## everything: students' tests, grader, development t
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
-	@$(PY) -m tests $(if $(TASK),--task $(TASK)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
-	  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
+  $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
+	@$(PY) -m tests $(test_options)
+
+watch: $(VENV)/.student ## the tests of what changed, each time you save a file (the same options as for test)
+	@$(PY) -m tests --watch $(test_options)
 
 demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
 	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
@@ -62,7 +67,10 @@ grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/b
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.tools.handout
 
-release: handout notebooks ## what students receive, as a zip and as a git repository, in build/release
+signatures: $(VENV)/.everything ## how known mistakes are recognised before the deadline, for the bundle: build/signatures
+	@$(PY) -m grader.tools.signatures
+
+release: handout notebooks signatures ## what students receive, as a zip and as a git repository, in build/release
 	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese

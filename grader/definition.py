@@ -27,6 +27,7 @@ class Assignment:
     ``phrases``   ``PHRASES``: the messages of the hidden tests, from English to Chinese
     ``students``  ``STUDENTS``: a sample class
     ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
+                  ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
     ``attacks``   ``all_attacks()``: hostile submissions
     ``laws``      ``LAWS``, optional: what a property asks for, for a student to check, by property and language
     ============  ==================================================================================

@@ -36,12 +36,15 @@ class Property(Record):
     """One line of the rubric: it earns its points when all of its cases pass.
 
     Attributes:
+        question: What a student is asked who fails the property in the public tests.
+        hint: What to do, in reports and for students who ask for more.
         basic: Whether later properties of the task can fail just because this one does.
     """
 
     id: str
     points: float = Field(gt=0)
     title: Text
+    question: Text
     hint: Text
     basic: bool = False
 
@@ -94,6 +97,7 @@ class Policy(Record):
         due: The deadline; without one, work is late if the platform flags it as late.
         grace_minutes: Minutes after ``due`` that cost nothing.
         bonus_cap: How many points of the bonus count; None for all.
+        repair: What counts of the points that a second hand-in regains; None if none is graded.
         thresholds: Grades that matter, by name, such as ``pass``; `grader diff` says who crosses one.
     """
 
@@ -101,6 +105,7 @@ class Policy(Record):
     grace_minutes: float = Field(default=0, ge=0)
     late_penalty: LatePenalty = LatePenalty()
     bonus_cap: float | None = Field(default=None, ge=0)
+    repair: float | None = Field(default=None, gt=0, le=1)
     thresholds: Mapping[str, float] = Field(default_factory=dict)
 
 
@@ -125,7 +130,7 @@ class Rubric(Record):
     @cached_property
     def deciding(self) -> str:
         """What of the rubric decides how properties end: names and places, but no points, no words, no policy."""
-        seen: Mapping[str, Any] = {"__all__": {"points", "title", "hint", "basic"}}
+        seen: Mapping[str, Any] = {"__all__": {"points", "title", "question", "hint", "basic"}}
         tasks: Mapping[str, Any] = {"__all__": {"title": True, "bonus": True, "library": True, "properties": seen}}
         hints: Mapping[str, Any] = {"__all__": {"hint"}}
         shown = {"title": True, "practice": True, "imports": True, "policy": True, "sha256": True}

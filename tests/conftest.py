@@ -5,18 +5,19 @@ import difflib
 import pytest
 import torch
 
-from .harness import rubric, student
+from .harness import calls, rubric, student
 from .harness.devices import real_devices, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
-from .harness.hints import hint_for
+from .harness.hints import question_for
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and import the student's packages before the test files do."""
     config.addinivalue_line("markers", "rubric(id): the property of the rubric that the test belongs to")
-    config.addinivalue_line("markers", "hint(kind, ..., en, zh): a hint in place of the property's, for such failures")
+    config.addinivalue_line("markers", "hint(kind, ..., en, zh): what to ask at such failures")
     torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
     config.stash[PACKAGE_ERRORS] = student.import_packages()
+    calls.watch()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -35,14 +36,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer
 
 
+def pytest_runtest_setup() -> None:
+    """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do."""
+    torch.default_generator.manual_seed(0)
+    calls.begin()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Show the rubric's hint below a failure, in plain pytest and in editors too."""
+    """Ask the rubric's question below a failure, in plain pytest and in editors too."""
     report = yield
     name = property_of(item)
     if report.failed and name is not None and not student.is_todo(call.excinfo.value):
-        hint = hint_for(item, call.excinfo.value, rubric.load().property(name))
-        report.sections.append((f"hint for {name}", hint["en"]))
+        question = question_for(item, call.excinfo.value, rubric.load().property(name))
+        report.sections.append((f"a question about {name}", question["en"]))
     return report
 
 

@@ -12,6 +12,7 @@ from src.modeling.norm import GroupRMSNorm
 from .harness import limits
 from .harness.compare import (
     MismatchError,
+    about,
     assert_close,
     assert_close_to_one_of,
     assert_equal,
@@ -19,9 +20,11 @@ from .harness.compare import (
     assert_rejects,
     assert_same_in_both_modes,
     assert_unchanged,
+    gradient,
 )
 from .harness.student import gradient_of, listing, only_parameter, parameter_of, set_values
 
+INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": " gamma "}
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more
 
 
@@ -43,8 +46,8 @@ def alternating(*shape):
     "too_large",
     "too_small",
     en="Every value is off by the same factor, so the groups are right. Is a sum taken where a mean belongs, is it "
-    "divided by gz - 1, or is something added to gamma, which is one here?",
-    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否除以了 gz - 1，"
+    "divided by gz - 1, as var does, or is something added to gamma, which is one here?",
+    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否像 var 那样除以了 gz - 1，"
     "或者给 gamma（这里全是 1）加了什么？",
 )
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
@@ -199,7 +202,8 @@ def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, d
         for drawn in (dtype, torch.float32)
     ]
     gamma = parameter_of(norm, 48).detach().flatten()
-    assert_close_to_one_of(gamma, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
+    with about(GAMMA):
+        assert_close_to_one_of(gamma, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
 
 
 def _seeded(seed, device):
@@ -217,7 +221,8 @@ def test_reset_parameters_restores_the_first_values(dtype, device):
     first = gamma.detach().clone()
     set_values(gamma, torch.zeros(48))
     norm.reset_parameters()
-    assert_equal(parameter_of(norm, 48), first)
+    with about(GAMMA):
+        assert_equal(parameter_of(norm, 48), first)
 
 
 @pytest.mark.rubric("norm_init_and_reset")
@@ -280,7 +285,8 @@ def test_the_input_gradient_flows_through_the_root_mean_square_too(dtype, device
     x = (4 * signs).to(device, dtype).requires_grad_()
     (norm(x) * upstream.to(device, dtype)).sum().backward()
     expected = (upstream - signs / 4) / 4  # 3/16 where u is one, else 1/16 with the opposite sign
-    assert_close(gradient_of(x, "input"), expected, limits.gradient(upstream / 4 + 1 / 16, dtype))
+    with gradient(INPUT):
+        assert_close(gradient_of(x, "input"), expected, limits.gradient(upstream / 4 + 1 / 16, dtype))
 
 
 @pytest.mark.rubric("norm_backward")
@@ -293,9 +299,10 @@ def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
     signs = alternating(2, 3, 8)
     upstream = torch.arange(48.0).view(2, 3, 8).remainder(7)
     (norm((32 * signs).to(device, dtype)) * upstream.to(device, dtype)).sum().backward()
-    gradient = gradient_of(parameter_of(norm, 8), "gamma")
+    received = gradient_of(parameter_of(norm, 8), "gamma").flatten()
     expected = (upstream * signs).sum((0, 1))
-    assert_close(gradient.flatten(), expected, limits.gradient(upstream.sum((0, 1)), dtype))
+    with gradient(GAMMA):
+        assert_close(received, expected, limits.gradient(upstream.sum((0, 1)), dtype))
 
 
 @pytest.mark.rubric("norm_purity")

@@ -43,7 +43,7 @@ def tables(seq, ratio=1, trained=TRAINED, after=""):
     """Name the tables that a message is about, with all that is needed to see them again."""
     sizes = f"s = {seq}, ms = {trained}, k = {ratio}"
     after_en, after_zh = (f" after {after}", f"（在 {after} 之后）") if after else ("", "")
-    return about({"en": f"cosines and sines for {sizes}{after_en}", "zh": f"{sizes} 时的余弦和正弦{after_zh}"})
+    return about({"en": f"the cosines and sines for {sizes}{after_en}", "zh": f"{sizes} 时的余弦和正弦{after_zh}"})
 
 
 def assert_angles(received, thetas, dtype=torch.float32):
@@ -62,17 +62,23 @@ def assert_same_tables(received, expected):
 @pytest.mark.rubric("rope_base")
 @pytest.mark.parametrize(
     ("base", "ratio", "thetas"),
-    [(10000, 1, [1, 0.1, 0.01, 0.001]), (16, 1, [1, 1 / 2, 1 / 4, 1 / 8]), (16, 8, [1, 1 / 4, 1 / 16, 1 / 64])],
-    ids=["base-10000-ratio-1", "base-16-ratio-1", "base-16-ratio-8"],
+    [
+        (10000, 1, [1, 0.1, 0.01, 0.001]),
+        (16, 1, [1, 1 / 2, 1 / 4, 1 / 8]),
+        (16, 8, [1, 1 / 4, 1 / 16, 1 / 64]),
+        (16, 4, [1, 1 / 16]),
+    ],
+    ids=["base-10000-ratio-1", "base-16-ratio-1", "base-16-ratio-8", "base-16-ratio-4-hd-4"],
 )
 def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
-    """With hd = 8, theta_i is base^(-i/4). From k = 1 to 8, base 16 becomes 256 and the last theta an eighth.
+    """Base 16 becomes 256 with hd = 8 and k = 8, and with hd = 4 and k = 4: the last theta is divided by k.
 
-    hd = 8 时 theta_i 是 base^(-i/4)。k 从 1 变为 8，base 从 16 变为 256，最后一个 theta 变为八分之一。
+    hd = 8、k = 8 时 base 从 16 变为 256，hd = 4、k = 4 时也是：最后一个 theta 除以 k。
     """
-    rope = NTKAwareRoPE(dim=8, max_seq_len=8, base=base, ratio=ratio, device=device)
+    dim = 2 * len(thetas)
+    rope = NTKAwareRoPE(dim=dim, max_seq_len=8, base=base, ratio=ratio, device=device)
     with tables(8 * ratio - 1, ratio, 8):
-        assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=8), torch.tensor(thetas))
+        assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=dim), torch.tensor(thetas))
 
 
 @pytest.mark.rubric("rope_base")

@@ -12,12 +12,14 @@ from src.modeling import vocab_emb
 from .harness import limits
 from .harness.compare import (
     MismatchError,
+    about,
     assert_close_to_one_of,
     assert_equal,
     assert_kind,
     assert_rejects,
     assert_rows,
     assert_unchanged,
+    gradient,
 )
 from .harness.student import gradient_of, only_parameter, parameter_of, set_values
 
@@ -108,7 +110,8 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device, **chosen)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
     limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
-    assert_close_to_one_of(parameter_of(module, VOCAB * EMB), draws, limit)
+    with about(TABLE):
+        assert_close_to_one_of(parameter_of(module, VOCAB * EMB), draws, limit)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -122,7 +125,8 @@ def test_reset_parameters_restores_the_first_table(dtype, device):
     first = table.detach().clone()
     set_values(table, torch.zeros(VOCAB, EMB))
     module.reset_parameters()
-    assert_equal(parameter_of(module, VOCAB * EMB), first)
+    with about(TABLE):
+        assert_equal(parameter_of(module, VOCAB * EMB), first)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -173,7 +177,9 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
     upstream = torch.tensor([[1.0, 2, 8], [16, 4, 32]], device=device, dtype=dtype).unsqueeze(-1)
     expected = torch.zeros(VOCAB, EMB)
     expected[3], expected[0], expected[5] = 1 + 2 + 4, 8, 16 + 32
-    assert_rows(table_gradient(module, ids, upstream, VOCAB * EMB), expected, torch.arange(VOCAB))
+    received = table_gradient(module, ids, upstream, VOCAB * EMB)
+    with gradient(TABLE):
+        assert_rows(received, expected, torch.arange(VOCAB))
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -231,7 +237,8 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
     shards = [vocab_emb.ParallelVocabEmbedding(rank=rank, **shape) for rank in range(world_size)]
     elements = VOCAB * EMB // world_size
     table = torch.cat([parameter_of(module, elements).detach().view(-1, EMB) for module in shards])
-    assert_equal(sum(module(ids.clone()) for module in shards), table[ids])
+    with about({"en": f"the sum over {world_size} ranks", "zh": f" {world_size} 个 rank 之和"}):
+        assert_equal(sum(module(ids.clone()) for module in shards), table[ids])
 
 
 @pytest.mark.rubric("shard_seed")
@@ -254,7 +261,8 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, dev
     )
     draws = normal_draws((ROWS, EMB), 2.0, 0.5, 100 + rank, dtype, device)
     limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
-    assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
+    with about(SHARD):
+        assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
 
 
 @pytest.mark.rubric("shard_seed")
@@ -267,7 +275,8 @@ def test_reset_parameters_restores_the_first_shard(device):
     first = parameter_of(module, ROWS * EMB).detach().clone()
     set_values(parameter_of(module, ROWS * EMB), torch.zeros(ROWS, EMB))
     module.reset_parameters()
-    assert_equal(parameter_of(module, ROWS * EMB), first)
+    with about(SHARD):
+        assert_equal(parameter_of(module, ROWS * EMB), first)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -329,8 +338,9 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
     """
     ids = torch.arange(VOCAB, device=device).repeat(2, 1)  # [2, v]
     upstream = torch.tensor([[[1.0]], [[2.0]]], device=device, dtype=dtype)
-    gradient = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
-    assert_rows(gradient, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
+    received = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
+    with gradient(SHARD):
+        assert_rows(received, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
 
 
 # ── On a second device: one that is simulated, where there is no GPU ────────────────────────────────────────────────

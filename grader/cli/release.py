@@ -20,6 +20,7 @@ def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
     handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
     notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
+    signatures: Annotated[Path, typer.Option(help="What `make signatures` made.")] = Path("build/signatures"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
     from ..tools.release.bundle import ReleaseRefused, bundle
@@ -31,7 +32,7 @@ def release(
     if NOTEBOOKS.is_dir():  # an assignment may do without
         built |= {f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}
     try:
-        files = bundle(built)
+        files = bundle(built, signatures)
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             ERR.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -42,7 +42,10 @@ def report(
     try:
         for line in follow(lines, "pages", len(lines), ERR):
             one = in_language(known.report(line.id), ASSIGNMENT, language)
-            write_text(students / f"{line.id}.html", pages.student(one, line.practice, known.grades[line.id]))
+            write_text(
+                students / f"{line.id}.html",
+                pages.student(one, line.practice, known.grades[line.id], known.repair(line.id)),
+            )
             entries.append(entry(one, line.practice))
         here = {line.id for line in lines}
         for page in students.glob("*.html"):

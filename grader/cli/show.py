@@ -14,6 +14,7 @@ from ..results.language import in_language
 from ..results.statistics import class_statistics, entry
 from .console import print_class, print_decisions, print_report, print_statistics
 from .decided import read_decided
+from .repaired import print_regained
 from .terminal import OUT, find, language_of
 
 
@@ -30,6 +31,8 @@ def show(
     if identifier:
         line = known.line(find(out, identifier))
         print_report(in_language(known.report(line.id), ASSIGNMENT, language), rubric, language, OUT)
+        if repair := known.repair(line.id):
+            print_regained(repair, language, OUT)
         print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]

@@ -31,6 +31,7 @@ def export(
     assignment_id: str = "",
     book: Book = NOTHING,
     comments: Mapping[str, str] = NO_COMMENTS,
+    repairs: Mapping[str, str] = NO_COMMENTS,
 ) -> Export:
     """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
 
@@ -41,6 +42,7 @@ def export(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         book: What people decided.
+        repairs: What second hand-ins regain, by submission, in words.
         comments: What students are told beside their grade, by submission, where the file has a place for it.
 
     Raises:
@@ -49,7 +51,11 @@ def export(
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = [
-        replace(row, decided=_in_words(row, rubric), comment=comments.get(row.report.submission.id, ""))
+        replace(
+            row,
+            decided=" ".join(filter(None, [repairs.get(row.report.submission.id), _in_words(row, rubric)])),
+            comment=comments.get(row.report.submission.id, ""),
+        )
         for row in rows(reports, rubric.policy, book)
     ]
     made = FORMATS[to](students, request)

@@ -14,7 +14,8 @@ from markupsafe import Markup
 
 from ..decisions.book import NOTHING
 from ..decisions.grades import StudentGrade, grades
-from ..decisions.words import sentence
+from ..decisions.rounds import Repair
+from ..decisions.words import repair_sentence, sentence
 from ..results.language import repeats
 from ..results.policy import days_late
 from ..results.report import Attention, Practice, Report, summary_line
@@ -64,7 +65,11 @@ class Pages:
         self._class = environment.get_template("class.html.j2")
 
     def student(
-        self, report: Report, practice: Practice | None = None, own: Sequence[StudentGrade] | None = None
+        self,
+        report: Report,
+        practice: Practice | None = None,
+        own: Sequence[StudentGrade] | None = None,
+        repair: Repair | None = None,
     ) -> str:
         """The page of one student, which says nothing about any other.
 
@@ -73,6 +78,7 @@ class Pages:
             practice: Points earned in the notebooks; None where no notebooks were graded.
             own: The grades of the students whose page it is; none where another submission of theirs counts. None if
                 nobody has decided anything.
+            repair: What a second hand-in regained.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         found = grades([summary_line(report)], NOTHING, policy) if own is None else own
@@ -82,6 +88,8 @@ class Pages:
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
+            repair=repair,
+            repaired=repair_sentence(repair, self._language) if repair else "",
             late_at_all=days_late(policy, origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),

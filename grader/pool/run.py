@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
+from pydantic import ValidationError
+
 from ..decisions.folder import SUMMARY, decisions_of, retold
 from ..decisions.model import DecisionError, Ruling
+from ..decisions.rounds import REPAIR, Rounds, read_model
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..intake.submission import Concern, Submission
@@ -24,6 +27,7 @@ from ..results.report import (
     Practice,
     Report,
     Summary,
+    first_problem,
     json_text,
     with_origin,
     write_json,
@@ -163,15 +167,20 @@ class Run:
         rubric = self._assignment.rubric
 
         def written(submission: str) -> Report:
-            return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
+            return read_model(self._out / submission / REPORT, Report)
 
         try:
             book = decisions_of(self._out, whole.submissions, written, rubric, self._connection)
+            rounds = Rounds(self._out, rubric, read_model)
+            told = retold(whole, book, lambda submission: rounds.counted(written(submission)), rubric)
         except DecisionError as error:
             self.mistake = str(error)
             return whole
+        except ValidationError as error:
+            self.mistake = f"{self._out / REPAIR}: {first_problem(error)}. Grade the second round again."
+            return whole
         self.unsettled = book.unsettled
-        return retold(whole, book, written, rubric)
+        return told
 
 
 def unchanged(entry: Entry, submission: Submission) -> bool:

@@ -41,14 +41,21 @@ def built(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / folder for name, folder in folders.items()}
 
 
+@pytest.fixture
+def signatures(tmp_path: Path) -> Path:
+    """Signatures of no mistake at all."""
+    empty = {"salt": "0" * 16, "known": {}, "told": {}}
+    return write_folder(tmp_path / "signatures", {"signatures.json": json.dumps(empty), "keys.json": "[]"})
+
+
 def notebook(*sources: str, kind: str = "code") -> str:
     """A notebook with cells of one kind."""
     return json.dumps({"cells": [{"cell_type": kind, "source": source.splitlines(True)} for source in sources]})
 
 
 @pytest.mark.slow
-def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path]) -> None:
-    files = bundle(built)
+def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path], signatures: Path) -> None:
+    files = bundle(built, signatures)
     tops = {path.split("/")[0] for path in files}
     assert tops == {
         ".devcontainer",
@@ -186,9 +193,12 @@ def test_hidden_tests_are_secret_in_chinese_too(tmp_path: Path) -> None:
     assert [*leaks({"notebooks/zh/0.ipynb": copied.encode()}, tmp_path)]
 
 
-def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path], tmp_path: Path) -> None:
+def test_a_leak_stops_the_release_and_nothing_is_written(
+    built: dict[str, Path], signatures: Path, tmp_path: Path
+) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
     options = ["--handout", str(tmp_path / "handout"), "--notebooks", str(tmp_path / "notebooks")]
+    options += ["--signatures", str(signatures)]
     result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
     assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
@@ -198,7 +208,12 @@ def test_a_leak_stops_the_release_and_nothing_is_written(built: dict[str, Path],
 
 def test_what_has_not_been_built_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(ReleaseRefused, match="Run `make handout` and `make notebooks` first"):
-        bundle({"handout": tmp_path / "handout"})
+        bundle({"handout": tmp_path / "handout"}, tmp_path)
+
+
+def test_signatures_that_have_not_been_made_are_asked_for(built: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(ReleaseRefused, match="Run `make signatures` first"):
+        bundle(built, tmp_path / "none")
 
 
 @pytest.mark.process

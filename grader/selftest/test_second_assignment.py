@@ -120,8 +120,16 @@ def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> No
     made = course / "build" / "handout"
     assert {page.stem for page in (made / "zh").glob("*.html")} == {page.stem for page in (made / "en").glob("*.html")}
     assert {"index", "task1", "task2"} <= {page.stem for page in (made / "en").glob("*.html")}
+    assert "signatures of" in done(course, "grader.tools.signatures")
     done(course, "grader", "release", "build/release")
     (bundle,) = (course / "build" / "release").glob("*.zip")
     with zipfile.ZipFile(bundle) as archive:
         names = {name.partition("/")[2] for name in archive.namelist()}
-    assert {"Makefile", "README.md", "src/attention.py", "tests/test_swiglu.py", "handout/en/task1.html"} <= names
+    assert {
+        "Makefile",
+        "README.md",
+        "src/attention.py",
+        "tests/test_swiglu.py",
+        "tests/signatures.json",
+        "handout/en/task1.html",
+    } <= names

@@ -144,8 +144,10 @@ def test_the_rules_are_the_same_file_on_both_sides() -> None:
 
 
 def test_commands_are_advised_as_they_can_be_typed_there() -> None:
-    assert command("test", "all", {"MAKELEVEL": "1"}) == "make test ALL=1"
-    assert command("submit", "anyway", {}).endswith(" -m tests.submit --anyway")
+    assert command("test", "all", environ={"MAKELEVEL": "1"}) == "make test ALL=1"
+    assert command("submit", "anyway", environ={}).endswith(" -m tests.submit --anyway")
+    assert command("test", "hint", 2, {"MAKELEVEL": "1"}) == "make test HINT=2"
+    assert command("test", "hint", 2, {}).endswith(" -m tests --hint 2")
     assert command("demo", environ={}).endswith(" -m tests.demo")
 
 

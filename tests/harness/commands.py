@@ -10,11 +10,13 @@ from .student import ROOT
 MODULES = {"test": "tests", "submit": "tests.submit", "demo": "tests.demo"}
 
 
-def command(target: str, option: str = "", environ: Mapping[str, str] = os.environ) -> str:
+def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:
     """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``."""
     if environ.get("MAKELEVEL"):  # make sets it for its commands
-        return f"make {target} {option.upper()}=1" if option else f"make {target}"
-    return f"{interpreter()} -m {MODULES[target]}" + (f" --{option}" if option else "")
+        return f"make {target} {option.upper()}={value or 1}" if option else f"make {target}"
+    words = [interpreter(), "-m", MODULES[target]]
+    words += [f"--{option}"] if option else []
+    return " ".join(words if value is None else [*words, str(value)])
 
 
 def interpreter() -> str:

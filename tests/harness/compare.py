@@ -5,7 +5,7 @@ conversion fails no other test. ``__tracebackhide__`` lets pytest and its debugg
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor
@@ -22,10 +22,23 @@ REFINED = frozenset({"not_finite", "all_zero", "opposite", "too_large", "too_sma
 class MismatchError(AssertionError):
     """A wrong answer, kept as message keys and fields so that the message can be in the student's language."""
 
-    def __init__(self, *parts: tuple[str, dict[str, object]]) -> None:
-        """Keep the ``parts``: for every line of the message, its key and fields."""
+    def __init__(
+        self,
+        *parts: tuple[str, dict[str, object]],
+        received: Tensor | None = None,
+        where: Iterable[tuple[str, dict[str, object]]] = (),
+    ) -> None:
+        """Keep the ``parts``: for every line of the message, its key and fields.
+
+        Args:
+            parts: What everybody reads.
+            received: The tensor whose values are wrong, if they are what is wrong.
+            where: Further lines, for students who ask where to look.
+        """
         super().__init__()
         self.parts = parts
+        self.received = received
+        self.where = tuple(where)
 
     @property
     def kind(self) -> str:
@@ -64,8 +77,10 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
     right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
     if not right.all():
+        look = _look(actual[~right], exact[~right], tensor.dtype)
+        where = [*_places(~right), *_factor(actual[~right], exact[~right])]
         raise MismatchError(
-            *_first_difference(tensor, actual, ~right), *_look(actual[~right], exact[~right], tensor.dtype)
+            *_first_difference(tensor, actual, ~right), *look, received=tensor.detach().cpu(), where=where
         )
 
 
@@ -78,6 +93,11 @@ def about(what: Words) -> Iterator[None]:
     except MismatchError as failure:
         failure.parts = (("about", {"what": what}), *failure.parts)
         raise
+
+
+def gradient(of: Words) -> AbstractContextManager[None]:
+    """Have the message of a mismatch inside say that it is about the gradient of something."""
+    return about({"en": f"the gradient of {of['en']}", "zh": f"{of['zh']}的梯度"})
 
 
 def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
@@ -107,7 +127,8 @@ def assert_same_in_both_modes(module: Callable[[Tensor], Tensor], x: Tensor) -> 
     try:
         assert_equal(module.eval()(x), output)
     except MismatchError as failure:
-        raise MismatchError(("modes_differ", {}), *failure.parts) from None
+        parts = (("modes_differ", {}), *failure.parts)
+        raise MismatchError(*parts, received=failure.received, where=failure.where) from None
 
 
 def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
@@ -137,7 +158,7 @@ def assert_unchanged(tensor: Tensor, before: Tensor, name: str | Words) -> None:
     wrong = tensor.detach() != before
     if wrong.any():
         parts = _first_difference(tensor, tensor.detach().double().cpu(), wrong.cpu())
-        raise MismatchError(("changed", {"name": name}), *parts)
+        raise MismatchError(("changed", {"name": name}), *parts, received=tensor.detach().cpu(), where=_places(wrong))
 
 
 def assert_rejects(build: Callable[..., object], *, names: tuple[str, str], **sizes: int) -> None:
@@ -189,13 +210,41 @@ def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[st
     moved = ((values - expected).abs() > 16 * rounding).all()
     if moved and ((values.sort().values - expected.sort().values).abs() <= rounding).all():
         return [("elsewhere", {})]
+    factor = _common_factor(values, expected)
+    if factor is None:
+        return []
+    return [("opposite", {})] if abs(factor + 1) <= ALIKE else [("too_large" if abs(factor) > 1 else "too_small", {})]
+
+
+def _common_factor(values: Tensor, expected: Tensor) -> float | None:
+    """The one factor by which wrong values are off; None if there is none, or if it is one."""
     factors = values / expected
     first = factors.median()
-    if not ((factors - first).abs() <= ALIKE * first.abs()).all():
-        return []
-    if (first + 1).abs() <= ALIKE:
-        return [("opposite", {})]
-    return [("too_large" if first.abs() > 1 else "too_small", {})] if (first.abs() - 1).abs() > ALIKE else []
+    alike = len(values) >= ENOUGH and bool(((factors - first).abs() <= ALIKE * first.abs()).all())
+    return float(first) if alike and (first - 1).abs() > ALIKE and first != 0 else None
+
+
+def _factor(values: Tensor, expected: Tensor) -> list[tuple[str, dict]]:
+    factor = _common_factor(values, expected)
+    return [] if factor is None else [("factor", {"factor": f"{factor:.3g}"})]
+
+
+def _places(wrong: Tensor) -> list[tuple[str, dict]]:
+    """For each dimension that tells something: at which indices values are wrong."""
+    lines = []
+    for dim, size in enumerate(wrong.shape):
+        hit = wrong.movedim(dim, 0).reshape(size, -1).any(-1).nonzero().flatten().tolist()
+        if len(hit) < size:
+            lines.append(("along", {"dim": dim, "size": size, "indices": ranges(hit)}))
+    return lines or ([("everywhere", {})] if wrong.all() else [("spread", {})])
+
+
+def ranges(numbers: list[int]) -> str:
+    """Ascending numbers as ``0-3, 8, 10-11``, at most a few ranges."""
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n for n in numbers if n + 1 not in numbers]
+    parts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
+    return ", ".join(parts[:SHOWN_IDS]) + (", …" if len(parts) > SHOWN_IDS else "")
 
 
 def _numbers(values: Tensor) -> str:

@@ -3,18 +3,19 @@
 import inspect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 import pytest
 
-from . import student
+from . import calls, student
 from .compare import MismatchError
-from .hints import hint_for, kind_of, rank
+from .hints import kind_of, question_for, rank
 from .messages import Language, Words, say
 from .rubric import TESTS, Property, Rubric, Task
+from .signature import Look, look_of
 from .source_rules import relative_name
 from .timer import time_limit
 
@@ -36,7 +37,14 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Trouble:
-    """One test that did not pass."""
+    """One test that did not pass.
+
+    Attributes:
+        question: What the student is asked about it.
+        call: The last call of the student's code, with its arguments.
+        where: Where values are wrong, and by how much, for students who ask.
+        look: What a known mistake is recognised by.
+    """
 
     nodeid: str
     property_id: str | None
@@ -46,7 +54,10 @@ class Trouble:
     place: student.Place | None
     todo: bool
     explains_itself: bool
-    hint: Words
+    question: Words
+    call: str
+    where: str
+    look: Look | None
     rank: int
     printed: str
     frames: str
@@ -64,11 +75,11 @@ class Broken:
 class Feedback:
     """Collects outcomes by property; silences pytest's own report."""
 
-    def __init__(self, rubric: Rubric, language: Language, task: Task | None) -> None:
-        """Collect the results of all tests, or only those of ``task`` if one is given."""
+    def __init__(self, rubric: Rubric, language: Language, tasks: Sequence[Task] | None) -> None:
+        """Collect the results of all tests, or only those of ``tasks`` if some are given."""
         self.rubric = rubric
         self.language = language
-        self.task = task
+        self.tasks = tasks
         self.passed: dict[str | None, list[str]] = defaultdict(list)
         self.troubles: list[Trouble] = []
         self.broken: list[Broken] = []
@@ -86,8 +97,8 @@ class Feedback:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Select the tests of the chosen task."""
-        kept = [item for item in items if self.task is None or self._belongs(property_of(item))]
+        """Select the tests of the chosen tasks."""
+        kept = [item for item in items if self.tasks is None or self._belongs(property_of(item))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
         items[:] = kept
         self._property_of = {item.nodeid: property_of(item) for item in items}
@@ -150,11 +161,12 @@ class Feedback:
         return task and task.id
 
     def _belongs(self, property_id: str | None) -> bool:
-        return property_id is not None and self.rubric.task_of.get(property_id) == self.task
+        return property_id is not None and self.rubric.task_of.get(property_id) in (self.tasks or ())
 
     def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
         property_id = self._property_of[item.nodeid]
-        hint = hint_for(item, error, self.rubric.property(property_id)) if property_id else {}
+        question = question_for(item, error, self.rubric.property(property_id)) if property_id else {}
+        where = error.where if isinstance(error, MismatchError) else ()
         return Trouble(
             nodeid=item.nodeid,
             property_id=property_id,
@@ -164,7 +176,10 @@ class Feedback:
             place=student.place_of(error),
             todo=student.is_todo(error),
             explains_itself=_explains_itself(error),
-            hint=hint,
+            question=question,
+            call=calls.last(),
+            where="\n".join(say(self.language, key, **fields) for key, fields in where),
+            look=look_of(item.nodeid, error),
             rank=rank(kind_of(error)),
             printed=report.capstdout,
             frames=student.own_frames(error),
@@ -180,7 +195,7 @@ class Feedback:
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)
-        if self.task is not None:
+        if self.tasks is not None:
             property_ids = frozenset(filter(self._belongs, property_ids))
         for known in [broken for broken in self.broken if (broken.place, broken.message) == (place, message)]:
             self.broken.remove(known)  # two test files may import the same broken file
@@ -220,9 +235,9 @@ def property_of(item: pytest.Item) -> str | None:
     return marker and (marker.args[0] if marker.args else "")
 
 
-def files_of(task: Task | None) -> list[str]:
-    """List the test files that hold tests of ``task``."""
-    ids = {prop.id for prop in task.properties} if task else None
+def files_of(tasks: Sequence[Task] | None) -> list[str]:
+    """List the test files that hold tests of ``tasks``; all of them without tasks."""
+    ids = None if tasks is None else {prop.id for task in tasks for prop in task.properties}
     return [
         str(file)
         for file in sorted(TESTS.glob("test_*.py"))

@@ -1,4 +1,4 @@
-"""Which hint a failing test gets, and which failure is explained first: what the test saw decides both."""
+"""Which question a failing test gets, and which failure is explained first: what the test saw decides both."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from .compare import MismatchError
 from .messages import Words
 from .rubric import Property
 
-# By the kind of failure. Any other kind gets the hint of its property.
-HINTS: Mapping[str, Words] = {
+# By the kind of failure. Any other kind gets the question of its property.
+QUESTIONS: Mapping[str, Words] = {
     "shape": {
         "en": "The numbers are not looked at here, only the shape. Print it after every step: which one changes it?",
         "zh": "这里只看形状，不看数值。每一步之后都打印形状：是哪一步改变了它？",
@@ -59,12 +59,12 @@ def rank(kind: str) -> int:
     return next((place for place, kinds in enumerate(FIRST) if kind in kinds), len(FIRST))
 
 
-def hint_for(item: pytest.Item, error: BaseException, prop: Property) -> Words:
-    """The hint for a failing test.
+def question_for(item: pytest.Item, error: BaseException, prop: Property) -> Words:
+    """The question that a failing test asks.
 
     A test may give one itself: ``@pytest.mark.hint("too_large", en="...", zh="...")`` for failures of some kinds, or
     without a kind for all.
     """
     kind = kind_of(error)
     own = (mark.kwargs for mark in item.iter_markers("hint") if kind in mark.args or not mark.args)
-    return next(own, HINTS.get(kind, prop.hint))
+    return next(own, QUESTIONS.get(kind, prop.question))

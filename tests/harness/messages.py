@@ -39,7 +39,11 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "tested": ("tested", "测试"),
     "law": ("law", "依据"),
     "got": ("result", "结果"),
-    "hint": ("hint", "提示"),
+    "call": ("called", "调用"),
+    "question": ("question", "问题"),
+    "where": ("where", "位置"),
+    "mistake": ("mistake", "错误"),
+    "asked": ("asked for", "要求"),
     "read": ("read", "阅读"),
     "place": ("raised at", "出错处"),
     "printed": ("you print", "你的输出"),
@@ -47,18 +51,32 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "more_tests": ("other tests of this property that fail: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain them all: {command}", "逐条解释全部问题：{command}"),
+    "ask_where": ("Where to look: {command}", "该看哪里：{command}"),
+    "ask_which": ("The mistake by name, if it is a known one: {command}", "错误的名称（若是已知的错误）：{command}"),
+    "watching": (
+        "Watching src/ and tests/: save a file to test it, press Ctrl-C to end.",
+        "正在等待 src/ 和 tests/ 的改动：保存文件即测试，按 Ctrl-C 结束。",
+    ),
+    "watch_slowly": (
+        "This system cannot copy a running Python, so each run starts a new one, which takes some seconds.",
+        "这个系统不能复制正在运行的 Python，每次都要重新启动，需要几秒钟。",
+    ),
+    "unknown_mistake": ("none of the known ones looks like this", "与已知的常见错误都不相符"),
+    "mistake_named": ("{text} [{name}]", "{text} [{name}]"),
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
     "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
     "same_error": ("the same error", "同样的错误"),
     "raised": (
-        "This error comes before any result, so correct it first. {page} says what torch's messages usually mean.",
-        "还没有得到结果就报错了，请先解决这个错误。{page} 说明了 torch 常见报错的原因。",
+        "Which tensors is this error about, and what are their shapes and dtypes? It comes before any result, so "
+        "correct it first. {page} says what torch's messages usually mean.",
+        "这个错误说的是哪些张量，它们的形状和 dtype 是什么？还没有得到结果就报错了，请先解决它。"
+        "{page} 说明了 torch 常见报错的原因。",
     ),
     "devices": (
-        "Two devices meet in this line. Move what is not there yet with .to(input.device), make new tensors on that "
+        "Which devices meet in this line? Move what is not there yet with .to(input.device), make new tensors on that "
         "device, and draw with a generator of the parameter's own device.",
-        "这一行里有两个设备上的张量。用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备上，"
+        "这一行里遇到了哪两个设备上的张量？用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备上，"
         "采样时用参数所在设备的 generator。",
     ),
     "too_long": (
@@ -125,7 +143,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
     "received": ("  received {values}", "  得到 {values}"),
-    "about": ("In the {what}:", "{what}中："),
+    "about": ("In {what}:", "{what}中："),
     "not_finite": ("Some are not finite numbers.", "其中有的不是有限数。"),
     "all_zero": ("All wrong values are zero.", "所有不对的值都是零。"),
     "opposite": ("All wrong values have the opposite sign.", "所有不对的值符号都相反。"),
@@ -134,6 +152,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "elsewhere": ("The right numbers are there, in other places.", "数是对的，位置不对。"),
     "of_ids": ("Wrong for the ids {ids}.", "出错的 id：{ids}。"),
     "one_id": ("Wrong for the id {ids} alone.", "只有 id {ids} 出错。"),
+    "along": ("dimension {dim}, of {size}: at {indices} alone", "第 {dim} 维（大小 {size}）：只在 {indices} 处"),
+    "everywhere": ("everywhere", "处处都不对"),
+    "spread": ("in places along every dimension", "每一维上都有"),
+    "factor": ("Each is {factor} times what the law asks for.", "每个值都是依据所要求的 {factor} 倍。"),
     "modes_differ": (
         "in evaluation mode, the same input gives another output than in training:",
         "同样的输入，在评估模式下的输出与训练模式不同：",

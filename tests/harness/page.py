@@ -10,7 +10,9 @@ from .rubric import Property, Task
 from .sources import problems
 from .student import ROOT
 from .terminal import Painter, block, pad, width
+from .tutor import mistakes
 
+LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
@@ -25,6 +27,7 @@ class Page:
     paint: Painter
     explain_all: bool = False
     verbose: bool = False
+    level: int = 1
 
     def lines(self) -> list[str]:
         """Return the whole page."""
@@ -45,7 +48,9 @@ class Page:
 
     @property
     def _tasks(self) -> list[Task]:
-        return [task for task in self.feedback.rubric.tasks if self.feedback.task in (None, task)]
+        return [
+            task for task in self.feedback.rubric.tasks if self.feedback.tasks is None or task in self.feedback.tasks
+        ]
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.feedback.language, key, **fields)
@@ -114,7 +119,7 @@ class Page:
         return [self.paint(self._say("to_write"), "yellow"), *rows] if rows else []
 
     def _broken(self) -> list[str]:
-        whole_run = self.feedback.task is None
+        whole_run = self.feedback.tasks is None
         rows = [self._broken_row(broken) for broken in self.feedback.broken if whole_run or broken.property_ids]
         return [self.paint(self._say("broken"), "red"), *rows] if rows else []
 
@@ -141,8 +146,12 @@ class Page:
             return []
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
-        ending = ["", self.paint(self._say("show_all", command=command("test", "all")), "dim")] if shortened else []
-        return [self.paint(self._say("wrong"), "red"), *lines, *ending]
+        further = [self._say("show_all", command=command("test", "all"))] if shortened else []
+        for level, key in ((2, "ask_where"), (3, "ask_which")):
+            if self.level < level:
+                further.append(self._say(key, command=command("test", "hint", level)))
+        ending = [self.paint(line, "dim") for line in further]
+        return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 
     def _explain(self, prop: Property) -> list[str]:
         troubles = self._troubles(prop)
@@ -158,9 +167,12 @@ class Page:
         parts = {
             "tested": trouble.sentence,
             "law": trouble.law,
+            "call": trouble.call,
             "got": trouble.message,
             "place": str(trouble.place or ""),
-            "hint": self._hint(trouble),
+            "question": self._question(trouble),
+            "where": trouble.where if self.level > 1 else "",
+            **(self._mistakes(prop, trouble) if self.level == LEVELS[-1] else {}),
             "read": self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -182,15 +194,30 @@ class Page:
         files = (f"handout/{self.feedback.language}/{name}.{suffix}" for suffix in ("html", "md"))
         return next((file for file in files if (ROOT / file).is_file()), "")
 
-    def _hint(self, trouble: Trouble) -> str:
-        """The hint for a failure: for an exception a general one, else its own; empty if none is needed."""
+    def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
+        """The known mistake behind the failures of a property; if there is none, what the property asks for.
+
+        Unless what the test saw is more special: then that would lead away from it.
+        """
+        looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
+        everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
+        failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
+        found = mistakes(prop.id, looks, failing)
+        if not found:
+            asked = prop.hint[self.feedback.language] if trouble.question is prop.question else ""
+            return {"mistake": self._say("unknown_mistake"), "asked": asked}
+        named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
+        return {"mistake": "\n".join(named)}
+
+    def _question(self, trouble: Trouble) -> str:
+        """What to ask about a failure: for an exception something general, else its own; empty if nothing is needed."""
         if trouble.explains_itself:
             return ""
         if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
             return self._say("devices")
         if trouble.place:
             return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
-        return trouble.hint[self.feedback.language]
+        return trouble.question[self.feedback.language]
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from .messages import Language
+from .messages import Words
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -21,12 +21,18 @@ class RubricError(Exception):
 
 @dataclass(frozen=True)
 class Property:
-    """A requirement that a solution meets or not, and the points that it earns."""
+    """A requirement that a solution meets or not, and the points that it earns.
+
+    Attributes:
+        question: What is asked at a failure.
+        hint: What to do, for students who ask for more.
+    """
 
     id: str
     points: int
-    title: Mapping[Language, str]
-    hint: Mapping[Language, str]
+    title: Words
+    question: Words
+    hint: Words
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Task:
 class Rubric:
     """The whole assignment."""
 
-    title: Mapping[Language, str]
+    title: Words
     tasks: tuple[Task, ...]
 
     def property(self, name: str) -> Property:
@@ -88,7 +94,10 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
 
 def _task(number: int, entry: dict) -> Task:
     """Build one task from its table in the rubric."""
-    properties = (Property(item["id"], item["points"], item["title"], item["hint"]) for item in entry["properties"])
+    properties = (
+        Property(item["id"], item["points"], item["title"], item["question"], item["hint"])
+        for item in entry["properties"]
+    )
     names = {name: entry.get("files", {}).get(name, entry["file"]) for name in entry["names"]}
     return Task(entry["id"], number, entry["title"], names, entry.get("bonus", False), tuple(properties))
 

@@ -3,15 +3,17 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
 import pytest
 
 from . import rubric
 from .feedback import Feedback, files_of
 from .messages import language_of
-from .page import Page
+from .page import LEVELS, Page
 from .student import ROOT
 from .terminal import painter
+from .watch import watch
 
 # Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
 UNUSED_PLUGINS = (
@@ -23,40 +25,49 @@ UNUSED_PLUGINS = (
 def main() -> int:
     """Run the tests, print the page, and return 0 only if every selected test passed."""
     try:
-        return _run(rubric.load())
+        assignment = rubric.load()
     except rubric.RubricError as error:
         print(error, file=sys.stderr)
         return 2
-
-
-def _run(assignment: rubric.Rubric) -> int:
     arguments, pytest_arguments = _parser(assignment).parse_known_args()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # older Windows consoles have other encodings
-    task = assignment.tasks[arguments.task - 1] if arguments.task else None
-    feedback = Feedback(assignment, arguments.lang or language_of(), task)
-    status = pytest.main(_options(pytest_arguments, task), plugins=[feedback])
+    arguments.lang = arguments.lang or language_of()
+    chosen = [assignment.tasks[number - 1] for number in arguments.task or range(1, 1 + len(assignment.tasks))]
+
+    def run(tasks: Sequence[rubric.Task]) -> int:
+        return _run(assignment, tasks, arguments, pytest_arguments)
+
+    return watch(chosen, run, arguments.lang) if arguments.watch else run(chosen)
+
+
+def _run(assignment: rubric.Rubric, tasks: Sequence[rubric.Task], arguments, chosen: list[str]) -> int:
+    feedback = Feedback(assignment, arguments.lang, None if len(tasks) == len(assignment.tasks) else tasks)
+    status = pytest.main(_options(chosen, feedback.tasks), plugins=[feedback])
     if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
         return int(status)  # pytest has printed why
-    page = Page(feedback, painter(), explain_all=arguments.all, verbose=arguments.verbose)
+    page = Page(feedback, painter(), explain_all=arguments.all, verbose=arguments.verbose, level=arguments.hint)
     print("\n".join(page.lines()))
     return int(status)
 
 
 def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--task", type=int, choices=range(1, 1 + len(assignment.tasks)), help="only this task")
+    numbers = range(1, 1 + len(assignment.tasks))
+    parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; may be repeated")
+    parser.add_argument("--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: where, 3: which mistake")
     parser.add_argument("--all", action="store_true", help="explain every property that fails")
+    parser.add_argument("--watch", action="store_true", help="run the tests of what changed, each time a file is saved")
     parser.add_argument("--verbose", action="store_true", help="list every test, and show tracebacks")
     parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
     parser.epilog = "All other arguments go to pytest, such as -k WORD, -x or tests/test_norm.py."
     return parser
 
 
-def _options(chosen: list[str], task: rubric.Task | None) -> list[str]:
+def _options(chosen: list[str], tasks: Sequence[rubric.Task] | None) -> list[str]:
     """Build pytest's arguments: the test files, unless some were chosen, and no plugin that is not needed."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [f"--rootdir={ROOT}", "--assert=plain", "--tb=no", "--continue-on-collection-errors"]
     options += [option for name in UNUSED_PLUGINS for option in ("-p", f"no:{name}")]
     files_chosen = any("test_" in argument and ".py" in argument for argument in chosen)
-    return [*options, *chosen, *([] if files_chosen else files_of(task))]
+    return [*options, *chosen, *([] if files_chosen else files_of(tasks))]

@@ -30,7 +30,8 @@ bonus = true
 id = "mask_later_keys"
 points = 2
 title = { en = "shares of later keys become zero", zh = "之后的 key 的份额变为零" }
-hint = { en = "Which triangle of the matrix holds the keys that come later?", zh = "之后的 key 在矩阵的哪个三角里？" }
+question = { en = "Which triangle of the matrix holds later keys?", zh = "之后的 key 在哪个三角里？" }
+hint = { en = "Zero what is above the diagonal.", zh = "把对角线以上的部分置零。" }
 
 """
 HIDDEN = '''"""Task 5."""

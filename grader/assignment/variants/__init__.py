@@ -3,8 +3,16 @@
 from ...specimens.variants import Variant, variants_of
 from .. import ASSIGNMENT
 from .devices import device_variants
+from .slips import FAMILIES, Slip, submission
+
+__all__ = ["all_variants", "slip_families", "submission"]
 
 
 def all_variants() -> tuple[Variant, ...]:
     """Every variant, in the order of the files; then those that handle devices in another way than the reference."""
     return (*variants_of(ASSIGNMENT), *device_variants())
+
+
+def slip_families() -> tuple[tuple[Slip, ...], ...]:
+    """For each task the mistakes that can be combined."""
+    return FAMILIES

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from ...decisions.rounds import REPAIR
 from ...intake.bundle import MAX_LISTED, MAX_NAME, open_regular
 from ...intake.candidate import spelled
 from ...results.database import LEDGER, ledger_bytes
@@ -83,6 +84,8 @@ def _reports(out: Path, summary: Summary) -> Iterator[tuple[str, Path]]:
             yield path.name, path
     for line in summary.submissions:
         yield f"{line.id}/report.json", out / line.id / "report.json"
+    for path in sorted([*(out / REPAIR).glob("summary.json"), *(out / REPAIR).glob("*/report.json")]):
+        yield path.relative_to(out).as_posix(), path
 
 
 def _add_folder(name: str, folder: Path, found: Contents) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...definition import Assignment
-from .leaks import REPOSITORY, SHARED, leaks
+from .leaks import REPOSITORY, SHARED, SIGNATURES, leaks
 
 STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
 PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folders, and their names in the bundle
 README = "handout/README.md"
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")
+KEYS = "keys.json"  # opens the signatures, for the search for leaks; not in the bundle
 RUBRIC = "grader/assignment/rubric.toml"
 _MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.DOTALL)
 
@@ -21,12 +23,13 @@ class ReleaseRefused(Exception):
     """The bundle must not be given to students; the text says why, with a line for each place."""
 
 
-def bundle(built: Mapping[str, Path], root: Path = REPOSITORY) -> dict[str, bytes]:
+def bundle(built: Mapping[str, Path], signatures: Path, root: Path = REPOSITORY) -> dict[str, bytes]:
     """Every file of the bundle, by its path.
 
     Args:
         built: From a folder's name in the bundle to the folder that another command has made: the rendered handout,
             the released notebooks.
+        signatures: The folder that `make signatures` has made.
         root: The repository.
 
     Raises:
@@ -36,12 +39,16 @@ def bundle(built: Mapping[str, Path], root: Path = REPOSITORY) -> dict[str, byte
     folders |= {path: name for name, path in built.items()}
     if absent := [str(folder) for folder in folders if not folder.is_dir()]:
         raise ReleaseRefused(f"{', '.join(absent)}: no such folder. Run `make handout` and `make notebooks` first.")
+    if not (signatures / KEYS).is_file():
+        raise ReleaseRefused(f"{signatures / KEYS}: no such file. Run `make signatures` first.")
     if not (root / README).is_file():
         raise ReleaseRefused(f"{root / README}: no such file. Write there what a student reads first.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
     files["README.md"] = (root / README).read_bytes()
     files["tests/rubric.toml"] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
-    if found := list(leaks(files, root)):
+    files[SIGNATURES] = (signatures / Path(SIGNATURES).name).read_bytes()
+    keys = [bytes.fromhex(key) for key in json.loads((signatures / KEYS).read_text(encoding="utf-8"))]
+    if found := list(leaks(files, root, keys)):
         raise ReleaseRefused("\n".join(found))
     return dict(sorted(files.items()))
 

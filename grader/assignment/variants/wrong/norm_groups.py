@@ -121,6 +121,14 @@ def divides_by_the_standard_deviation(self, input):
     return ((groups / deviation).flatten(-2) * self.gamma).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_standard_deviation")
+def divides_by_the_unbiased_deviation(self, input):
+    """The same by torch's default, which divides by gz - 1, too."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    deviation = torch.sqrt(groups.var(dim=-1, keepdim=True) + self.eps)
+    return ((groups / deviation).flatten(-2) * self.gamma).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_magnitude")
 def mean_of_absolute_values(self, input):
     """Divides by the mean absolute value."""

@@ -17,6 +17,13 @@ def rotates_neighbours(input, cos, sin):
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
+def rotates_neighbours_by_tables_for_halves(input, cos, sin):
+    """Pairs x_0 with x_1, and takes the tables as they are: the columns of two neighbours belong to two pairs."""
+    turned = torch.stack((-input[..., 1::2], input[..., 0::2]), dim=-1).flatten(-2)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
 def complex_numbers_of_neighbours(input, cos, sin):
     """Views neighbours as complex numbers, as the first Llama code does."""
     half = cos.shape[-1] // 2

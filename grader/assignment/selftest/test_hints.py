@@ -1,0 +1,245 @@
+"""Twenty mistakes, each told in three steps: a question, then where to look, then its name; no step misleads.
+
+The mistakes are written here by hand, as edits of the reference; they are recognised by the signatures of the model of
+mistakes, which writes them in other words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import REPOSITORY, edited, handed_out, write_folder
+from grader.selftest.warm import WarmPython
+
+pytestmark = pytest.mark.slow
+
+NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
+TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
+CUT = "input.to(compute_dtype).unflatten(-1, (-1, self.group_size))"
+MEAN = "groups.square().mean(dim=-1, keepdim=True)"
+ROOT = "torch.sqrt(mean_square + self.eps)"
+FOREIGN = "rows.masked_fill(foreign, 0)"
+HALF = "torch.cat((-second, first), dim=-1)"
+STRETCHED = "_ntk_base(self.base, self.dim, ratio)"
+EVEN = "2 * -(-seq_len // (2 * self.max_seq_len))"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake, and what is right to say about it.
+
+    Attributes:
+        file: Where it is made.
+        edits: What stands in the reference, and what the student wrote.
+        failed: The property that is explained.
+        asked: What the question is about.
+        where: What is said about the place.
+        name: What the mistake is called.
+    """
+
+    file: str
+    edits: dict[str, str]
+    failed: str
+    asked: str
+    where: str
+    name: str
+
+    @property
+    def task(self) -> int:
+        """The number of the task."""
+        return 1 + ASSIGNMENT.rubric.tasks.index(ASSIGNMENT.rubric.task_of(self.failed))
+
+
+MISTAKES = {
+    "one root mean square for all of h": Mistake(
+        NORM,
+        {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
+        *("norm_groups", "How many root mean squares", "everywhere", "norm_over_whole_hidden"),
+    ),
+    "gz taken as the number of groups": Mistake(
+        NORM,
+        {CUT: "input.to(compute_dtype).unflatten(-1, (self.group_size, -1))"},
+        *("norm_groups", "which features enter", "everywhere", "norm_group_size_as_count"),
+    ),
+    "a sum in place of the mean": Mistake(
+        NORM,
+        {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
+        *("norm_groups", "Is a sum taken where a mean belongs", "Each is 0.5 times", "norm_sum_for_mean"),
+    ),
+    "x.var in place of the mean square": Mistake(
+        NORM,
+        {MEAN: "groups.var(dim=-1, keepdim=True)"},
+        *("norm_groups", "divided by gz - 1, as var does", "Each is 0.866 times", "norm_standard_deviation"),
+    ),
+    "eps outside the root": Mistake(
+        NORM,
+        {ROOT: "(torch.sqrt(mean_square) + self.eps)"},
+        *("norm_eps_inside_sqrt", "where does eps enter", "Each is 0.25 times", "norm_eps_outside"),
+    ),
+    "eps forgotten": Mistake(
+        NORM,
+        {ROOT: "torch.sqrt(mean_square)"},
+        *("norm_eps_inside_sqrt", "where does eps enter", "Each is 4 times", "norm_eps_absent"),
+    ),
+    "1 + gamma": Mistake(
+        NORM,
+        {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
+        *("norm_groups", "is something added to gamma", "Each is 2 times", "norm_gamma_plus_one"),
+    ),
+    "gamma of one group shared by all": Mistake(
+        NORM,
+        {"* self.gamma.to": "* self.gamma[: self.group_size].repeat(len(self.gamma) // self.group_size).to"},
+        *("norm_gamma", "which element of it scales feature j", "dimension 2, of 12: at 4-11", "norm_shared_gamma"),
+    ),
+    "an in-place division": Mistake(
+        NORM,
+        {f"groups / {ROOT}": f"groups.div_({ROOT})"},
+        *("norm_purity", "Which line works in place", "in places along every dimension", "input_changed"),
+    ),
+    "the root mean square detached": Mistake(
+        NORM,
+        {MEAN: f"{MEAN}.detach()"},
+        *("norm_backward", "is one of them cut", "everywhere", "norm_detached_rms"),
+    ),
+    "seeded before another draw": Mistake(
+        VOCAB,
+        {
+            "nn.init.normal_(self.table": "torch.empty_like(self.table).normal_(generator=generator)\n"
+            "        nn.init.normal_(self.table"
+        },
+        *("vocab_init_and_reset", "between setting the seed and the draw", "everywhere", "init_after_extra_draw"),
+    ),
+    "padding_idx=0": Mistake(
+        VOCAB,
+        {"self.table.to(input_ids.device))": "self.table.to(input_ids.device), padding_idx=0)"},
+        *("vocab_backward", "Is this id treated as padding", "dimension 0, of 16: at 0", "one_row_without_gradient"),
+    ),
+    "<= at the shard's upper edge": Mistake(
+        VOCAB,
+        {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
+        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 12: at 0", "shard_neighbour_answered"),
+    ),
+    "foreign ids clamped and never set to zero": Mistake(
+        VOCAB,
+        {
+            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
+            "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
+        },
+        *("shard_zeros_elsewhere", "where does that become zero", "everywhere", "shard_clamped_ids"),
+    ),
+    "the same seed on every rank": Mistake(
+        VOCAB,
+        {"init_base_seed + rank": "init_base_seed"},
+        *("shard_seed", "Which seed does each rank draw with", "everywhere", "shard_seed_without_rank"),
+    ),
+    "neighbours as pairs": Mistake(
+        TURN,
+        {
+            "input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
+            HALF: "torch.stack((-second, first), dim=-1).flatten(-2)",
+        },
+        *("rotary_pairing_and_sign", "which two features form a pair", "dimension", "rotary_adjacent_pairs"),
+    ),
+    "turned the other way": Mistake(
+        TURN,
+        {HALF: "torch.cat((second, -first), dim=-1)"},
+        *("rotary_pairing_and_sign", "a quarter turn", "Each is -1 times", "rotary_opposite_angle"),
+    ),
+    "base * k": Mistake(
+        ROPE,
+        {STRETCHED: "self.base * ratio"},
+        *("rope_base", "what are your thetas with k = 1 and with k = 2", "dimension", "rope_base_times_ratio"),
+    ),
+    "k' not rounded up to an even number": Mistake(
+        ROPE,
+        {EVEN: "-(-seq_len // self.max_seq_len)"},
+        *("rope_smallest_even_ratio", "Which k' does your code pick", "dimension", "rope_odd_ratio"),
+    ),
+    "static modules keep what they have grown": Mistake(
+        ROPE,
+        {"if self.dynamic:": "if True:"},
+        *("rope_static", "what is different in the module", "dimension", "rope_static_keeps_growth"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def signatures(tmp_path_factory: pytest.TempPathFactory, run: WarmPython) -> Path:
+    """What known mistakes are recognised by, one alone at a time."""
+    folder = tmp_path_factory.mktemp("signatures")
+    made = run(REPOSITORY, "grader.tools.signatures", "--alone", "--out", str(folder))
+    assert made.returncode == 0, made.stderr
+    return folder / "signatures.json"
+
+
+@pytest.fixture(scope="module")
+def handed(tmp_path_factory: pytest.TempPathFactory, signatures: Path) -> Path:
+    """What students get, with signatures."""
+    folder = handed_out(tmp_path_factory.mktemp("handed"), ASSIGNMENT)
+    shutil.copy(signatures, folder / "tests")
+    return folder
+
+
+def parts_of(told: str, title: str) -> dict[str, str]:
+    """What is told about one property, by its label; lines of a text are joined."""
+    (block,) = re.findall(rf"^✗ {re.escape(title)}\n(    .*\n(?:    .*\n|\n(?=     ))*)", told, re.MULTILINE)
+    parts: dict[str, str] = {}
+    for line in block.splitlines():
+        label, text = line[4:14].strip(), line[14:].strip()
+        key = label or [*parts][-1]
+        parts[key] = f"{parts[key]} {text}" if key in parts else text
+    return parts
+
+
+def squeezed(text: str) -> str:
+    """The text without spaces and line ends, which wrapping moves."""
+    return re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_question_place_and_name_are_right(mistake: Mistake, handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited(*((mistake.file, old, new) for old, new in mistake.edits.items()), of=ASSIGNMENT))
+    title = ASSIGNMENT.rubric.properties[mistake.failed].title
+    known = ASSIGNMENT.rubric.misconception(mistake.name)
+    told = run(folder, "tests", "--task", str(mistake.task), "--all", "--hint", "3").stdout
+    parts = parts_of(told, title["en"])
+    assert mistake.asked in parts["question"]
+    assert mistake.where in parts["where"]
+    assert parts["mistake"] == f"{known.hint['en']} [{mistake.name}]"
+    named = set(re.findall(r"\[(\w+)\]$", told, re.MULTILINE)) & {own.id for own in ASSIGNMENT.rubric.misconceptions}
+    assert named == {mistake.name}  # wherever else a mistake is named, it is this one
+    chinese = run(folder, "tests", "--task", str(mistake.task), "--all", "--hint", "3", "--lang", "zh").stdout
+    assert squeezed(known.hint["zh"]) in squeezed(chinese)
+
+
+def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    mistake = MISTAKES["eps forgotten"]
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited(*((mistake.file, old, new) for old, new in mistake.edits.items()), of=ASSIGNMENT))
+    title = ASSIGNMENT.rubric.properties[mistake.failed].title["en"]
+    parts = parts_of(told := run(folder, "tests", "--task", "1").stdout, title)
+    assert parts["question"].endswith("?")
+    assert not {"where", "mistake"} & parts.keys()
+    assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
+    assert "Where to look: python -m tests --hint 2\n" in told
+    assert "mistake" not in parts_of(run(folder, "tests", "--task", "1", "--hint", "2").stdout, title)
+
+
+def test_every_question_asks() -> None:
+    for prop in ASSIGNMENT.rubric.properties.values():
+        assert "?" in prop.question.en, prop.id
+        assert "？" in prop.question.zh, prop.id
+
+
+def test_nothing_in_the_signatures_can_be_read(signatures: Path) -> None:
+    text = signatures.read_text(encoding="utf-8")
+    assert set(json.loads(text)) == {"salt", "known", "told"}
+    assert not any(own.id in text or own.hint.en in text for own in ASSIGNMENT.rubric.misconceptions)

@@ -1,0 +1,134 @@
+"""``make watch``: the tests of what changed run at each save; Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from queue import Queue
+from typing import IO, Any
+
+import pytest
+
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
+
+PATIENCE_S = 120
+WAITING = "Watching src/"
+harness: Any = import_module("tests.harness.watch")  # untyped, as students are to read it
+rubric: Any = import_module("tests.harness.rubric")
+
+
+class Watching:
+    """A running ``python -m tests --watch``, and what it prints."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = {**os.environ, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests", "--watch"],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self._lines: Queue[str | None] = Queue()
+        self._reader = threading.Thread(target=self._read, args=(self.process.stdout,))
+        self._reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def until(self, text: str) -> str:
+        """What is printed up to the line that begins with a text."""
+        printed = ""
+        while (line := self._lines.get(timeout=PATIENCE_S)) is not None:
+            printed += line
+            if line.startswith(text):
+                return printed
+        pytest.fail(f"it ended: {printed}")
+
+    def close(self) -> None:
+        """End it, and whatever it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._reader.join()
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C, which reaches all processes of a terminal; returns the exit status."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def solved(tmp_path: Path) -> Path:
+    """What students get, solved."""
+    return write_folder(handed_out(tmp_path / "small"), ASSIGNMENT.solution())
+
+
+@pytest.fixture
+def watching(solved: Path) -> Iterator[Watching]:
+    """A watch over it."""
+    running = Watching(solved)
+    yield running
+    running.close()
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_save_runs_the_tests_of_its_task_until_ctrl_c(solved: Path, watching: Watching) -> None:
+    first = watching.until(WAITING)
+    assert "Task 1" in first
+    assert "Task 2" in first
+    text = (solved / SWIGLU).read_text(encoding="utf-8")
+    (solved / SWIGLU).write_text(text + "\nraise ValueError('not yet')\n", encoding="utf-8")
+    second = watching.until(WAITING)
+    assert f"── {SWIGLU} ──" in second
+    assert "ValueError: not yet" in second
+    assert "Task 1" not in second
+    (solved / SWIGLU).write_text(text, encoding="utf-8")
+    assert "Every test that ran passes." in watching.until(WAITING)
+    assert watching.interrupt() == 0
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_save_ends_a_run_that_hangs(solved: Path, watching: Watching) -> None:
+    watching.until(WAITING)
+    text = (solved / SWIGLU).read_text(encoding="utf-8")
+    (solved / SWIGLU).write_text(text + "\nwhile True:\n    pass\n", encoding="utf-8")
+    watching.until("──")
+    (solved / SWIGLU).write_text(text, encoding="utf-8")
+    assert "Every test that ran passes." in watching.until(WAITING)
+    assert watching.interrupt() == 0
+
+
+def test_a_file_of_no_task_may_matter_to_all() -> None:
+    tasks = rubric.load((ASSIGNMENT.folder / "rubric.toml",)).tasks
+    attention, swiglu = (harness.ROOT / path for path in (ATTENTION, SWIGLU))
+    assert harness.tasks_of([swiglu], tasks) == [tasks[1]]
+    assert harness.tasks_of([swiglu, attention], tasks) == [*tasks]
+    assert harness.tasks_of([swiglu, harness.ROOT / "src" / "helper.py"], tasks) == [*tasks]
+    assert harness.tasks_of([attention], tasks[1:]) == [tasks[1]]
+
+
+@pytest.mark.process
+def test_where_nothing_can_be_forked_a_new_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(sys, "argv", ["tests", "--watch", "--task", "1", "--hint", "2", "--task=2", "-k", "gate"])
+    tasks = rubric.load((ASSIGNMENT.folder / "rubric.toml",)).tasks
+    harness._NewPython(tasks[1:])
+    assert started == [[sys.executable, "-B", "-m", "tests", "--hint", "2", "-k", "gate", "--task=2"]]

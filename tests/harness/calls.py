@@ -1,0 +1,84 @@
+"""The last call of the student's code in a test, for messages: with which arguments it was built and called."""
+
+import functools
+import importlib
+import inspect
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+
+from . import rubric
+
+SHOWN_VALUES = 6
+
+_built: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+_last: list[str] = []  # of one element: the last call
+
+
+def watch() -> None:
+    """Note from now on what tests build and call of the names that the rubric asks for."""
+    for task in rubric.load().tasks:
+        for name, file in task.names.items():
+            try:
+                home = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+            except (Exception, SystemExit):
+                continue  # the tests of this file say so
+            piece = getattr(home, name, None)
+            if isinstance(piece, type) and issubclass(piece, nn.Module) and "__init__" in vars(piece):
+                piece.__init__ = _noting_arguments(piece)
+            elif inspect.isfunction(piece):
+                setattr(home, name, _noting_call(piece))
+    nn.modules.module.register_module_forward_pre_hook(_note_forward)
+
+
+def begin() -> None:
+    """Forget the calls of the test before."""
+    _last.clear()
+
+
+def last() -> str:
+    """The last call as a text, like ``Norm(size=4)(float32 [2, 4]: 1, 1, 2, 2, …)``; empty if there was none."""
+    return "".join(_last)
+
+
+def _noting_arguments(piece: type) -> Any:
+    original = piece.__init__
+
+    @functools.wraps(original)
+    def noting(self, *arguments, **named):
+        if self not in _built:  # and not of a base class, which the constructor calls
+            _built[self] = _written(type(self).__name__, arguments, named)
+            _last[:] = [_built[self]]
+        original(self, *arguments, **named)
+
+    return noting
+
+
+def _noting_call(function: Any) -> Any:
+    @functools.wraps(function)
+    def noting(*arguments, **named):
+        _last[:] = [_written(function.__name__, arguments, named)]
+        return function(*arguments, **named)
+
+    return noting
+
+
+def _note_forward(module: nn.Module, arguments: tuple) -> None:
+    if module in _built:
+        _last[:] = [_written(_built[module], arguments, {})]
+
+
+def _written(name: str, arguments: tuple, named: dict[str, object]) -> str:
+    parts = [_value(value) for value in arguments]
+    parts += [f"{key}={_value(value)}" for key, value in named.items() if str(value) != "cpu"]
+    return f"{name}({', '.join(parts)})"
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return str(value).removeprefix("torch.")
+    row = value.detach()[(0,) * (value.dim() - 1)] if value.numel() and value.dim() else value.detach().reshape(-1)
+    shown = [f"{number:.4g}" for number in row[:SHOWN_VALUES].cpu().tolist()]
+    more = ["…"] * (value.numel() > len(shown))
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}: {', '.join([*shown, *more])}"
