@@ -89,14 +89,14 @@ use_style()
 # $$
 #
 # with length $|x|$ and angle $\mathrm{arg}\, x$. (We write $\mathrm{j}$, as Python does; the letter $i$ will soon count
-# pairs.) A star flips the sign of the imaginary part, $x^\star = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
+# pairs.) A star flips the sign of the imaginary part, $x^* = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
 #
 # $$
-# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# q\, k^* = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
 # = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
 # $$
 #
-# The first bracket is the dot product: it is the real part of $q\, k^\star$. So if we find an $f$ with
+# The first bracket is the dot product: it is the real part of $q\, k^*$. So if we find an $f$ with
 #
 # $$
 # f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{for all } q, k, m, n,
@@ -115,15 +115,15 @@ use_style()
 # $$
 #
 # 其长度为 $|x|$，角度为 $\mathrm{arg}\, x$。（虚数单位写作 $\mathrm{j}$，和 Python 一样；
-# 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^\star = x_0 - \mathrm{j}\, x_1$，
+# 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^* = x_0 - \mathrm{j}\, x_1$，
 # 角度也就跟着变号。于是
 #
 # $$
-# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# q\, k^* = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
 # = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
 # $$
 #
-# 第一个括号就是点积，也就是 $q\, k^\star$ 的实部。因此，只要找到一个 $f$，满足
+# 第一个括号就是点积，也就是 $q\, k^*$ 的实部。因此，只要找到一个 $f$，满足
 #
 # $$
 # f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{对所有的 } q, k, m, n,
@@ -181,8 +181,8 @@ use_style()
 # **Position $p$ turns the pair by the angle $p\theta$.** Does it keep its promise?
 #
 # $$
-# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
-# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
 # which is a function of $q$, $k$ and $m - n$. It does. This follows RoFormer, section 3.4.1; that $f$ is linear in $x$
@@ -235,8 +235,8 @@ use_style()
 # **位置 $p$ 把这一对特征旋转 $p\theta$**。它说到做到吗？
 #
 # $$
-# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
-# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
 # 这是 $q$、$k$ 和 $m - n$ 的函数，确实做到了。推导依照 RoFormer 的 3.4.1 节；$f$ 对 $x$ 是线性的，
@@ -348,7 +348,7 @@ plt.show()
 #
 # $$
 # \langle f(q, m),\, f(k, n) \rangle
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
 # Every term depends on $m - n$ only, so the sum does. RoFormer, section 3.2.2, takes for the angles per position, the
@@ -375,7 +375,7 @@ plt.show()
 #
 # $$
 # \langle f(q, m),\, f(k, n) \rangle
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
 # 每一项只取决于 $m - n$，总和也就如此。每走一个位置转过的角度，我们称为**转速**。RoFormer 的 3.2.2 节沿用了正弦编码的取
@@ -658,7 +658,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | generator $X$ | what $G^{\,n-m}$ does | the code |
 # |---|---|---|
 # | antisymmetric | turns each pair by $(n - m)\, \theta_i$ | RoPE |
-# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | with ones above the diagonal, zeros elsewhere | shears: adds $n - m$ times one feature to another | ALiBi |
 # | zero | nothing | NoPE |
 #
@@ -697,7 +697,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | 生成元 $X$ | $G^{\,n-m}$ 做什么 | 编码 |
 # |---|---|---|
 # | 反对称 | 把每一对旋转 $(n - m)\, \theta_i$ | RoPE |
-# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | 对角线上方为一，其余为零 | 剪切：把一个特征的 $n - m$ 倍加到另一个上 | ALiBi |
 # | 零 | 什么也不做 | NoPE |
 #
@@ -946,14 +946,14 @@ plt.show()
 # a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
 # half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
 # form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
-# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191).
+# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191v2).
 
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
 # 第 0 节的第五个愿望，是规则能从 $p$ 推广到 $(x, y)$：图像块有行有列。用旋转很容易做到，因为各对互不相干：
 # 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
-# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191) 的 M-RoPE。
+# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
 
 # %% [markdown] lang="en"
 # ### Exercise 2.5 · Rows and columns (1 point)

@@ -152,7 +152,7 @@ plt.show()
 #
 # Read beyond $L$, and these slow pairs come to angles that no training step has touched. To a network, such an input is
 # out of distribution, and nothing says what it will do. The hypothesis of this notebook is that *these pairs* are why RoPE
-# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209) call the number of features that
+# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209v2) call the number of features that
 # do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
 # from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
 # [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
@@ -166,7 +166,7 @@ plt.show()
 # 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，不满一圈。
 #
 # 读到 $L$ 以外，这些慢的对就会转到训练从未碰过的角度。对网络来说，这样的输入超出了分布，它会做出什么，谁也说不准。
-# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209)
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209v2)
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
 # 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
 #
