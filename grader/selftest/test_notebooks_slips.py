@@ -65,7 +65,7 @@ SLIPS = {
     ),
     "8.5 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
     "8.5 no sink": Slip(
-        "8_models_of_2026", "windowed_weights", "softmax(with_sink", "softmax(0 * with_sink", "Token 3"
+        "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
     "8.6 PI spares": Slip(
         "8_models_of_2026", "read_frequencies", "keep = torch.zeros_like(theta)", "pass", "pair 0 too"

@@ -32,6 +32,7 @@ torch.set_num_threads(1)
 use_style()
 
 
+# %%
 def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
     """How far each pair turns from one position to the next: [dim/2], float64."""
     return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
