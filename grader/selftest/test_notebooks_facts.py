@@ -18,7 +18,14 @@ pytestmark = pytest.mark.slow  # it imports transformers
 
 Module = Callable[[str], ModuleType]
 CURRENT = sources.SOURCES / "8_models_of_2026.py"
-NEEDED = ("def frequencies(", "def proportional(", "def kept_by_turns(", "def read_frequencies(", "MODELS = {")
+NEEDED = (
+    "import math",
+    "def frequencies(",
+    "def proportional(",
+    "def kept_by_turns(",
+    "def read_frequencies(",
+    "MODELS = {",
+)
 READING = sources.SOURCES / "5_longer_contexts.py"
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 16.0, "original_max_position_embeddings": 4096}
 LLAMA = "models.llama.modeling_llama"
