@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=40 short_minutes=15
 # # 0 · Why position?
 #
 # "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words; all that differs is the
@@ -8,7 +8,7 @@
 # leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
 # the other against that list.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=40 short_minutes=15
 # # 0 · 为什么需要位置？
 #
 # 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词，不同的只有词序。注意力是 Transformer 的核心；
@@ -77,12 +77,12 @@ def attend(x: Tensor) -> Tensor:
     return torch.softmax(scores, dim=-1) @ value
 
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Who bites whom?
 #
 # Let both sentences pass through the layer. Each row below is what comes out for one word.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 谁咬了谁？
 #
 # 让两个句子各自通过这一层。下图每一行是一个词的输出。
@@ -239,7 +239,7 @@ figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Whose article is whose? For this layer the question cannot even be asked.
 #
 # ## A crack: the causal mask
@@ -255,7 +255,7 @@ plt.show()
 # The proof above no longer goes through: the scores are shuffled, but the mask is not,
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 两个 the 的输出距离为零：哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
 #
 # ## 一道缝：因果掩码
@@ -458,7 +458,7 @@ right.set(xlabel="position", ylabel="position read, minus true one")
 headline(figure, f"A causal layer can count, but in bfloat16 positions {lost} and {lost + 1} are already one")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Left: the step shrinks far sooner than the share itself. Right: early on, two neighbours in bfloat16 become one, and
 # from there the reading gets coarser.
 #
@@ -549,7 +549,7 @@ plt.show()
 # **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
 # what is wrong with it.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
 #
 # 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=70 short_minutes=40
 # # 2 · Deriving RoPE
 #
 # Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $k$ positions, and it is multiplied by
@@ -9,7 +9,7 @@
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5).
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=70 short_minutes=40
 # # 2 · 推导 RoPE
 #
 # 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $k$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
@@ -30,7 +30,7 @@ from torch import Tensor
 torch.set_num_threads(1)
 use_style()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## The wish
 #
 # Let $q$ be the query of one token and $k$ the key of another, as $W_Q$ and $W_K$ made them, with no position in them
@@ -55,7 +55,7 @@ use_style()
 # For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
 # and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 愿望
 #
 # 设 $q$ 是一个 token 的查询，$k$ 是另一个 token 的键，刚由 $W_Q$ 和 $W_K$ 算出来，里面还没有位置。
@@ -79,7 +79,7 @@ use_style()
 # 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
 # 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Two numbers are one
 #
 # Begin with vectors of two features. A pair $(x_0, x_1)$ can be read as one complex number
@@ -105,7 +105,7 @@ use_style()
 # where $g$ is now complex, then the real parts agree too, and the wish is granted. We ask for a little more than we
 # need; further down we check that nothing is lost by it.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 两个数就是一个数
 #
 # 先看只有两个特征的向量。一对数 $(x_0, x_1)$ 可以读成一个复数
@@ -131,7 +131,7 @@ use_style()
 #
 # （这里的 $g$ 取复数值），两边的实部自然相等，愿望就实现了。这比需要的多要了一点；后面会检查，这样做并没有丢掉什么。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Solving for the code
 #
 # Every complex number has a length and an angle, and so has $f$: write
@@ -188,7 +188,7 @@ use_style()
 # which is a function of $q$, $k$ and $m - n$. It does. This follows RoFormer, section 3.4.1; that $f$ is linear in $x$
 # was not assumed, it came out. What the wish does *not* say is which $\theta$ to take.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 把编码解出来
 #
 # 每个复数都有长度和角度，$f$ 也不例外：写成 $f(x, p) = r(x, p)\, e^{\mathrm{j} \varphi(x, p)}$。长度相乘，
@@ -242,7 +242,7 @@ use_style()
 # 这是 $q$、$k$ 和 $m - n$ 的函数，确实做到了。推导依照 RoFormer 的 3.4.1 节；$f$ 对 $x$ 是线性的，
 # 这一点并没有事先假设，是推出来的。愿望*没有*说的是：$\theta$ 该取多少。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 2.1 · Rotate pairs (2 points)
 #
 # Back to real numbers. With $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$, the product is
@@ -254,7 +254,7 @@ use_style()
 #
 # Write `rotate`, without complex numbers, for any number of pairs at once.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
 #
 # 回到实数。由 $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$，乘积为
@@ -340,7 +340,7 @@ for axes, (m, n) in zip(panels, cases, strict=True):
 headline(figure, f"Distance 3 scores {scores[0]:.3f} wherever it lies, distance 5 scores {scores[2]:.3f}")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Many pairs
 #
 # A head has $d$ features, with $d$ even, say 64 or 128. Cut them into $d/2$ pairs, read each as a complex number $x_i$,
@@ -367,7 +367,7 @@ plt.show()
 #   writes $\theta_i = 10000^{-2(i-1)/d}$, $i = 1, \dots, d/2$: the same list. The first speed is always 1. The last is
 #   $b^{-(d-2)/d}$, which is not $1/b$ but $b^{2/d}$ times as much: 1.15 times for $d = 128$, ten times for $d = 8$.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 很多对
 #
 # 一个头有 $d$ 个特征，$d$ 是偶数，比如 64 或 128。把它们分成 $d/2$ 对，每对读成一个复数 $x_i$，并各有各的角度。
@@ -461,7 +461,9 @@ fastest, slowest = theta[0] * last / (2 * math.pi), math.degrees(theta[-1] * las
 headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times, pair 7 by {slowest:.2f} degrees")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
+# <!-- touch: clock -->
+#
 # ## As one matrix
 #
 # In real numbers, a pair is turned by a $2 \times 2$ block, and all pairs by a matrix with these blocks down its
@@ -491,7 +493,9 @@ plt.show()
 # Absolute positions go in, one for each token, and only the distance comes out. Neither the turned query nor the turned
 # key is relative by itself, and values take no part: what is relative is the product.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
+# <!-- touch: clock -->
+#
 # ## 写成一个矩阵
 #
 # 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：

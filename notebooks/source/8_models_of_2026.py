@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=60 short_minutes=5
 # # 8 · Positions in the models of 2026
 #
 # Seven notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
@@ -9,7 +9,7 @@
 #
 # Where a sentence says what a paper claims or a program does, it links the version that was read.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=60 short_minutes=5
 # # 8 · 2026 年的模型里的位置
 #
 # 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
@@ -793,13 +793,13 @@ assert lowest[2] > 1e4  # what the title says
 # 我们的点与论文的曲线（第 1 版，图 1）相符：底数要比长度增长得快。这是对一种度量的界，针对的是每一对都与查询相似的键；模型不满足它也未必
 # 不行：Llama 2 照样读它的 4,096 个 token。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
 # Now the real thing. Below stands what six models say of their positions, in the words of transformers. Your code is to
 # turn it into frequencies and a factor for the tables. Two helpers are given, the two ramps of notebook 5.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 读配置
 #
 # 现在来真的。下面是六个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。第 5 节的两种斜坡
@@ -1128,7 +1128,7 @@ assert round(slowest) == 188
 # 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## What to remember
 #
 # - Partial rotation leaves a head room for meaning; stop the *slow* pairs, and no length brings a new angle.
@@ -1142,7 +1142,7 @@ assert round(slowest) == 188
 # program, say what it computes, and test whether it does. To start again from the beginning: [notebook
 # 0](0_why_position.ipynb).
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 记住这些
 #
 # - 部分旋转给一个头留出放含义的地方；让*慢*的对停下，文本再长也没有新角度。
