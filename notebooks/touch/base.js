@@ -14,6 +14,8 @@ touch.make = (name, attributes = {}, ...children) => {
   return made;
 };
 
+touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));
+
 // A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
 touch.slider = (host, label, options, show, changed) => {
   const input = touch.make("input", { type: "range", ...options });

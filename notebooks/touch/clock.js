@@ -1,5 +1,6 @@
 // Clock hands: where the query at m and the key at n point, pair by pair, and the angle between them.
 touch.figures.clock = (host) => {
+  touch.caption(host, "To touch: drag m and n along the line, or take the arrow keys", "动手：沿着直线拖动 m 和 n，或者用方向键");
   const { make, say } = touch;
   const theta = Array.from({ length: 8 }, (_, i) => 10000 ** (-i / 8));
   const drawing = make("svg:svg", { viewBox: "0 0 640 330", role: "group",
