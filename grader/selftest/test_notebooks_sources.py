@@ -238,6 +238,15 @@ def test_a_translation_keeps_the_placeholders(tmp_path: Path) -> None:
     assert found == ["'It is {x:.1f}.': other placeholders in '是 {y:.1f}。'"]
 
 
+def test_what_figures_say_is_translated_as_it_stands_in_the_code(tmp_path: Path) -> None:
+    words = WORDS + '\n[figures]\n"of {n} keys" = "{m} 个键"\n"gone" = "没了"\n'
+    found = [*twins.problems(write(tmp_path, SCRIPT + '\ntitle = f"weight\\nof {n} keys"\n', words))]
+    assert found == [
+        "no 'gone' in the code, which [figures] translates",
+        "'of {n} keys': other placeholders in '{m} 个键'",
+    ]
+
+
 def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:
     assert [*twins.problems(write(tmp_path))] == []
 

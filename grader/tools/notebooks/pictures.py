@@ -13,7 +13,7 @@ SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
-_FINDING = re.compile(r'<text style="font-weight: 700; font-size: 10.5px[^>]*>(.*?)</text>', re.DOTALL)
+_FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 
@@ -60,7 +60,7 @@ def translator(words: Mapping[str, str]) -> Callable[[str], str]:
         for pattern, twin, places in patterns:
             if found := pattern.fullmatch(text):
                 for place, value in zip(places, found.groups(), strict=True):
-                    twin = twin.replace(place, value, 1)
+                    twin = twin.replace(place, translate(value), 1)
                 return twin
         return text
 
