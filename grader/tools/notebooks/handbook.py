@@ -27,6 +27,8 @@ ABOUT = {
     "zh": "连同练习，走完全程约 {hours:.0f} 小时。◆ 标出一条 {short:.0f} 小时的短路线。",
 }
 
+LONG = 50  # characters of a formula in a line of text that may be wider than a phone
+
 # Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
@@ -176,7 +178,9 @@ def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
     if found["code"]:
         return found["code"]
     block = found["block"] is not None
-    mathematics.append(convert(found["block"] if block else found["inline"], display="block" if block else "inline"))
+    formula = convert(found["block"] if block else found["inline"], display="block" if block else "inline")
+    wide = "formula" if block else "long" if len(found["inline"]) > LONG else ""  # scrolls where there is no room
+    mathematics.append(f'<span class="{wide}">{formula}</span>' if wide else formula)
     return f"MATHEMATICS{len(mathematics) - 1}X"
 
 
