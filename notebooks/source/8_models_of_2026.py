@@ -1068,20 +1068,20 @@ assert round(slowest) == 188
 # - **CoPE** counts what matters in place of tokens: a gate between 0 and 1 on each key, and positions are sums of gates, so that a
 #   head can look at "the third sentence back". Shown on counting and copying tasks, and as lower perplexity on text
 #   and code ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)).
-# - **HoPE** observes that trained attention falls off only near by and rises again far away, holds "long-term decay" for outdated, and replaces
-#   slow pairs by features without position, keeping the fast ones. Shown up to 3B parameters ([Chen et al.,
-#   2025](https://aclanthology.org/2025.acl-long.1123)). The neighbour of p-RoPE, found independently.
-# - **FoPE** looks at what layers between attentions do to a pair: they mix frequencies, and pairs that were trained on less than a circle do harm. It
-#   gives each feature a sum of several frequencies and sets the undertrained ones to zero; perplexity and a needle task stay
-#   more stable than with RoPE and ALiBi ([Hua et al., 2024](https://arxiv.org/abs/2412.17739v4)).
-# - **LongRoPE2** holds that the slow pairs are trained too little, even where they complete a turn, searches factors for each pair by the perplexity of
+# - **HoPE** observes that trained attention falls off only near by and rises again far away, holds "long-term decay" for
+#   outdated, and replaces slow pairs by features without position, keeping the fast ones. Shown up to 3B parameters ([Chen et al.,
+#   2025](https://aclanthology.org/2025.acl-long.1123)). A neighbour of p-RoPE.
+# - **FoPE** looks at what layers between attentions do to a pair: they mix frequencies, and those that were trained too
+#   little do harm. It gives each feature a sum of several frequencies and sets the harmful ones to zero; over varying
+#   context windows it stays more stable than the baselines ([Hua et al., 2024](https://arxiv.org/abs/2412.17739v4)).
+# - **LongRoPE2** holds that the slow pairs are trained too little, searches factors for each pair by the perplexity of
 #   needles, and fine-tunes on short and long texts together. Claimed: 128K effective for LLaMA3 8B with 10B tokens,
 #   keeping over 98.5 % of the short performance ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)).
-# - **PaTH** replaces the fixed rotation by a product of reflections, one for each token between key and query, made from its content. What lies between
-#   then matters, not only how much lies between. Shown on state tracking and moderate language models
+# - **PaTH** replaces the fixed rotation by a product of reflections, one for each token between key and query, made from
+#   its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
 #   ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)).
-# - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two tokens is the sum of what lies between.
-#   Shown for gated linear transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
+# - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two
+#   tokens is the sum of what lies between. Shown for gated transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
 #   2025](https://arxiv.org/abs/2511.17388v1)).
 # - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
 #   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
@@ -1109,14 +1109,14 @@ assert round(slowest) == 188
 # - **CoPE** 不数 token，而数要紧的东西：每个键有一个 0 到 1 之间的门，位置是门之和，于是一个头可以看“往回第三句”。在计数和复制任务上
 #   展示过，在文本和代码上困惑度更低（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)）。
 # - **HoPE** 观察到训练好的注意力只在近处下降，到远处又升起来，认为“远程衰减”已经过时，于是把慢的对换成不带位置的特征，留下快的对。
-#   展示到 3B 参数（[Chen 等，2025](https://aclanthology.org/2025.acl-long.1123)）。它是 p-RoPE 的近邻，各自独立发现。
-# - **FoPE** 看的是两层注意力之间的那些层对一对特征做了什么：它们把频率混在一起，而训练中没转满一圈的对会添乱。它让每个特征是几个频率之和，
-#   并把训练不足的频率置零；困惑度和找针任务比 RoPE 和 ALiBi 更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
-# - **LongRoPE2** 认为慢的对即使转满了圈也训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
+#   展示到 3B 参数（[Chen 等，2025](https://aclanthology.org/2025.acl-long.1123)）。它是 p-RoPE 的近邻。
+# - **FoPE** 看的是两层注意力之间的那些层对一对特征做了什么：它们把频率混在一起，而训练不足的频率会添乱。它让每个特征是几个频率之和，
+#   并把添乱的频率置零；上下文窗口变化时，它比各个基线更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
+# - **LongRoPE2** 认为慢的对训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
 #   token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)）。
 # - **PaTH** 把固定的旋转换成一连串反射之积，键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
 #   在状态跟踪和中等规模的语言模型上展示过（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)）。
-# - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的线性
+# - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
 # - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
 #   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 用 softplus 让长度为正，去掉

@@ -16,10 +16,10 @@ from .scaling.scaled import Scaled
 class LatentAttention(nn.Module):
     """Causal attention whose keys and values are made from a latent vector, with positions in features of their own.
 
-    A score is the product of two parts, content and position. Keys of content are ``U c`` with a latent vector ``c`` and
-    a matrix ``U``, so ``q . U c = (U^T q) . c``: queries can be taken to the latent space, and only ``c`` is cached. A
-    rotation between query and key would forbid that, since ``U^T R_{n-m}`` is another matrix for each distance. So
-    positions have ``rotary_dim`` features of their own: one rotated key, shared by all heads, is cached beside ``c``.
+    A score has two parts, content and position. The key of content is ``U c`` with a latent vector ``c`` and a matrix
+    ``U``, so ``q . U c = (U^T q) . c``: queries can be taken to the latent space, and only ``c`` is cached. A rotation
+    between query and key would forbid that, since ``U^T R_{n-m}`` is another matrix for each distance. So positions
+    have ``rotary_dim`` features of their own: one rotated key, shared by all heads, is cached beside ``c``.
 
     Args:
         hidden_size: The size of the last dimension of input and output.
@@ -79,7 +79,9 @@ class LatentAttention(nn.Module):
         every = torch.arange(cached.shape[1], device=x.device)
         positions = every[-x.shape[1] :]
         latent, rotary_keys = cached[..., : -self.rotary_dim], cached[..., -self.rotary_dim :]
-        up_keys, up_values = self.up.weight.view(self.num_heads, 2, self.content_dim, -1).unbind(1)  # [heads, dim, latent]
+        up_keys, up_values = self.up.weight.view(self.num_heads, 2, self.content_dim, -1).unbind(
+            1
+        )  # [heads, dim, latent]
 
         queries = self.query(x).unflatten(-1, (self.num_heads, -1))
         content, rotary = queries.split((self.content_dim, self.rotary_dim), dim=-1)

@@ -63,7 +63,7 @@ def test_the_latent_cache_is_small_and_enough(attention: LatentAttention, x: Ten
 
 
 def test_only_distances_count_in_latent_attention(attention: LatentAttention, x: Tensor) -> None:
-    """A longer text whose first tokens cannot be told from the last token's past would hide them; so shift a cache."""
+    """Other positions, other keys in the cache, but the same products of them."""
     near, far = (attention.compress(x, torch.arange(12) + shift) for shift in (0, 300))
     keys = [cached[..., LATENT:] for cached in (near, far)]
     products = [torch.einsum("bqr,bkr->bqk", part, part) for part in keys]

@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
+LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
@@ -31,7 +32,8 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
         for output in cell.get("outputs", []):
             if SVG in output.get("data", {}):
                 svg = _TEXT.sub(lambda found: found[1] + _put(found[2], translate) + found[3], output.data[SVG])
-                title = ", ".join(html.unescape(_TAG.sub("", found)).strip() for found in _FINDING.findall(svg))
+                bold = (html.unescape(_TAG.sub("", found)).strip() for found in _FINDING.findall(svg))
+                title = " ".join(found for found in bold if len(found) > LABEL)
                 alt = html.escape(title or NO_TITLE[language], quote=True)
                 code = base64.b64encode(svg.encode()).decode()
                 output.data = {"text/html": f'<img class="figure" alt="{alt}" src="data:{SVG};base64,{code}">'}
