@@ -15,8 +15,10 @@ from typing import Any, BinaryIO
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 PATIENCE_S = 60
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-FLAGS += ("--disable-component-update", "--disable-sync", "--remote-debugging-pipe")
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--remote-debugging-pipe"),
+]
 CODES = {"Tab": 9, "Enter": 13, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
 CODES |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 # The protocol wants its pipe at the descriptors 3 and 4; a program in between puts it there and becomes the browser.

@@ -79,9 +79,8 @@ class LatentAttention(nn.Module):
         every = torch.arange(cached.shape[1], device=x.device)
         positions = every[-x.shape[1] :]
         latent, rotary_keys = cached[..., : -self.rotary_dim], cached[..., -self.rotary_dim :]
-        up_keys, up_values = self.up.weight.view(self.num_heads, 2, self.content_dim, -1).unbind(
-            1
-        )  # [heads, dim, latent]
+        up = self.up.weight.view(self.num_heads, 2, self.content_dim, -1)
+        up_keys, up_values = up.unbind(1)  # [heads, content_dim, latent_dim] each
 
         queries = self.query(x).unflatten(-1, (self.num_heads, -1))
         content, rotary = queries.split((self.content_dim, self.rotary_dim), dim=-1)
