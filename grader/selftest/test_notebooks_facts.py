@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,15 @@ from grader.tools.notebooks import sources
 pytestmark = pytest.mark.slow  # it imports transformers
 
 Module = Callable[[str], ModuleType]
+CURRENT = sources.SOURCES / "8_models_of_2026.py"
+NEEDED = (
+    "import math",
+    "def frequencies(",
+    "def proportional(",
+    "def kept_by_turns(",
+    "def read_frequencies(",
+    "MODELS = {",
+)
 READING = sources.SOURCES / "5_longer_contexts.py"
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 16.0, "original_max_position_embeddings": 4096}
 LLAMA = "models.llama.modeling_llama"
@@ -65,3 +75,48 @@ def test_every_fourth_layer_of_llama_4_has_no_positions(transformers: Module) ->
     config = transformers("models.llama4").Llama4TextConfig(num_hidden_layers=8)
     assert config.no_rope_layers == [1, 1, 1, 0, 1, 1, 1, 0]
     assert config.attn_temperature_tuning
+
+
+@pytest.fixture(name="reading")
+def _reading(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What notebook 8 defines to read configurations: the reader's functions, and ``MODELS``."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.syspath_prepend(str(sources.SOURCES))
+    names: dict[str, Any] = {}
+    for cell in sources.read(CURRENT, "en").cells:
+        if cell.cell_type == "code" and any(f"\n{needed}" in f"\n{cell.source}" for needed in NEEDED):
+            exec(compile(cell.source, cell.id, "exec"), names)
+    return names
+
+
+def test_the_readers_code_reads_real_configurations_as_transformers_does(
+    transformers: Module, reading: dict[str, Any]
+) -> None:
+    assert len(reading["MODELS"]) == 6
+    for name, (dim, _, _, rope) in reading["MODELS"].items():
+        config = transformers(LLAMA).LlamaConfig(
+            head_dim=dim, max_position_embeddings=10**6, rope_parameters=dict(rope)
+        )
+        theirs, factor = transformers(SCALING).ROPE_INIT_FUNCTIONS[rope["rope_type"]](config, torch.device("cpu"))
+        ours, own_factor = reading["read_frequencies"](rope, dim)
+        torch.testing.assert_close(ours.float(), theirs, rtol=1e-5, atol=0, msg=name)
+        assert math.isclose(own_factor, factor), name
+
+
+def test_configurations_that_transformers_has_are_as_stated(transformers: Module, reading: dict[str, Any]) -> None:
+    stated = {name: (dim, advertised, rope) for name, (dim, _, advertised, rope) in reading["MODELS"].items()}
+    oss = transformers("models.gpt_oss").GptOssConfig()
+    assert stated["gpt-oss"] == (oss.head_dim, oss.max_position_embeddings, oss.rope_parameters)
+    assert oss.sliding_window == 128
+    gemma = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig()
+    everything = gemma.rope_parameters["full_attention"]
+    assert stated["Gemma 4"] == (gemma.per_layer_config[5].head_dim, gemma.max_position_embeddings, everything)
+    assert gemma.layer_types[:6] == ["sliding_attention"] * 5 + ["full_attention"]
+    llama = transformers("models.llama4").Llama4TextConfig()
+    assert (llama.attention_chunk_size, llama.floor_scale, llama.attn_scale) == (8192, 8192, 0.1)
+    assert llama.rope_parameters["rope_theta"] == stated["Llama 4 Scout"][2]["rope_theta"]
+    scout_chunks = llama.layer_types[:4]
+    assert scout_chunks == ["chunked_attention"] * 3 + ["full_attention"]
+    deepseek = transformers("models.deepseek_v3").DeepseekV3Config()
+    assert (deepseek.kv_lora_rank, deepseek.qk_rope_head_dim, deepseek.qk_nope_head_dim) == (512, 64, 128)
+    assert (deepseek.num_attention_heads, deepseek.v_head_dim) == (128, 128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, sources
+from grader.tools.notebooks import handbook, pictures, sources
 
 from .small_notebook import NAME, reference, small_walkthrough
 
@@ -58,3 +59,58 @@ def test_pages_lead_to_each_other(tmp_path: Path) -> None:
     assert f'href="../zh/{NAME}.html"' in pages[f"en/{NAME}.html"]
     assert 'href="1_more.html"' in pages[f"en/{NAME}.html"]
     assert all(f'href="{language}/{NAME}.html"' in pages["index.html"] for language in sources.LANGUAGES)
+
+
+SVG = (
+    '<svg><text style="font-weight: 700; font-size: 10.5px" x="1">Off by 4.1 &amp; more</text>'
+    '<text style="font-size: 9.5px">the key</text></svg>'
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "alt", "said"),
+    [
+        ("en", {}, "Off by 4.1 &amp; more", "the key"),
+        ("zh", {"Off by {x:.1f} & more": "差 {x:.1f} 以上", "the key": "键"}, "差 4.1 以上", "键"),
+    ],
+)
+def test_a_figure_has_a_text_for_those_who_do_not_see_it(
+    language: str, words: dict[str, str], alt: str, said: str
+) -> None:
+    notebook = reference()
+    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
+    pictures.show(notebook, language, words)
+    image = notebook.cells[1].outputs[0].data["text/html"]
+    assert f'alt="{alt}"' in image
+    encoded = re.search(r"base64,([^\"]*)", image)
+    assert encoded is not None
+    assert f">{said}</text>" in base64.b64decode(encoded[1]).decode()
+
+
+def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
+    translate = pictures.translator(
+        {"{found}; {n} more": "{found}；还有 {n} 个", "lost {a}": "丢了 {a}", "all": "全部"}
+    )
+    assert translate("lost 3; 4 more") == "丢了 3；还有 4 个"
+    assert [translate("all"), translate("none")] == ["全部", "none"]
+
+
+def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "url(data:font/woff;base64,d09GR" in page
+    assert 'math { font-family: "Handbook Math"' in page
+    drawing = '<div class="highlight"><pre>' + handbook._DRAWS + "</pre></div>"
+    assert handbook._folded(drawing, "en").startswith("<details")
+    assert not handbook._folded("<pre></pre>", "en").startswith("<details")
+
+
+def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
+    times = [sources.read(script, "en").cells[0].metadata for script in sources.scripts()]
+    assert sum(time["minutes"] for time in times) == 510
+    assert sum(time["short_minutes"] for time in times) == 120
+    for script in sources.scripts():
+        for language in sources.LANGUAGES:
+            notebook = sources.read(script, language)
+            assert any(handbook._short(notebook)) is (notebook.cells[0].metadata["short_minutes"] > 0)
+            flags = [handbook._short(sources.read(script, other)) for other in sources.LANGUAGES]
+            assert flags[0] == flags[1]

@@ -62,6 +62,11 @@ def test_every_letter_of_a_formula_has_one_meaning(name: str, language: str) -> 
     assert {letter: table[letter, name[0]] for letter in used(name, language) if table[letter, name[0]] != 1} == {}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_one_star_is_used_for_conjugates(name: str) -> None:
+    assert not re.search(r"\^\{?\\(?:star|ast)", prose(name, "en") + prose(name, "zh"))
+
+
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_table_names_no_letter_that_nobody_uses(language: str) -> None:
     everywhere = {(letter, name[0]) for name in NAMES for letter in used(name, language)}

@@ -49,6 +49,28 @@ SLIPS = {
     "6.3 wrong pairs": Slip(
         "6_train_short_test_long", "clamped_angles", "where(clamped", "where(~clamped", "pair 0 turns by 7"
     ),
+    "8.1 narrower": Slip(
+        "8_models_of_2026",
+        "proportional",
+        "theta = frequencies(dim, base)",
+        "theta = frequencies(dim, base) ** (1 / max(share, 0.1))",
+        "the fast ones stay as they are",
+    ),
+    "8.2 from 0": Slip(
+        "8_models_of_2026", "query_factor", "positions.double() + 1", "positions.double()", "fourth token"
+    ),
+    "8.3 scale": Slip("8_models_of_2026", "latent_scores", "] + rotated.shape[-1]", "]", "6 / sqrt(4)"),
+    "8.4 one axis": Slip(
+        "8_models_of_2026", "axis_angles", "positions[axes].T", "positions[0][:, None]", "Pair 0 turns"
+    ),
+    "8.5 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
+    "8.5 no sink": Slip(
+        "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
+    ),
+    "8.6 PI spares": Slip(
+        "8_models_of_2026", "read_frequencies", "keep = torch.zeros_like(theta)", "pass", "pair 0 too"
+    ),
+    "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
 IMPORT = ast.Import | ast.ImportFrom
 DEFINING = IMPORT | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.Assert

@@ -145,9 +145,9 @@ def test_metadata_survive_jupytext_and_are_completed(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> None:
-    text = '# %% [markdown] lang="zh"\n# 第一行，\n# 第二行 and\n# more 第三行\n#\n# 新段'
+    text = '# %% [markdown] lang="zh"\n# 第一行，\n# 第二行 and\n# more 第三行\n#\n# 新段\n#\n# - 一项，\n#   续行'
     notebook = from_text(text, tmp_path, "zh")
-    assert notebook.cells[0].source == "第一行，第二行 and\nmore 第三行\n\n新段"
+    assert notebook.cells[0].source == "第一行，第二行 and\nmore 第三行\n\n新段\n\n- 一项，续行"
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,15 @@ def test_a_translation_keeps_the_placeholders(tmp_path: Path) -> None:
     words = WORDS + '"It is {x:.1f}." = "是 {y:.1f}。"\n'
     found = [*twins.problems(write(tmp_path, SCRIPT + '\nprint(f"It is {x:.1f}.")\n', words))]
     assert found == ["'It is {x:.1f}.': other placeholders in '是 {y:.1f}。'"]
+
+
+def test_what_figures_say_is_translated_as_it_stands_in_the_code(tmp_path: Path) -> None:
+    words = WORDS + '\n[figures]\n"of {n} keys" = "{m} 个键"\n"gone" = "没了"\n'
+    found = [*twins.problems(write(tmp_path, SCRIPT + '\ntitle = f"weight\\nof {n} keys"\n', words))]
+    assert found == [
+        "no 'gone' in the code, which [figures] translates",
+        "'of {n} keys': other placeholders in '{m} 个键'",
+    ]
 
 
 def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=40 short_minutes=15
 # # 0 · Why position?
 #
 # "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words; all that differs is the
@@ -8,7 +8,7 @@
 # leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
 # the other against that list.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=40 short_minutes=15
 # # 0 · 为什么需要位置？
 #
 # 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词，不同的只有词序。注意力是 Transformer 的核心；
@@ -16,7 +16,7 @@
 #
 # 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# 图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。
+# 笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。
 
 # %%
 import matplotlib.pyplot as plt
@@ -77,12 +77,12 @@ def attend(x: Tensor) -> Tensor:
     return torch.softmax(scores, dim=-1) @ value
 
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Who bites whom?
 #
 # Let both sentences pass through the layer. Each row below is what comes out for one word.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 谁咬了谁？
 #
 # 让两个句子各自通过这一层。下图每一行是一个词的输出。
@@ -239,7 +239,7 @@ figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Whose article is whose? For this layer the question cannot even be asked.
 #
 # ## A crack: the causal mask
@@ -255,7 +255,7 @@ plt.show()
 # The proof above no longer goes through: the scores are shuffled, but the mask is not,
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 两个 the 的输出距离为零：哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
 #
 # ## 一道缝：因果掩码
@@ -458,7 +458,7 @@ right.set(xlabel="position", ylabel="position read, minus true one")
 headline(figure, f"A causal layer can count, but in bfloat16 positions {lost} and {lost + 1} are already one")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Left: the step shrinks far sooner than the share itself. Right: early on, two neighbours in bfloat16 become one, and
 # from there the reading gets coarser.
 #
@@ -474,9 +474,9 @@ plt.show()
 # |---|---|---|---|
 # | 1 | **unique** | $p \ne p'$ gives $\mathrm{PE}(p) \ne \mathrm{PE}(p')$, in texts of every length | notebook 1 |
 # | 2 | **linear in the shift** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$ with one $M_\delta$ for all $p$ | notebooks 1, 2 |
-# | 3 | **extends to longer contexts** | what happens at positions never seen in training? | notebooks 4 to 7 |
+# | 3 | **extends to longer contexts** | what happens at positions never seen in training? | notebooks 4 to 8 |
 # | 4 | **a fixed rule** | a formula that holds everywhere, not a table of accidents | notebook 1 |
-# | 5 | **extends to more dimensions** | from $p$ to $(x, y)$ in an image: can the rule follow? | notebook 2 |
+# | 5 | **extends to more dimensions** | from $p$ to $(x, y)$ in an image: can the rule follow? | notebooks 2, 8 |
 #
 # The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
 # "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
@@ -510,7 +510,7 @@ plt.show()
 # | $u$, $\alpha$, $\beta$, $\gamma$ | a bit, and the numbers of a linear rule for it | 1 |
 # | $z$ | codes of positions, as rows | 1 |
 # | $c$ | a constant | 1, 7 |
-# | $R$ | a rotation | 2, 3 |
+# | $R$ | a rotation | 2, 3, 8 |
 # | $B$ | a rotation of one pair | 2 |
 # | $A$ | what a position does to a query, a matrix | 2 |
 # | $C$, $G$, $X$, $\gamma$ | what it does to a key, that for one step, its generator, and a decay | 2 |
@@ -524,13 +524,13 @@ plt.show()
 # | $\varepsilon$ | what a similar key differs by | 4 |
 # | $\sigma$ | a standard deviation | 4, 5 |
 # | $D$ | a distance that is asked for, or a limit | 4, 6, 7 |
-# | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6 |
+# | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK's factor, its growth, and the present length | 5, 6 |
 # | $\alpha$, $\beta$, $\gamma$ | the ends of YaRN's ramp, and the share kept | 5, 6 |
 # | $t$, $c$ | YaRN's temperature, and $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | a logit, the sum of all $e^x$, and the entropy | 5 |
 # | $H$, $h$ | the number of heads, and one of them | 6, 7 |
-# | $\rho$ | the slope of ALiBi | 2, 6, 7 |
+# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7, 8 |
 # | $V$, $y$, $a$ | characters that exist, one of them, and its logit | 6 |
 # | $W$, $w$ | windows of text, and one of them | 6 |
 # | $x$, $z$ | a character in a window, and its embedding | 6 |
@@ -540,11 +540,16 @@ plt.show()
 # | $P$ | the largest power of two that is at most $H$ | 7 |
 # | $j$ | counts what is summed over | 7 |
 # | $x$ | by how much a token must score higher | 7 |
+# | $g$, $f$, $F$ | a gap between logits, the factor of a query, and how many positions share one | 8 |
+# | $c$, $U$ | a short vector for a token, and the matrix that makes a key of it | 8 |
+# | $t$, $x$, $y$ | the time, row and column of a patch | 8 |
+# | $w$, $z$, $a$ | a window, the logit of a sink, and a weight | 8 |
+# | $\ell$, $\varphi$ | a number of layers, and the phase of content | 8 |
 #
 # **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
 # what is wrong with it.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
 #
 # 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。
@@ -559,9 +564,9 @@ plt.show()
 # |---|---|---|---|
 # | 1 | **唯一** | $p \ne p'$ 时 $\mathrm{PE}(p) \ne \mathrm{PE}(p')$，无论文本多长 | 第 1 节 |
 # | 2 | **平移是线性的** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$，同一个 $M_\delta$ 适用于所有 $p$ | 第 1、2 节 |
-# | 3 | **能延伸到更长的文本** | 训练时没见过的位置上会发生什么？ | 第 4 至 7 节 |
+# | 3 | **能延伸到更长的文本** | 训练时没见过的位置上会发生什么？ | 第 4 至 8 节 |
 # | 4 | **有固定的规则** | 一个处处成立的公式，而不是一张碰巧如此的表 | 第 1 节 |
-# | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2 节 |
+# | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
 #
 # 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
 # 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
@@ -593,7 +598,7 @@ plt.show()
 # | $u$, $\alpha$, $\beta$, $\gamma$ | 一个比特，以及它的线性规则里的数 | 1 |
 # | $z$ | 位置的编码，按行排列 | 1 |
 # | $c$ | 常数 | 1, 7 |
-# | $R$ | 旋转 | 2, 3 |
+# | $R$ | 旋转 | 2, 3, 8 |
 # | $B$ | 一对特征的旋转 | 2 |
 # | $A$ | 位置对查询所做的，一个矩阵 | 2 |
 # | $C$, $G$, $X$, $\gamma$ | 位置对键所做的，走一步时所做的，它的生成元，以及衰减 | 2 |
@@ -607,13 +612,13 @@ plt.show()
 # | $\varepsilon$ | 相似的键与查询之差 | 4 |
 # | $\sigma$ | 标准差 | 4, 5 |
 # | $D$ | 指定的距离，或上限 | 4, 6, 7 |
-# | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6 |
+# | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK 的倍数，它的增长，以及当前长度 | 5, 6 |
 # | $\alpha$, $\beta$, $\gamma$ | YaRN 斜坡的两端，以及保留的比例 | 5, 6 |
 # | $t$, $c$ | YaRN 的温度，以及 $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | 一个 logit，所有 $e^x$ 之和，以及熵 | 5 |
 # | $H$, $h$ | 头的个数，以及其中一个 | 6, 7 |
-# | $\rho$ | ALiBi 的斜率 | 2, 6, 7 |
+# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7, 8 |
 # | $V$, $y$, $a$ | 字符的种数，其中一个，以及它的 logit | 6 |
 # | $W$, $w$ | 文本窗口的个数，以及其中一个 | 6 |
 # | $x$, $z$ | 窗口里的一个字符，以及它的嵌入 | 6 |
@@ -623,5 +628,10 @@ plt.show()
 # | $P$ | 不大于 $H$ 的最大的 2 的幂 | 7 |
 # | $j$ | 求和的编号 | 7 |
 # | $x$ | 一个 token 的得分必须高出多少 | 7 |
+# | $g$, $f$, $F$ | logit 之间的差距，查询的因子，以及多少个位置共用一个因子 | 8 |
+# | $c$, $U$ | 一个 token 的短向量，以及由它造出键的矩阵 | 8 |
+# | $t$, $x$, $y$ | 一小块图像的时间、行、列 | 8 |
+# | $w$, $z$, $a$ | 窗口，汇点的 logit，以及权重 | 8 |
+# | $\ell$, $\varphi$ | 层数，以及内容的相位 | 8 |
 #
 # **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。

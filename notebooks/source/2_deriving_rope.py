@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=70 short_minutes=40
 # # 2 · Deriving RoPE
 #
 # Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $k$ positions, and it is multiplied by
@@ -9,7 +9,7 @@
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5).
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=70 short_minutes=40
 # # 2 · 推导 RoPE
 #
 # 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $k$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
@@ -30,7 +30,7 @@ from torch import Tensor
 torch.set_num_threads(1)
 use_style()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## The wish
 #
 # Let $q$ be the query of one token and $k$ the key of another, as $W_Q$ and $W_K$ made them, with no position in them
@@ -55,7 +55,7 @@ use_style()
 # For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
 # and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 愿望
 #
 # 设 $q$ 是一个 token 的查询，$k$ 是另一个 token 的键，刚由 $W_Q$ 和 $W_K$ 算出来，里面还没有位置。
@@ -79,7 +79,7 @@ use_style()
 # 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
 # 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Two numbers are one
 #
 # Begin with vectors of two features. A pair $(x_0, x_1)$ can be read as one complex number
@@ -89,14 +89,14 @@ use_style()
 # $$
 #
 # with length $|x|$ and angle $\mathrm{arg}\, x$. (We write $\mathrm{j}$, as Python does; the letter $i$ will soon count
-# pairs.) A star flips the sign of the imaginary part, $x^\star = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
+# pairs.) A star flips the sign of the imaginary part, $x^* = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
 #
 # $$
-# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# q\, k^* = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
 # = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
 # $$
 #
-# The first bracket is the dot product: it is the real part of $q\, k^\star$. So if we find an $f$ with
+# The first bracket is the dot product: it is the real part of $q\, k^*$. So if we find an $f$ with
 #
 # $$
 # f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{for all } q, k, m, n,
@@ -105,7 +105,7 @@ use_style()
 # where $g$ is now complex, then the real parts agree too, and the wish is granted. We ask for a little more than we
 # need; further down we check that nothing is lost by it.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 两个数就是一个数
 #
 # 先看只有两个特征的向量。一对数 $(x_0, x_1)$ 可以读成一个复数
@@ -115,15 +115,15 @@ use_style()
 # $$
 #
 # 其长度为 $|x|$，角度为 $\mathrm{arg}\, x$。（虚数单位写作 $\mathrm{j}$，和 Python 一样；
-# 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^\star = x_0 - \mathrm{j}\, x_1$，
+# 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^* = x_0 - \mathrm{j}\, x_1$，
 # 角度也就跟着变号。于是
 #
 # $$
-# q\, k^\star = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
+# q\, k^* = (q_0 + \mathrm{j}\, q_1)(k_0 - \mathrm{j}\, k_1)
 # = (q_0 k_0 + q_1 k_1) + \mathrm{j}\, (q_1 k_0 - q_0 k_1) .
 # $$
 #
-# 第一个括号就是点积，也就是 $q\, k^\star$ 的实部。因此，只要找到一个 $f$，满足
+# 第一个括号就是点积，也就是 $q\, k^*$ 的实部。因此，只要找到一个 $f$，满足
 #
 # $$
 # f(q, m)\, f(k, n)^* = g(q, k, m - n) \qquad \text{对所有的 } q, k, m, n,
@@ -131,7 +131,7 @@ use_style()
 #
 # （这里的 $g$ 取复数值），两边的实部自然相等，愿望就实现了。这比需要的多要了一点；后面会检查，这样做并没有丢掉什么。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Solving for the code
 #
 # Every complex number has a length and an angle, and so has $f$: write
@@ -181,14 +181,14 @@ use_style()
 # **Position $p$ turns the pair by the angle $p\theta$.** Does it keep its promise?
 #
 # $$
-# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
-# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
 # which is a function of $q$, $k$ and $m - n$. It does. This follows RoFormer, section 3.4.1; that $f$ is linear in $x$
 # was not assumed, it came out. What the wish does *not* say is which $\theta$ to take.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 把编码解出来
 #
 # 每个复数都有长度和角度，$f$ 也不例外：写成 $f(x, p) = r(x, p)\, e^{\mathrm{j} \varphi(x, p)}$。长度相乘，
@@ -235,14 +235,14 @@ use_style()
 # **位置 $p$ 把这一对特征旋转 $p\theta$**。它说到做到吗？
 #
 # $$
-# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^\star\, e^{-\mathrm{j} n \theta}
-# = q\, k^\star\, e^{\mathrm{j} (m - n) \theta} ,
+# f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
 # 这是 $q$、$k$ 和 $m - n$ 的函数，确实做到了。推导依照 RoFormer 的 3.4.1 节；$f$ 对 $x$ 是线性的，
 # 这一点并没有事先假设，是推出来的。愿望*没有*说的是：$\theta$ 该取多少。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 2.1 · Rotate pairs (2 points)
 #
 # Back to real numbers. With $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$, the product is
@@ -254,7 +254,7 @@ use_style()
 #
 # Write `rotate`, without complex numbers, for any number of pairs at once.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
 #
 # 回到实数。由 $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$，乘积为
@@ -340,7 +340,7 @@ for axes, (m, n) in zip(panels, cases, strict=True):
 headline(figure, f"Distance 3 scores {scores[0]:.3f} wherever it lies, distance 5 scores {scores[2]:.3f}")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Many pairs
 #
 # A head has $d$ features, with $d$ even, say 64 or 128. Cut them into $d/2$ pairs, read each as a complex number $x_i$,
@@ -348,7 +348,7 @@ plt.show()
 #
 # $$
 # \langle f(q, m),\, f(k, n) \rangle
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
 # Every term depends on $m - n$ only, so the sum does. RoFormer, section 3.2.2, takes for the angles per position, the
@@ -367,7 +367,7 @@ plt.show()
 #   writes $\theta_i = 10000^{-2(i-1)/d}$, $i = 1, \dots, d/2$: the same list. The first speed is always 1. The last is
 #   $b^{-(d-2)/d}$, which is not $1/b$ but $b^{2/d}$ times as much: 1.15 times for $d = 128$, ten times for $d = 8$.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 很多对
 #
 # 一个头有 $d$ 个特征，$d$ 是偶数，比如 64 或 128。把它们分成 $d/2$ 对，每对读成一个复数 $x_i$，并各有各的角度。
@@ -375,7 +375,7 @@ plt.show()
 #
 # $$
 # \langle f(q, m),\, f(k, n) \rangle
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^\star\, e^{\mathrm{j} (m - n) \theta_i} .
+# = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
 # 每一项只取决于 $m - n$，总和也就如此。每走一个位置转过的角度，我们称为**转速**。RoFormer 的 3.2.2 节沿用了正弦编码的取
@@ -461,7 +461,9 @@ fastest, slowest = theta[0] * last / (2 * math.pi), math.degrees(theta[-1] * las
 headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times, pair 7 by {slowest:.2f} degrees")
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
+# <!-- touch: clock -->
+#
 # ## As one matrix
 #
 # In real numbers, a pair is turned by a $2 \times 2$ block, and all pairs by a matrix with these blocks down its
@@ -491,7 +493,9 @@ plt.show()
 # Absolute positions go in, one for each token, and only the distance comes out. Neither the turned query nor the turned
 # key is relative by itself, and values take no part: what is relative is the product.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
+# <!-- touch: clock -->
+#
 # ## 写成一个矩阵
 #
 # 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：
@@ -658,7 +662,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | generator $X$ | what $G^{\,n-m}$ does | the code |
 # |---|---|---|
 # | antisymmetric | turns each pair by $(n - m)\, \theta_i$ | RoPE |
-# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | with ones above the diagonal, zeros elsewhere | shears: adds $n - m$ times one feature to another | ALiBi |
 # | zero | nothing | NoPE |
 #
@@ -697,7 +701,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | 生成元 $X$ | $G^{\,n-m}$ 做什么 | 编码 |
 # |---|---|---|
 # | 反对称 | 把每一对旋转 $(n - m)\, \theta_i$ | RoPE |
-# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554) |
+# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | 对角线上方为一，其余为零 | 剪切：把一个特征的 $n - m$ 倍加到另一个上 | ALiBi |
 # | 零 | 什么也不做 | NoPE |
 #
@@ -946,14 +950,14 @@ plt.show()
 # a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
 # half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
 # form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
-# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191).
+# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191v2).
 
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
 # 第 0 节的第五个愿望，是规则能从 $p$ 推广到 $(x, y)$：图像块有行有列。用旋转很容易做到，因为各对互不相干：
 # 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
-# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191) 的 M-RoPE。
+# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
 
 # %% [markdown] lang="en"
 # ### Exercise 2.5 · Rows and columns (1 point)

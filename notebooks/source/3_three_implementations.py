@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=55 short_minutes=20
 # # 3 · Three implementations, one permutation
 #
 # Notebook 2 ended with a matrix: position $p$ multiplies queries and keys by $R_p$. For $d = 128$ features it has
@@ -13,7 +13,7 @@
 # [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and at
 # the end you will see how that fails, and why the usual tests do not notice.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=55 short_minutes=20
 # # 3 · 三种实现，一个置换
 #
 # 第 2 节的结尾是一个矩阵：位置 $p$ 上的查询和键要乘以 $R_p$。特征数 $d = 128$ 时，它有 $128^2 = 16384$ 个元素，
@@ -36,7 +36,7 @@ from torch import Tensor
 torch.set_num_threads(1)
 use_style()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## What all three share
 #
 # Queries and keys are tensors `x` of shape `[batch, seq, heads, head_dim]`; we write $d$ for `head_dim`. A token at
@@ -51,7 +51,7 @@ use_style()
 #
 # `rotate_slowly` is the definition in plain loops, for any layout. It is our yardstick.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 三者共有的部分
 #
 # 查询和键是形状为 `[batch, seq, heads, head_dim]` 的张量 `x`，`head_dim` 记作 $d$。位置 $p$ 上的 token，
@@ -109,7 +109,7 @@ def sample(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 3.1 · Adjacent pairs (2 points)
 #
 # The way the paper writes it (RoFormer, section 3.4.2, [arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)). For each
@@ -126,7 +126,7 @@ def sample(seed: int, *shape: int) -> Tensor:
 # [real code](https://github.com/vllm-project/vllm-metal/pull/44). Think of `torch.stack(..., dim=-1)` and
 # `flatten(-2)`.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 3.1 · 相邻配对（2 分）
 #
 # 这是论文里的写法（RoFormer，3.4.2 节，[arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)）。对每一对 $i$，
@@ -318,7 +318,7 @@ with quiet():
     torch.testing.assert_close(turned, expected, msg="Strided inputs work too.")
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Half-split
 #
 # GPT-NeoX, and the ports of most models to the `transformers` library, pair feature $i$ with feature $i + d/2$. Then no
@@ -333,7 +333,7 @@ with quiet():
 # subtraction, in all three implementations. What differs is how memory is walked through: two solid halves, or every
 # second number. Which is faster depends on the machine and the compiler.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 前后配对
 #
 # GPT-NeoX，以及多数模型移植到 `transformers` 库之后的版本，都让特征 $i$ 与特征 $i + d/2$ 成对。这样就不必交错：
@@ -347,13 +347,13 @@ with quiet():
 # 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
 # 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 3.3 · Half-split (2 points)
 #
 # Write `rotate_half_split`. (Task 4 of the assignment uses this layout as well, with ready-made tables of cosines and
 # sines and 16-bit types to look after.)
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 3.3 · 前后配对（2 分）
 #
 # 写出 `rotate_half_split`。（作业的任务 4 用的也是这种排布，不过那里的余弦表和正弦表是现成的，还要照顾 16 位的类型。）

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=55 short_minutes=0
 # # 4 · Decay and precision
 #
 # Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in
@@ -8,7 +8,7 @@
 # You will derive the bound, break the belief built on it, see what a larger base buys, and measure what each rounding
 # destroys.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=55 short_minutes=0
 # # 4 · 衰减与精度
 #
 # 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：确实有一个
@@ -458,7 +458,7 @@ print(
 #
 # since the terms with $\varepsilon$ and $k$ vanish on average, and $|q_i|^2$ is the sum of two squares, each of mean
 # $\sigma^2$. Where the sum is negative, *a similar key scores lower than a random one* on average.
-# [Men et al., 2024](https://arxiv.org/abs/2405.14591) ask that this not happen within the context, and conclude that
+# [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) ask that this not happen within the context, and conclude that
 # the base bounds the context length.
 #
 # The base $b$ sets the slow end: $\theta_{d/2-1} = b^{-(d-2)/d}$, nearly $1/b$. Llama 2 has $b = 10^4$, Llama 3
@@ -480,7 +480,7 @@ print(
 #
 # 因为含 $\varepsilon$ 和 $k$ 的项平均为零，而 $|q_i|^2$ 是两个平方之和，每个的均值都是 $\sigma^2$。
 # 凡是这个和为负的地方，平均而言，*相似的键得分反而比随机的键低*。
-# [Men 等，2024](https://arxiv.org/abs/2405.14591) 要求在上下文之内不出现这种情况，由此得出：底数限定了上下文的长度。
+# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 要求在上下文之内不出现这种情况，由此得出：底数限定了上下文的长度。
 #
 # 底数 $b$ 决定慢的那一端：$\theta_{d/2-1} = b^{-(d-2)/d}$，接近 $1/b$。Llama 2 取 $b = 10^4$，Llama 3 取
 # $b = 5 \cdot 10^5$（[arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3)，3.2 节）；

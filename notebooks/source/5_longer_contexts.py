@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=80 short_minutes=30
 # # 5 · Longer contexts
 #
 # A model was trained on texts of 4,096 tokens. Now someone hands it a book. RoPE has a formula for every position, so
@@ -7,7 +7,7 @@
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?*
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=80 short_minutes=30
 # # 5 · 更长的上下文
 #
 # 一个模型是用 4,096 个 token 的文本训练的，现在有人递给它一整本书。RoPE 对每个位置都有公式，所以程序不会出错；
@@ -54,7 +54,7 @@ def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
     return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Turns
 #
 # A full turn is $2\pi$ radians. Pair $i$ completes one after
@@ -72,7 +72,7 @@ def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
 # times. The $2\pi$ is easily lost: comparing $L$ with $1/\theta_i$ counts radians, and every threshold is then off by a
 # factor of six.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 圈数
 #
 # 一整圈是 $2\pi$ 弧度。第 $i$ 对转完一圈需要
@@ -89,12 +89,12 @@ def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
 #
 # 圈。这个 $2\pi$ 很容易丢：拿 $L$ 和 $1/\theta_i$ 相比，数的是弧度，于是每个阈值都差了六倍多。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 5.1 · Count the turns (1 point)
 #
 # Write `turns`, which gives $r_i$.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 5.1 · 数圈（1 分）
 #
 # 写出 `turns`，给出 $r_i$。
@@ -152,7 +152,7 @@ plt.show()
 #
 # Read beyond $L$, and these slow pairs come to angles that no training step has touched. To a network, such an input is
 # out of distribution, and nothing says what it will do. The hypothesis of this notebook is that *these pairs* are why RoPE
-# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209) call the number of features that
+# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209v2) call the number of features that
 # do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
 # from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
 # [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
@@ -166,14 +166,14 @@ plt.show()
 # 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，不满一圈。
 #
 # 读到 $L$ 以外，这些慢的对就会转到训练从未碰过的角度。对网络来说，这样的输入超出了分布，它会做出什么，谁也说不准。
-# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209)
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209v2)
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
 # 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
 #
 # 常有人说“每一对”，指的是哪些对？是一个头的 $d/2$ 对，$i = 0, \dots, d/2 - 1$；所有层的所有头用的是同一组
 # $\theta_i$。最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ### Exercise 5.2 · How far before it is new? (2 points)
 #
 # A remedy replaces $\theta_i$ by a slower $\theta_i'$. Pair $i$ with $r_i < 1$ knows the angles up to $L\,\theta_i$; with
@@ -183,7 +183,7 @@ plt.show()
 # Write `reach`: the length at which the first pair comes to the end of what it knows. It is infinite if every pair knows
 # the whole circle.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ### 练习 5.2 · 读到多远才会碰到新角度？（2 分）
 #
 # 补救办法是把 $\theta_i$ 换成较慢的 $\theta_i'$。$r_i < 1$ 的第 $i$ 对认识直到 $L\,\theta_i$ 的角度；
@@ -226,7 +226,7 @@ with quiet():
     assert reach(theta, theta / 2, 6400) == math.inf, "Nor does slowing them set a limit then."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Mind what this number is not. It is no promise of quality: known angles may come in combinations, or at a resolution,
 # that are new. It is a *necessary* condition, and it is enough to tell the remedies apart.
 #
@@ -241,7 +241,7 @@ with quiet():
 #
 # so squeezing positions and slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor are the same thing.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 要当心这个数*不是*什么。它不保证质量：见过的角度也可能以没见过的组合、没见过的疏密出现。它只是一个*必要*条件，
 # 但已足以把各种办法区分开来。
 #
@@ -706,7 +706,7 @@ headline(
 )
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Near keys agree, older ones do not; and on the right the error changes along each diagonal, so the score no longer
 # depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
 # keys was found to work about as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)),
@@ -716,6 +716,8 @@ plt.show()
 #
 # A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
 # ([transformers#25306](https://github.com/huggingface/transformers/issues/25306)).
+#
+# <!-- touch: stale -->
 #
 # ## YaRN: treat each pair by its turns
 #
@@ -736,7 +738,7 @@ plt.show()
 #
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 左图：近处的键两种做法一致，旧的键不一致。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
 # 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
 # （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键恰恰
@@ -745,6 +747,8 @@ plt.show()
 #
 # 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
 # （[transformers#25306](https://github.com/huggingface/transformers/issues/25306)）。
+#
+# <!-- touch: stale -->
 #
 # ## YaRN：按圈数区别对待
 #
@@ -1032,13 +1036,13 @@ with quiet():
     assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # A mistake to know: code that computes the mask $\gamma$ with care and then divides *every* frequency by $s$ all the
 # same. The result is plain PI, and no shape or type reveals it; your first check does.
 #
 # ## All of them in one picture
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
 # 都看不出破绽；你的第一个检查看得出来。
 #
@@ -1098,6 +1102,8 @@ for name, scaled in spectra.items():
 # | Llama 3.1 | as the paper's ramp with $\alpha = 1$, $\beta = 4$, no temperature | [its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
 # | LongRoPE | a factor of its own for each pair, found by search | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
 #
+# <!-- touch: wavelengths -->
+#
 # ## Why a temperature, and why this one?
 #
 # The direction can be derived. Let the logits of $n$ keys be independent normal numbers with variance $\sigma^2$. For many
@@ -1129,6 +1135,8 @@ for name, scaled in spectra.items():
 # | YaRN | 不满 $\beta$ 圈的对；不满 $\alpha$ 圈的放慢 $s$ 倍 | YaRN，3.2 和 3.4 |
 # | Llama 3.1 | 同论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度 | [官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
 # | LongRoPE | 每一对有自己的倍数，靠搜索得到 | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+#
+# <!-- touch: wavelengths -->
 #
 # ## 为什么要温度，为什么是这个数？
 #

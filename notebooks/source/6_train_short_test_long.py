@@ -1,4 +1,4 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=55 short_minutes=10
 # # 6 · Train short, test long
 #
 # A model learns on texts of some length, and then meets a longer one. What happens? So far we have looked at formulas;
@@ -10,7 +10,7 @@
 # lies in the standard library. At the end you hold a table of your own, in place of one that goes round and has no
 # source.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=55 short_minutes=10
 # # 6 · 短训练，长测试
 #
 # 模型只在某个长度的文本上学过，后来却遇到更长的文本，会怎么样？前面几节看的都是公式；这一节真的动手训练：
@@ -473,7 +473,7 @@ def table(title: str, rows: dict[str, Tensor], value) -> None:
 
 table("Loss, nats per character, in windows of ... characters:", curves, loss_at)
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Within the trained window RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of
 # ALiBi stays flat.
 #
@@ -483,7 +483,7 @@ table("Loss, nats per character, in windows of ... characters:", curves, loss_at
 # inequalities in the next cell held for all of the eight seeds that we tried; the order of the three weak codes at 512
 # did not, so nothing is said about it.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 训练窗口之内 RoPE 最低；灰色区域比训练长度更长，在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。
 #
 # ## 能得出什么结论？
@@ -536,7 +536,7 @@ for code in ("NoPE", "ALiBi", "RoPE"):
         f"{code:>6}: {without:.2f} with 32 characters before, {with_far:.2f} with 480; worth {without - with_far:+.2f}"
     )
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Next to nothing, for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.*
 # Press et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones it
 # was trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). A longer window often looks better for another
@@ -563,7 +563,7 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 # Which of the four will be as good beyond the window as within it? Which will be as bad as before? Write it down, with
 # your reason, before you go on. If the hypothesis is right, what must happen? And what would prove it wrong?
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本。*
 # Press 等人自己也这么说：超出训练长度时，ALiBi“可能并没有用到比训练时更长的上下文”
 # （[附录 B.2](https://arxiv.org/abs/2108.12409v2)）。窗口一长结果就变好，常常另有原因，他们称之为

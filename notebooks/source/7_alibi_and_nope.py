@@ -1,21 +1,21 @@
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" minutes=40 short_minutes=0
 # # 7 · ALiBi and NoPE
 #
 # All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries
-# and keys. This last notebook looks at two ways that tell them nothing. **ALiBi** speaks to the scores instead: far
+# and keys. This notebook looks at two ways that tell them nothing. **ALiBi** speaks to the scores instead: far
 # keys count less. **NoPE** says nothing to anybody, and the model has to count for itself.
 #
 # In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build it, see why it
 # holds out, and what it pays.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" minutes=40 short_minutes=0
 # # 7 · ALiBi 与 NoPE
 #
-# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。最后这一节看两种什么也不告诉 token 的
+# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。这一节看两种什么也不告诉 token 的
 # 办法。**ALiBi** 对得分说话：离得远的键，分量就轻。**NoPE** 对谁也不说，模型只好自己去数。
 #
 # 在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
-# 图中的文字用英文，每幅图的结论都会在正文里用中文说明。
+# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -177,7 +177,9 @@ with quiet():
         slopes = alibi_slopes(heads)
         assert slopes.shape == (heads,), "One slope for each head."
         neat = torch.tensor([2 ** (-8 * h / power) for h in range(1, power + 1)])
-        assert torch.allclose(slopes[:power], neat), "First come the slopes of the power of two below."
+        assert torch.allclose(slopes[:power], neat), (
+            "First come the slopes of the largest power of two that is at most the heads."
+        )
         for number, slope in enumerate(slopes[power:].tolist()):
             above, below = (2 ** (-8 * h / power) for h in (number, number + 1))
             assert abs(slope / math.sqrt(above * below) - 1) < 1e-5, "Then those halfway between, the steep ones first."
@@ -665,7 +667,7 @@ plt.show()
 #   2024](https://arxiv.org/abs/2404.12224)).
 # - Without a mask it is blind (notebook 0). An encoder needs a code.
 # - Models mix: some layers with RoPE for what is near, some without any code for what is far ([Yang et al.,
-#   2025](https://arxiv.org/abs/2501.18795)).
+#   2025](https://arxiv.org/abs/2501.18795v2)).
 #
 # ## The walk in one table
 #
@@ -682,7 +684,8 @@ plt.show()
 # No row wins everywhere, and toy rankings do not carry over to large models. But you can now read any of these in a
 # program, say what it computes, and test whether it does: with laws, not with stored answers.
 #
-# That closes the walk. To start again from the beginning: [notebook 0](0_why_position.ipynb).
+# **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this, and reads their
+# configurations with your own code.
 
 # %% [markdown] lang="zh"
 # 用 float32，造出来的头与 ALiBi 完全重合；用 bfloat16，则有近两成的权重放错了地方：一整段位置的份额都是同一个数，这个头分不清它们，
@@ -695,7 +698,7 @@ plt.show()
 # - 作为语言模型，超过某个长度它也会失灵：注意力摊到越来越多的 token 上，就像前面左图里的黑线；给每个头一个自己的温度，让注意力变尖，
 #   会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
 # - 没有掩码，它就是盲的（第 0 节）。编码器需要位置编码。
-# - 也有混合的模型：一些层用 RoPE 管近处，一些层不用编码管远处（[Yang 等，2025](https://arxiv.org/abs/2501.18795)）。
+# - 也有混合的模型：一些层用 RoPE 管近处，一些层不用编码管远处（[Yang 等，2025](https://arxiv.org/abs/2501.18795v2)）。
 #
 # ## 一张表走完全程
 #
@@ -712,4 +715,4 @@ plt.show()
 # 没有哪一行处处获胜，小模型上的名次也不能照搬到大模型。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
 # 并检验它是否如此：用规律来检验，而不是用存好的答案。
 #
-# 旅程到此结束。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。
+# **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么，并用你自己的代码去读它们的配置。

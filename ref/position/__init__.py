@@ -8,7 +8,8 @@ An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, o
     none                               nope                                   only the causal mask depends on order
 
 ``scaling`` lets RoPE work on sequences longer than those of training. ``attention`` is the layer that calls the hooks.
-``angles`` computes what sinusoidal and rotary encodings share.
+``latent`` is a layer of another kind, MLA, which rotates features of their own; ``temperature`` is for layers without
+positions. ``angles`` computes what sinusoidal and rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
 per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::
@@ -24,12 +25,15 @@ from .attention import CausalSelfAttention, KeyValueCache, causal_mask
 from .binary import binary_encoding
 from .encoding import PositionEncoding
 from .integer import integer_encoding
+from .latent import LatentAttention
 from .learned import LearnedEncoding
 from .nope import NoPE
 from .rope import (
     Rotary,
+    axis_of_pairs,
     half_split_order,
     half_split_tables,
+    multi_axis_angles,
     rotary_phasors,
     rotate_adjacent,
     rotate_complex,
@@ -52,12 +56,14 @@ from .scaling import (
     yarn_scaling,
 )
 from .sinusoidal import shift_matrix, sinusoidal_encoding
+from .temperature import query_temperature
 
 __all__ = [
     "ALiBi",
     "Additive",
     "CausalSelfAttention",
     "KeyValueCache",
+    "LatentAttention",
     "LearnedEncoding",
     "NoPE",
     "PositionEncoding",
@@ -65,6 +71,7 @@ __all__ = [
     "Scaled",
     "alibi_bias",
     "alibi_slopes",
+    "axis_of_pairs",
     "binary_encoding",
     "causal_mask",
     "dynamic_scaling",
@@ -75,9 +82,11 @@ __all__ = [
     "linear_scaling",
     "llama3_scaling",
     "longrope_scaling",
+    "multi_axis_angles",
     "no_scaling",
     "ntk_scaling",
     "proportional_scaling",
+    "query_temperature",
     "rotary_angles",
     "rotary_phasors",
     "rotate_adjacent",

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import nbformat
 import typer
 
-from . import claims, course, execute, handbook, release, rules, sources, twins
+from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
 from .grade import NothingToGrade
 from .grade import grade as grade_folder
 
@@ -52,6 +52,10 @@ def check(
     typer.echo(f"{path.stem} ({lang}): {len(run.notebook.cells)} cells, {run.seconds:.1f} s, {len(figures)} figures")
     for figure in figures:
         typer.echo(f"  {figure}")
+    words = {*wording.in_figures(script)}
+    for text in sorted({*pictures.texts(run.notebook)}) if lang != sources.LANGUAGES[0] else ():
+        if pictures.translator(dict.fromkeys(words, ""))(text) == text:
+            typer.echo(f"  in English in a figure: {text}")
     found += run.problems
     found += execute.blank_passes(sources.read(script, lang), folder)
     _end(found)

@@ -18,6 +18,9 @@ from nbformat import NotebookNode
 CELL_TIMEOUT_S = 300
 # One thread for every library: more would slow each other down on a busy machine.
 KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+# Figures as PNG, for a notebook, and as SVG, for the handbook; the same figure has the same bytes at any time.
+FIGURES = ["--InlineBackend.figure_formats={'png', 'svg'}"]
+FIGURE_ENVIRONMENT = {"MATPLOTLIBRC": str(Path(__file__).with_name("matplotlibrc")), "SOURCE_DATE_EPOCH": "0"}
 # No history file, and no warnings about the connection: it is local, and its messages are signed.
 KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"]
 
@@ -52,11 +55,11 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
         kernel_name="python3",
         allow_errors=go_on,
         resources={"metadata": {"path": str(folder)}},
-        extra_arguments=KERNEL_ARGUMENTS,
+        extra_arguments=KERNEL_ARGUMENTS + FIGURES,
     )
     started = time.monotonic()
     with contextlib.suppress(CellExecutionError):  # the cell's outputs hold the error
-        client.execute(env=os.environ | KERNEL_ENVIRONMENT)
+        client.execute(env=os.environ | KERNEL_ENVIRONMENT | FIGURE_ENVIRONMENT)
     return Run(notebook, time.monotonic() - started, tuple(complaints(notebook)))
 
 

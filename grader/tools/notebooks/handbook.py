@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -14,14 +17,66 @@ from latex2mathml.converter import convert
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from . import pictures, sources, wording
 from .execute import cleared
 
-TEMPLATE = Path(__file__).with_name("page.html.j2")
+HERE = Path(__file__).parent
 TITLES = {"en": "Position encodings, derived, run and checked", "zh": "位置编码：推导、运行、检验"}
+ABOUT = {
+    "en": "About {hours:.0f} hours in all, exercises included. ◆ marks a short way of {short:.0f} hours through it.",
+    "zh": "连同练习，走完全程约 {hours:.0f} 小时。◆ 标出一条 {short:.0f} 小时的短路线。",
+}
+
+LONG = 50  # characters of a formula in a line of text that may be wider than a phone
 
 # Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
+_TOUCH = re.compile(r"<!-- touch: (\w+) -->")
+_CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
+_DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
+_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a page.
+
+    Attributes:
+        id: Its anchor.
+        short: Whether it is on the short way.
+    """
+
+    level: int
+    id: str
+    text: str
+    short: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """One notebook as a page.
+
+    Attributes:
+        name: The file's name.
+        minutes: How long it takes, exercises included; 0 if its source does not say.
+        short_minutes: How long its part of the short way takes.
+        content: The cells, as HTML.
+        touches: The names of the figures that can be touched.
+    """
+
+    name: str
+    title: str
+    minutes: int
+    short_minutes: int
+    content: str
+    headings: tuple[Heading, ...]
+    touches: tuple[str, ...]
+
+    @property
+    def on_the_way(self) -> list[Heading]:
+        """The headings on the short way."""
+        return [heading for heading in self.headings if heading.short]
 
 
 def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
@@ -33,29 +88,69 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
         languages: The languages to write.
     """
     shutil.rmtree(out, ignore_errors=True)
-    notebooks = {language: sorted((executed / language / "executed").glob("*.ipynb")) for language in languages}
-    read = {path: nbformat.read(path, as_version=4) for paths in notebooks.values() for path in paths}
-    index = {
-        language: [(f"{path.stem}.html", title(read[path])) for path in notebooks[language]] for language in languages
-    }
+    index: dict[str, list[Page]] = {}
+    for language in languages:
+        paths = sorted((executed / language / "executed").glob("*.ipynb"))
+        index[language] = [page(path, language) for path in paths]
     written = []
-    for language, paths in notebooks.items():
-        for number, path in enumerate(paths):
-            others = [other for other in languages if other != language]
-            target = out / language / f"{path.stem}.html"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            neighbours = {
-                "previous": index[language][number - 1] if number else None,
-                "next": index[language][number + 1] if number + 1 < len(paths) else None,
-            }
-            target.write_text(
-                _page(language, title(read[path]), body(read[path]), others=others, name=target.name, **neighbours),
-                encoding="utf-8",
+    for language, pages in index.items():
+        (out / language).mkdir(parents=True, exist_ok=True)
+        for number, one in enumerate(pages):
+            written.append(out / language / one.name)
+            text = _render(
+                language,
+                one.title,
+                others=[other for other in languages if other != language],
+                previous=pages[number - 1] if number else None,
+                next=pages[number + 1] if number + 1 < len(pages) else None,
+                script=scripts(one.touches),
+                **vars(one),
             )
-            written.append(target)
+            written[-1].write_text(text, encoding="utf-8")
     front = out / "index.html"
-    front.write_text(_page("en", TITLES["en"], "", index=index, titles=TITLES), encoding="utf-8")
+    first = index[languages[0]]
+    hours, short_hours = (sum(times) / 60 for times in ([p.minutes for p in first], [p.short_minutes for p in first]))
+    more = {"index": index, "titles": TITLES, "about": ABOUT, "hours": hours, "short_hours": short_hours}
+    front.write_text(_render("en", TITLES["en"], **more), encoding="utf-8")
     return [front, *written]
+
+
+def page(path: Path, language: str) -> Page:
+    """The page of an executed notebook."""
+    notebook = nbformat.read(path, as_version=4)
+    first = notebook.cells[0]
+    words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
+    pictures.show(notebook, language, words)
+    content, short = body(notebook), _short(notebook)
+    found = _HEADING.findall(content)
+    headings = tuple(
+        Heading(int(level), anchor, html.unescape(re.sub(r"<[^>]+>", "", text)).strip(), on_the_way)
+        for (level, anchor, text), on_the_way in zip(found, short, strict=True)
+    )
+    minutes, short_minutes = (int(first.metadata.get(name, 0)) for name in ("minutes", "short_minutes"))
+    touches = tuple(dict.fromkeys(_TOUCH.findall(content)))
+    content = _CODE.sub(lambda found: _folded(found[0], language), content)
+    content = _TOUCH.sub(r'<figure class="touch" data-touch="\1"></figure>', content)
+    return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, touches)
+
+
+def _folded(code: str, language: str) -> str:
+    """Code that draws a figure, behind a line to click on; other code as it is."""
+    if _DRAWS not in code:
+        return code
+    summary = {"en": "The code of the figure", "zh": "画图的代码"}[language]
+    return f'<details class="code"><summary>{summary}</summary>{code}</details>'
+
+
+def _short(notebook: NotebookNode) -> list[bool]:
+    """For each heading below the title, whether its cell is on the short way."""
+    return [
+        bool(cell.metadata.get("short"))
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL).splitlines()
+        if re.match(r"#{2,3} ", line)
+    ]
 
 
 def title(notebook: NotebookNode) -> str:
@@ -83,13 +178,32 @@ def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
     if found["code"]:
         return found["code"]
     block = found["block"] is not None
-    mathematics.append(convert(found["block"] if block else found["inline"], display="block" if block else "inline"))
+    formula = convert(found["block"] if block else found["inline"], display="block" if block else "inline")
+    wide = "formula" if block else "long" if len(found["inline"]) > LONG else ""  # scrolls where there is no room
+    mathematics.append(f'<span class="{wide}">{formula}</span>' if wide else formula)
     return f"MATHEMATICS{len(mathematics) - 1}X"
 
 
-def _page(language: str, heading: str, content: str, **more: object) -> str:
-    template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True)
-    colours = HtmlFormatter(style="friendly").get_style_defs(".highlight")
-    return str(
-        template.render(language=language, heading=html.escape(heading), content=content, colours=colours, **more)
+def scripts(touches: Sequence[str]) -> str:
+    """The script for the figures of a page that can be touched; empty if it has none."""
+    folder = sources.ROOT / "touch"
+    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in ("base", *touches)] if touches else []
+    return "".join([*parts, "touch.start();\n"]) if parts else ""
+
+
+@cache
+def styles() -> str:
+    """The style sheet, with the mathematical font and the colours of code for light and dark screens in it."""
+    font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
+    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight pre") for name in ("friendly", "github-dark"))
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
+    return "\n".join([sheet, light, dark, ".highlight pre { background: none; }"])
+
+
+def _render(language: str, heading: str, **more: object) -> str:
+    template = jinja2.Template(
+        (HERE / "page.html.j2").read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True
     )
+    named: Mapping[str, object] = {"language": language, "heading": html.escape(heading), "css": styles()}
+    return str(template.render(**named, **more))

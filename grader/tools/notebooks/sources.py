@@ -26,7 +26,7 @@ NOTEBOOKS = "[0-9]_*.py"
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
 
 _CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
-_BREAK_IN_CHINESE = re.compile(rf"(?<={_CHINESE})\n(?={_CHINESE})")
+_BREAK_IN_CHINESE = re.compile(rf"(?<={_CHINESE})\n *(?={_CHINESE})")  # in a list, lines are indented
 
 
 def scripts() -> list[Path]:

@@ -29,6 +29,7 @@ def problems(script: Path) -> Iterator[str]:
     cells = sources.cells(script)
     yield from _prose(cells)
     yield from _words(cells, wording.table(script))
+    yield from _figures(cells, wording.in_figures(script))
 
 
 def _prose(cells: Sequence[NotebookNode]) -> Iterator[str]:
@@ -98,3 +99,15 @@ def _words(cells: Sequence[NotebookNode], words: dict[str, str]) -> Iterator[str
     for text in sorted(formatted):
         if wording.placeholders(text) != wording.placeholders(words[text]):
             yield f"{text!r}: other placeholders in {words[text]!r}"
+
+
+def _figures(cells: Sequence[NotebookNode], words: dict[str, str]) -> Iterator[str]:
+    """A line for each translation of what no figure says, and for each differing placeholder; a key is one line."""
+    texts = [piece.text for cell in cells if cell.cell_type == "code" for piece in wording.pieces(cell.source)]
+    lines = {line for text in texts for line in text.split("\n")}
+    yield from (
+        f"no {text!r} in the code, which [{wording.FIGURES}] translates" for text in sorted(words.keys() - lines)
+    )
+    for text, other in words.items():
+        if wording.placeholders(text) != wording.placeholders(other):
+            yield f"{text!r}: other placeholders in {other!r}"

@@ -35,8 +35,22 @@ class Piece:
     spoken: bool
 
 
+FIGURES = "figures"  # the section of a table with what stands in figures
+
+
 def table(script: Path) -> dict[str, str]:
     """The words of a script's code, from English to Chinese; empty if the script has no table."""
+    return {english: other for english, other in _read(script).items() if isinstance(other, str)}
+
+
+def in_figures(script: Path) -> dict[str, str]:
+    """What stands in figures, from English to Chinese; the handbook puts it there, where a browser has the fonts."""
+    found = _read(script).get(FIGURES, {})
+    assert isinstance(found, dict)
+    return found
+
+
+def _read(script: Path) -> dict[str, str | dict[str, str]]:
     path = script.with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

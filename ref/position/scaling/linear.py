@@ -16,6 +16,6 @@ def linear_scaling(dim: int, base: float = 10000.0, *, factor: float) -> Scaled:
         factor: ``s``.
 
     Source:
-        Chen et al., section 3.2, arXiv:2306.15595v2; "linear" in transformers v5.23.0, modeling_rope_utils.py.
+        Chen et al., section 2.3, arXiv:2306.15595v2; "linear" in transformers v5.23.0, modeling_rope_utils.py.
     """
     return Scaled(inverse_frequencies(dim, base) / factor)

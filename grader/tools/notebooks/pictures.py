@@ -1,0 +1,74 @@
+"""Shows a figure that was stored as SVG: with an alternative text, and with its words in the page's language."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from nbformat import NotebookNode
+
+SVG = "image/svg+xml"
+NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
+LABEL = 3  # characters of a bold letter beside an arrow, which is no title
+
+_TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
+_FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+
+
+def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
+    """Turn every figure of a notebook into HTML, in place; figures without SVG stay as they are.
+
+    Args:
+        notebook: An executed notebook.
+        language: The page's.
+        words: What stands in figures, from English to the page's language, placeholders of formatted strings in braces.
+    """
+    translate = translator(words)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if SVG in output.get("data", {}):
+                svg = _TEXT.sub(lambda found: found[1] + _put(found[2], translate) + found[3], output.data[SVG])
+                bold = (html.unescape(_TAG.sub("", found)).strip() for found in _FINDING.findall(svg))
+                title = " ".join(found for found in bold if len(found) > LABEL)
+                alt = html.escape(title or NO_TITLE[language], quote=True)
+                code = base64.b64encode(svg.encode()).decode()
+                output.data = {"text/html": f'<img class="figure" alt="{alt}" src="data:{SVG};base64,{code}">'}
+
+
+def texts(notebook: NotebookNode) -> Iterator[str]:
+    """What stands in the figures of a notebook, as far as it has a word in it."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            for _, text, _ in _TEXT.findall(output.get("data", {}).get(SVG, "")):
+                if re.search(r"[A-Za-z]{3}", text):
+                    yield html.unescape(text).strip()
+
+
+def translator(words: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that translates one text of a figure; a text that is not in the table stays as it is."""
+    patterns = []
+    for english, other in words.items():
+        for line, twin in zip(english.split("\n"), other.split("\n"), strict=True):
+            places = _PLACE.findall(line)
+            fixed = map(re.escape, _PLACE.split(line))
+            patterns.append((re.compile("(.+?)".join(fixed)), twin, places))
+    patterns.sort(key=lambda one: len(one[2]))  # a text without placeholders is the most certain
+
+    def translate(text: str) -> str:
+        for pattern, twin, places in patterns:
+            if found := pattern.fullmatch(text):
+                for place, value in zip(places, found.groups(), strict=True):
+                    twin = twin.replace(place, translate(value), 1)
+                return twin
+        return text
+
+    return translate
+
+
+def _put(text: str, translate: Callable[[str], str]) -> str:
+    bare = html.unescape(text)
+    return text.replace(text.strip(), html.escape(translate(bare.strip()), quote=False)) if bare.strip() else text

@@ -1,0 +1,1156 @@
+# %% [markdown] lang="en" minutes=60 short_minutes=5
+# # 8 · Positions in the models of 2026
+#
+# Seven notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
+# answered it in new ways: they rotate only a part of a head, or only some layers; they rotate by several positions at
+# once; they scale queries, cut windows, add sinks. None of this needs new mathematics. You have all of it, and this
+# notebook puts it together: each idea derived, built small, and run. At the end you read the configurations of real
+# models with your own code, and say how far they can see.
+#
+# Where a sentence says what a paper claims or a program does, it links the version that was read.
+
+# %% [markdown] lang="zh" minutes=60 short_minutes=5
+# # 8 · 2026 年的模型里的位置
+#
+# 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
+# 旋转；同时按几个位置旋转；缩放查询、截断窗口、加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
+# 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
+#
+# 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
+# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from checks import quiet
+from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+
+# %%
+def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
+    """How far each pair turns from one position to the next: [dim/2], float64."""
+    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+def rotate(x: Tensor, angles: Tensor) -> Tensor:
+    """Turn the adjacent pairs of [..., d] by angles [..., d/2]."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack(
+        [even * angles.cos() - odd * angles.sin(), odd * angles.cos() + even * angles.sin()], -1
+    ).flatten(-2)
+
+
+# %% [markdown] lang="en"
+# ## Rotate only a part
+#
+# The score of RoPE is a sum over pairs. Let $\Delta = m - n$, and let some pairs stand still, $\theta_i = 0$:
+#
+# $$
+# S_{mn} = \mathrm{Re} \sum_{\text{turning}} q_i\, k_i^*\, e^{\mathrm{j} \Delta \theta_i}
+# + \mathrm{Re} \sum_{\text{still}} q_i\, k_i^* .
+# $$
+#
+# The second sum does not know the distance. It is the score of a NoPE model inside the same head, and it can carry
+# meaning as far as the text goes. **Partial rotation** leaves it room. But which pairs should stand still? Two answers
+# are in use, and both are called "partial":
+#
+# - **A narrower RoPE.** Rotate the first features of a head as if they were the whole head: their number takes the place
+#   of $d$ in $\theta_i = b^{-2i/d}$, so their pairs run from fast to slow as ever. GPT-J, GPT-NeoX and GLM do it
+#   ([GLM in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)).
+# - **p-RoPE.** Keep the frequencies of the whole head, and stop the *slow* pairs. [Barbero et al.,
+#   2024](https://arxiv.org/abs/2410.06205) propose it after finding that a trained Gemma 7B uses its slow pairs for
+#   meaning: such pairs are almost still within a short text, and lose their message in a long one. Gemma 4 has it in the
+#   layers that see everything ([its configuration in
+#   transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py):
+#   `proportional`, a share of 0.25, base 1,000,000, heads of 512 features).
+
+# %% [markdown] lang="zh"
+# ## 只旋转一部分
+#
+# RoPE 的得分是对各对求和。记 $\Delta = m - n$，让其中一些对静止不动，即 $\theta_i = 0$：
+#
+# $$
+# S_{mn} = \mathrm{Re} \sum_{\text{转动}} q_i\, k_i^*\, e^{\mathrm{j} \Delta \theta_i}
+# + \mathrm{Re} \sum_{\text{静止}} q_i\, k_i^* .
+# $$
+#
+# 第二个和不知道距离。它就是同一个头里的一个 NoPE 模型的得分，文本有多长，含义就能传多远。**部分旋转**就是给它留出地方。
+# 但是该让哪些对静止？现有两种回答，都叫“部分”：
+#
+# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些对照样从快
+#   排到慢。GPT-J、GPT-NeoX 和 GLM 都是这样
+#   （[transformers 里的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)）。
+# - **p-RoPE**：频率还是整个头的频率，让*慢*的对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
+#   用慢的对承载含义：这些对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
+#   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
+#   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
+
+# %% [markdown] lang="en"
+# ### Exercise 8.1 · Stop the slow pairs (2 points)
+#
+# Write `proportional`: the frequencies of p-RoPE. The fastest share of the pairs keeps its $\theta_i$, all others get 0.
+# If the share is no whole number of pairs, round it down.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.1 · 让慢的对停下来（2 分）
+#
+# 写出 `proportional`，给出 p-RoPE 的频率：最快的那一部分对保持各自的 $\theta_i$，其余都是 0。如果按比例算出来不是整数对，就向下取整。
+
+
+# %% nbgrader={"grade_id": "proportional", "solution": true}
+def proportional(dim: int, base: float, share: float) -> Tensor:
+    """The frequencies of p-RoPE: [dim/2], float64.
+
+    Args:
+        dim: The features of a head.
+        base: b.
+        share: Which part of the pairs turns, from 0 to 1.
+    """
+    ### BEGIN SOLUTION
+    theta = frequencies(dim, base)
+    theta[int(share * dim / 2) :] = 0
+    return theta
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "proportional_laws", "grade": true, "points": 2}
+with quiet():
+    half = proportional(8, 16.0, 0.5).tolist()
+    assert max(abs(half[0] - 1), abs(half[1] - 0.5)) < 1e-9, (
+        "Base 16, four pairs: 1, 1/2, 1/4, 1/8; the fast ones stay as they are."
+    )
+    assert half[2] == half[3] == 0, "The slow half stands still."
+    assert torch.equal(proportional(64, 1e4, 1.0), frequencies(64)), "A share of 1 is plain RoPE."
+    assert (proportional(64, 1e4, 0.0) == 0).all(), "A share of 0 is NoPE."
+    ### BEGIN HIDDEN TESTS
+    for dim, base, share in ((512, 1e6, 0.25), (128, 5e5, 0.75), (96, 1e4, 0.5)):
+        theta, plain = proportional(dim, base, share), frequencies(dim, base)
+        turning = round(share * dim / 2)
+        assert theta.shape == plain.shape, "One frequency for each pair, also for those that stand still."
+        torch.testing.assert_close(theta[:turning], plain[:turning], msg="Frequencies are those of the whole head.")
+        assert int((theta > 0).sum()) == turning, "The share counts pairs."
+    assert int((proportional(10, 1e4, 0.5) > 0).sum()) == 2, "Half of five pairs: two, rounded down."
+    ### END HIDDEN TESTS
+
+# %%
+plain = 2 * math.pi / frequencies(512, 1e6)
+narrow = 2 * math.pi / frequencies(128, 1e6)  # 128 of 512 features, as a RoPE of their own
+kept = proportional(512, 1e6, 0.25)
+turning = 2 * math.pi / kept[kept > 0]
+assert len(turning) == len(narrow) == 64
+
+figure, axes = plt.subplots(figsize=(7.2, 3.0))
+axes.axhline(512, color=GREY, linestyle=":", linewidth=1)
+axes.text(255, 560, "512 positions", fontsize=8.5, color=GREY, ha="right", va="bottom")
+axes.semilogy(plain, color=BLACK, linestyle=":", label="the whole head")
+axes.semilogy(range(64), narrow, color=VERMILION, linestyle="--", label="a narrower RoPE on a quarter")
+axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3, label="p-RoPE, a quarter")
+axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(3, 2e7))
+axes.legend(loc="lower right")
+slowest = float(turning[-1])
+axes.set_title(f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {narrow[-1]:,.0f}")
+assert 187 < slowest < 189 < 200  # what the text says
+plt.show()
+
+# %% [markdown] lang="en"
+# Look at the blue line. Every pair that turns at all completes a circle within 200 positions. A model with these
+# frequencies has seen *every angle of every pair* after the first page of its training, and no length brings a new one:
+# the hypothesis of notebook 5 has nothing left to say. A narrower RoPE with the same base has pairs as slow as ever.
+#
+# What does not follow: that such a model reads any length. Its still pairs cannot tell distances apart, so what is far
+# must be found by meaning alone, among ever more keys. That is the next section.
+
+# %% [markdown] lang="zh"
+# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。频率是这样的模型，训练到第一页就见过了*每一对的每一个角度*，文本再长也不会出现
+# 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，慢的对还是那么慢。
+#
+# 由此并不能推出：这样的模型多长都能读。静止的对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
+
+# %% [markdown] lang="en"
+# ## Layers without positions, and a temperature
+#
+# Why not give up rotation in whole layers? In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which
+# its makers call iRoPE. The rotating layers look at most 8,192 tokens back; the others see everything
+# ([its configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
+# A division of labour: order and grammar near by, meaning far away. [Yang et al.,
+# 2025](https://arxiv.org/abs/2501.18795v2) compared such a hybrid, with sliding windows in the rotating layers, to rotation
+# everywhere, and found it better on long tasks and no worse on short ones.
+#
+# A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
+# higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
+#
+# $$
+# a = \frac{e^{g}}{e^{g} + n - 1} ,
+# $$
+#
+# and it is one half when $g = \ln(n - 1)$. For a needle to keep its weight, the gap must grow like the logarithm of the
+# length. A model learns its gaps at the trained length. To enlarge them afterwards, multiply the query by a factor $f$:
+# all logits, and so all gaps, are multiplied by it. [Nakanishi, 2025](https://arxiv.org/abs/2501.19399v1) takes $f$
+# proportional to $\ln n$, with a learned constant for each head. Llama 4 takes
+#
+# $$
+# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
+# $$
+#
+# which leaves the first $F$ tokens alone ([`floor_scale` and
+# `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)). It is
+# YaRN's $0.1 \ln s + 1$ again, but for each query by itself, not for the whole text: what was computed for an early token
+# stays as it is when the text grows, so a cache does not go stale.
+
+# %% [markdown] lang="zh"
+# ## 没有位置的层，以及温度
+#
+# 何不整层整层地放弃旋转？Llama 4 每三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
+# token，其余的层能看到全文
+# （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
+# 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
+# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上也不差。
+#
+# 没有位置的层不会碰到新角度，但会碰到更多的键。设有一个键，也就是要找的针，它的 logit 比其他 $n - 1$ 个键高出 $g$，称为**差距**。
+# 它的权重是
+#
+# $$
+# a = \frac{e^{g}}{e^{g} + n - 1} ,
+# $$
+#
+# 当 $g = \ln(n - 1)$ 时恰好是一半。要让针保住权重，差距就得像长度的对数那样增长。模型的差距是在训练长度上学到的；要在事后放大，
+# 就给查询乘上一个因子 $f$：所有的 logit 都乘上它，差距也就都乘上它。[Nakanishi，2025](https://arxiv.org/abs/2501.19399v1) 取 $f$
+# 与 $\ln n$ 成正比，每个头有一个学出来的系数。Llama 4 取
+#
+# $$
+# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
+# $$
+#
+# 它不动最前面的 $F$ 个 token
+# （[`floor_scale` 和 `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)）。
+# 这又是 YaRN 的 $0.1 \ln s + 1$，不过是每个查询各有一个，而不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
+# 所以缓存不会过期。
+
+# %% [markdown] lang="en"
+# ### Exercise 8.2 · A factor for each query (1 point)
+#
+# Write `query_factor`, which gives $f(p)$.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.2 · 每个查询一个因子（1 分）
+#
+# 写出 `query_factor`，给出 $f(p)$。
+
+
+# %% nbgrader={"grade_id": "query_factor", "solution": true}
+def query_factor(positions: Tensor, floor: int = 8192, slope: float = 0.1) -> Tensor:
+    """The factor of the query at each position: [n] to [n], float64.
+
+    Args:
+        positions: [n], counted from 0.
+        floor: F, how many positions share a factor.
+        slope: 0.1 in Llama 4.
+    """
+    ### BEGIN SOLUTION
+    steps = ((positions.double() + 1) / floor).floor()
+    return 1 + slope * torch.log(1 + steps)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "query_factor_laws", "grade": true, "points": 1}
+with quiet():
+    factors = query_factor(torch.arange(8), floor=4, slope=1.0).tolist()
+    assert factors[:3] == [1, 1, 1], "Position 2 is the third token: 3/4 is rounded down to 0, and ln 1 = 0."
+    assert abs(factors[3] - (1 + math.log(2))) < 1e-9, "Position 3 is the fourth token, so the floor of 4/4 is 1."
+    assert abs(factors[7] - (1 + math.log(3))) < 1e-9, "Position 7 is the eighth: ln 3."
+    ### BEGIN HIDDEN TESTS
+    positions = torch.tensor([0, 8190, 8191, 16382, 16383, 1_000_000])
+    factors = query_factor(positions)
+    assert (factors[:2] == 1).all(), "Within the first floor nothing changes."
+    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "The floor is 8192 if nothing is said."
+    assert factors[3] == factors[2] < factors[4], "All positions of a floor share a factor."
+    assert abs(factors[5] - 1 - 0.1 * math.log(123)) < 1e-9, "At a million, 122 floors are full."
+    steeper = query_factor(positions, slope=0.3)
+    torch.testing.assert_close(steeper - 1, 3 * (factors - 1), msg="The slope multiplies the logarithm.")
+    ### END HIDDEN TESTS
+
+# %%
+GAP = 12.0
+lengths = torch.logspace(3, 7, 200, dtype=torch.float64)
+factor_of = {
+    "no factor": torch.ones_like(lengths),
+    "Llama 4": query_factor(lengths - 1),
+    "proportional to ln n": lengths.log() / math.log(8192),
+}
+looks = [(BLACK, ":"), (BLUE, "-"), (VERMILION, "--")]
+figure, axes = plt.subplots(figsize=(7.2, 2.9))
+weight = {}
+for (name, factor), (colour, dashes) in zip(factor_of.items(), looks, strict=True):
+    weight[name] = torch.sigmoid(factor * GAP - (lengths - 1).log())  # e^g / (e^g + n - 1)
+    axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes, label=name)
+axes.axvline(8192, color=GREY, linestyle=":", linewidth=1)
+axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
+axes.legend(loc="lower left")
+bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
+axes.set_title(f"Weight of a needle among ten million keys: {bare:.1%}, with Llama 4's factor {kept_up:.0%}")
+assert bare < 0.02 < 0.9 < kept_up
+assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
+plt.show()
+
+# %% [markdown] lang="en"
+# At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
+# length holds it up. The factor is not free: it sharpens *all* gaps, also those that the head learnt to keep small.
+
+# %% [markdown] lang="zh"
+# 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
+# 它让*所有*差距都变尖，包括那些这个头特意学得很小的差距。
+
+# %% [markdown] lang="en"
+# ## A rotation that lets the cache be small: MLA
+#
+# A cache holds the keys and values of all heads for every token. **Multi-head latent attention** stores one short vector
+# $c$ in their place, from which a matrix $U$ for each head makes the key, $k = U c$
+# ([DeepSeek-V2, sections 2.1.2 and 2.1.3](https://arxiv.org/abs/2405.04434v5)). The keys need never be made:
+#
+# $$
+# q \cdot (U c) = (U^\top q) \cdot c .
+# $$
+#
+# $U^\top q$ is computed once for each query, and then all happens among the short vectors. Now rotate. With $R_n$ on the
+# key and $R_m$ on the query, and $R_m^\top R_n = R_{n-m}$ from notebook 2,
+#
+# $$
+# (R_m q) \cdot (R_n U c) = q^\top R_{n-m} U c = \big( U^\top R_{n-m}^\top q \big) \cdot c .
+# $$
+#
+# The bracket depends on $n$: another matrix for every distance, so a query would have to be taken to the short vectors
+# anew for every key, or the rotated keys would have to be stored. The way out is to separate the two. Content goes
+# through $c$ and is not rotated; positions have a few features of their own, rotated, with *one* key for all heads:
+#
+# $$
+# S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
+# $$
+#
+# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$. It is partial
+# rotation again, found from another side.
+
+# %% [markdown] lang="zh"
+# ## 让缓存变小的旋转：MLA
+#
+# 缓存里存着每个 token 在所有头上的键和值。**多头潜在注意力**（MLA）只存一个短向量 $c$，每个头用一个矩阵 $U$ 由它造出键，$k = U c$
+# （[DeepSeek-V2，2.1.2 和 2.1.3 节](https://arxiv.org/abs/2405.04434v5)）。键其实根本不必造出来：
+#
+# $$
+# q \cdot (U c) = (U^\top q) \cdot c .
+# $$
+#
+# 对每个查询算一次 $U^\top q$，后面的事就都在短向量之间进行。现在加上旋转。键乘 $R_n$，查询乘 $R_m$，由第 2 节的
+# $R_m^\top R_n = R_{n-m}$ 得
+#
+# $$
+# (R_m q) \cdot (R_n U c) = q^\top R_{n-m} U c = \big( U^\top R_{n-m}^\top q \big) \cdot c .
+# $$
+#
+# 括号里的东西取决于 $n$：每个距离都是另一个矩阵，于是要么对每个键都把查询重新变换一遍，要么把旋转过的键存下来。出路是把两者分开：
+# 内容走 $c$，不旋转；位置另有几个特征，要旋转，而且所有的头共用*一个*键：
+#
+# $$
+# S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
+# $$
+#
+# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$。这又是部分旋转，只是从另一头走到了同一处。
+
+# %% [markdown] lang="en"
+# ### Exercise 8.3 · Scores from the short vectors (2 points)
+#
+# Write `latent_scores` for one query. The rotations are already done. Do not make the keys: with many tokens that would be
+# the expensive part.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.3 · 直接由短向量算得分（2 分）
+#
+# 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。
+
+
+# %% nbgrader={"grade_id": "latent_scores", "solution": true}
+def latent_scores(content: Tensor, rotated: Tensor, latents: Tensor, rotated_keys: Tensor, up: Tensor) -> Tensor:
+    """The scores of one query in every head: [heads, n].
+
+    Args:
+        content: [heads, d], the part of the query that is not rotated.
+        rotated: [heads, d'], the rotated part.
+        latents: [n, short], the short vectors of the tokens.
+        rotated_keys: [n, d'], one for each token, shared by all heads.
+        up: [heads, d, short], U for each head.
+    """
+    ### BEGIN SOLUTION
+    taken = torch.einsum("hd,hdc->hc", content, up)  # U^T q
+    scale = (content.shape[-1] + rotated.shape[-1]) ** 0.5
+    return (taken @ latents.T + rotated @ rotated_keys.T) / scale
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "latent_scores_laws", "grade": true, "points": 2}
+with quiet():
+    by_hand = latent_scores(
+        torch.tensor([[1.0, 2.0]]),
+        torch.tensor([[3.0, 0.0]]),
+        torch.tensor([[1.0], [0.0]]),
+        torch.tensor([[0.0, 5.0], [1.0, 0.0]]),
+        torch.tensor([[[4.0], [1.0]]]),
+    )
+    assert by_hand.shape == (1, 2), "One score for each head and token."
+    assert abs(by_hand[0, 0] - 3) < 1e-6, (
+        "Token 0: U^T q = 1 * 4 + 2 * 1 = 6, the rotated part gives 0, and 6 / sqrt(4) = 3."
+    )
+    assert abs(by_hand[0, 1] - 1.5) < 1e-6, (
+        "Token 1: nothing from the short vector, 3 * 1 from the rotated part, 3 / 2."
+    )
+    ### BEGIN HIDDEN TESTS
+    random = torch.Generator().manual_seed(0)
+    heads, n, d, turned, short = 3, 11, 6, 4, 5
+    content, rotated = torch.randn(heads, d, generator=random), torch.randn(heads, turned, generator=random)
+    latents, rotated_keys = torch.randn(n, short, generator=random), torch.randn(n, turned, generator=random)
+    up = torch.randn(heads, d, short, generator=random)
+    keys = torch.cat([torch.einsum("hdc,nc->hnd", up, latents), rotated_keys.expand(heads, -1, -1)], -1)
+    whole = torch.einsum("hd,hnd->hn", torch.cat([content, rotated], -1), keys) / (d + turned) ** 0.5
+    found = latent_scores(content, rotated, latents, rotated_keys, up)
+    torch.testing.assert_close(found, whole, rtol=0, atol=1e-5, msg="The same as with keys of full size.")
+    assert (found[0] - found[1]).abs().max() > 0.1, "Every head has its own U and its own query."
+    ### END HIDDEN TESTS
+
+# %%
+LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
+stored, full = LATENT + TURNED, HEADS * 2 * CONTENT
+print(f"numbers cached for each token and layer: {stored} in place of {full:,}, a {full / stored:.0f}th")
+
+random = torch.Generator().manual_seed(1)
+up = torch.randn(8, 3, dtype=torch.float64, generator=random)  # U: 8 features from a short vector of 3
+query = torch.randn(8, dtype=torch.float64, generator=random)
+at_zero = up.T @ query
+apart = [
+    float((up.T @ rotate(query, step * frequencies(8)) - at_zero).norm() / at_zero.norm()) for step in (1, 10, 100)
+]
+print("U^T R q is off from U^T q, in parts of its length, by", ", ".join(f"{part:.2f}" for part in apart))
+assert stored == 576
+assert full == 32_768
+assert min(apart) > 0.2
+
+# %% [markdown] lang="en"
+# 576 numbers for each token in place of 32,768. The second line is the reason for the detour: what a rotation would make of
+# $U^\top q$ differs from it by a large part of its length, and by another one at each distance.
+
+# %% [markdown] lang="zh"
+# 每个 token 存 576 个数，而不是 32,768 个。第二行说明了为什么要绕这个弯：旋转会把 $U^\top q$ 变成与它相差很大的另一个向量，
+# 而且每个距离各不相同。
+
+# %% [markdown] lang="en"
+# ## Several positions at once: images
+#
+# A patch of an image has a row and a column, a patch of a film a time as well. Notebook 2 had the wish for more dimensions;
+# here is how it is granted. Give every token three positions, time $t$, row $x$ and column $y$, and let every pair follow
+# one of them. With $\delta$ for the step from the key to the query on the axis of pair $i$, the score is, as ever,
+#
+# $$
+# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
+# $$
+#
+# and depends on steps only, on every axis. This is **M-RoPE** ([Qwen2-VL, section 2.1](https://arxiv.org/abs/2409.12191v2)). A
+# text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
+# largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
+#
+# Which pair follows which axis? Qwen2-VL has **blocks**: time has the fastest pairs, then rows, then columns, which get all the
+# slow ones. In Qwen3-VL the axes **take turns**, pair after pair
+# ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
+# so that every axis has fast and slow pairs. With 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
+
+# %% [markdown] lang="zh"
+# ## 同时有几个位置：图像
+#
+# 图像的一小块有行和列，影片的一小块还有时间。第 2 节有过“推广到更多维度”的愿望，这里来实现它。给每个 token 三个位置：时间 $t$、
+# 行 $x$、列 $y$，让每一对跟随其中一个。设 $\delta$ 是在第 $i$ 对所跟随的轴上从键到查询的步数，得分照旧是
+#
+# $$
+# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
+# $$
+#
+# 在每个轴上都只取决于步数。这就是 **M-RoPE**（[Qwen2-VL，2.1 节](https://arxiv.org/abs/2409.12191v2)）。文字 token 在各轴上的数相同，所以
+# 文字的旋转与普通 RoPE 一样。图像之后，文字从目前最大的数加 1 接着排：16 乘 16 块的图像要花 256 个 token，却只让后文移动 16 个位置。
+#
+# 哪一对跟随哪个轴？Qwen2-VL 用**分块**：时间拿最快的对，然后是行，再是列，最慢的全归列。Qwen3-VL 里各轴**轮流**，一对接一对
+# （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
+# 于是每个轴都有快有慢。如果三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
+
+# %%
+SECTIONS = (24, 20, 20)  # pairs for time, rows, columns
+
+
+def blocks(sections: tuple[int, ...]) -> Tensor:
+    """The axis of each pair, one axis after the other: [d/2]."""
+    return torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
+
+
+def turns_taken(sections: tuple[int, ...]) -> Tensor:
+    """The axis of each pair if the axes take turns, and axis 0 has what is left over: [d/2]."""
+    pairs = torch.arange(sum(sections))
+    axis = pairs % len(sections)
+    return torch.where(pairs < torch.tensor(sections)[axis] * len(sections), axis, 0)
+
+
+def places(before: int, rows: int, columns: int, after: int) -> Tensor:
+    """The positions [3, n] of a text, an image and a text: time, row and column."""
+    image = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).T
+    image = torch.cat([torch.zeros(1, rows * columns, dtype=torch.long), image]) + before
+    tail = torch.arange(after) + before + max(rows, columns)
+    return torch.cat([torch.arange(before).expand(3, -1), image, tail.expand(3, -1)], dim=1)
+
+
+# %% [markdown] lang="en"
+# ### Exercise 8.4 · Angles on three axes (2 points)
+#
+# Write `axis_angles`: the angle of each token and pair.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.4 · 三个轴上的角度（2 分）
+#
+# 写出 `axis_angles`：每个 token、每一对的角度。
+
+
+# %% nbgrader={"grade_id": "axis_angles", "solution": true}
+def axis_angles(positions: Tensor, theta: Tensor, axes: Tensor) -> Tensor:
+    """The angle of every token and pair: [n, d/2].
+
+    Args:
+        positions: [3, n], one row for each axis.
+        theta: [d/2].
+        axes: [d/2], which axis each pair follows.
+    """
+    ### BEGIN SOLUTION
+    return positions[axes].T * theta
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "axis_angles_laws", "grade": true, "points": 2}
+with quiet():
+    theta = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
+    one_patch = axis_angles(torch.tensor([[8], [4], [2]]), theta, torch.tensor([0, 1, 2]))
+    assert one_patch.tolist() == [[8.0, 2.0, 0.5]], "Pair 0 turns by 8 * 1, pair 1 by 4 * 1/2, pair 2 by 2 * 1/4."
+    same = torch.arange(5).expand(3, -1)
+    as_ever = torch.outer(torch.arange(5.0, dtype=torch.float64), theta)
+    assert torch.equal(axis_angles(same, theta, torch.tensor([2, 0, 2])), as_ever), "Text is rotated as ever."
+    ### BEGIN HIDDEN TESTS
+    random = torch.Generator().manual_seed(3)
+    theta, axes = frequencies(24), turns_taken((4, 4, 4))
+    where = torch.randint(0, 30, (3, 2), generator=random)
+    query, key = torch.randn(2, 24, dtype=torch.float64, generator=random)
+    scores = []
+    for moved in (where, where + torch.tensor([[100], [7], [31]])):
+        angles = axis_angles(moved, theta, axes)
+        assert angles.shape == (2, 12), "One angle for each token and pair."
+        scores.append(float(rotate(query, angles[0]) @ rotate(key, angles[1])))
+    assert abs(scores[0] - scores[1]) < 1e-9, "Only the steps count, on every axis."
+    moved = where + torch.tensor([[0, 0], [0, 1], [0, 0]])
+    angles = axis_angles(moved, theta, axes) - axis_angles(where, theta, axes)
+    assert ((angles[1] > 0) == (axes == 1)).all(), "A step to the next row turns the pairs of rows only."
+    ### END HIDDEN TESTS
+
+# %%
+walk = places(5, 16, 16, 5)
+print(f"{walk.shape[1]} tokens, of which {16 * 16} are patches; the last has position {int(walk.max())}")
+assert walk.shape[1] - 10 == 256
+assert int(walk[0, -5]) - 5 == 16
+assert int((turns_taken(SECTIONS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
+
+theta = frequencies(128, 1e6)
+figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
+names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
+fastest = {}
+for panel, (title, axes_of) in zip(
+    panels, (("blocks", blocks(SECTIONS)), ("turns", turns_taken(SECTIONS))), strict=True
+):
+    for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        own = (axes_of == axis).nonzero().flatten()
+        wavelengths = 2 * math.pi / theta[own]
+        fastest[title, name] = float(wavelengths[0])
+        panel.plot(own, wavelengths, "osD"[axis], color=colour, markersize=4, label=name)
+    panel.axhspan(1, 16, color=SKY, alpha=0.25, linewidth=0)
+    panel.set(xlabel="pair i", yscale="log", ylim=(4, 1e7))
+    panel.set_title(title, fontweight="normal", fontsize=9.5)
+panels[0].set_ylabel("wavelength, in positions")
+panels[1].legend(loc="lower right")
+slow, quick = fastest["blocks", "column"], fastest["turns", "column"]
+headline(
+    figure, f"In blocks the fastest pair of the columns takes {slow:,.0f} positions for a turn, in turns {quick:.0f}"
+)
+assert slow > 10_000
+assert 360 * 16 / slow < 1
+plt.show()
+
+# %% [markdown] lang="en"
+# The band marks an image of 16 patches across. In blocks no pair of the columns turns even by a degree or so within it: 16 of
+# more than ten thousand positions. In turns every axis has pairs that tell neighbours apart.
+#
+# One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
+# A factor of YaRN can be smaller than the text-only one; [vLLM's recipe for
+# Qwen3-VL](https://github.com/vllm-project/vllm/pull/25384) takes 3 for a context that is almost 4 times as long.
+
+# %% [markdown] lang="zh"
+# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连一度都转不到：16 比一万多个位置。轮流时，每个轴都有分得清相邻两块的对。
+#
+# 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
+# [vLLM 给 Qwen3-VL 的设置](https://github.com/vllm-project/vllm/pull/25384)在上下文差不多长到 4 倍时取 3。
+
+# %% [markdown] lang="en"
+# ## Windows, sinks, and norms
+#
+# **A sliding window.** A query sees the last $w$ tokens only, itself included. Then no distance is above $w - 1$, whatever the
+# length, and *no pair ever meets a new angle*. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
+# handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
+# ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
+# Gemma 4 has five of them. Llama 4 cuts the text into chunks instead.
+#
+# **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
+# on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
+# al., 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has the remedy built in, a learned logit $z$ for each head, which takes
+# weight and gives no value
+# ([`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)):
+#
+# $$
+# a_{mn} = \frac{e^{S_{mn}}}{e^{z} + \sum_{n'} e^{S_{mn'}}} .
+# $$
+#
+# **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long (times learned weights), so that a score
+# $q \cdot k / \sqrt d$ stays between $-\sqrt d$ and $\sqrt d$: a gap is at most $2 \sqrt d$, and scores cannot run away in training. Does
+# its place matter? A rotation keeps lengths, so a norm *without weights* may stand before it or after it: Llama 4 has it after,
+# Qwen3 has one with weights before. Weights that differ within a pair do not commute with its rotation.
+
+# %% [markdown] lang="zh"
+# ## 窗口、汇点与归一化
+#
+# **滑动窗口**：一个查询只看最后 $w$ 个 token，包括它自己。这样一来，无论文本多长，距离都不超过 $w - 1$，*任何一对都不会碰到新角度*。
+# 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
+# $w = 128$ 的窗口
+# （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
+# Gemma 4 有五层。Llama 4 则是把文本切成块。
+#
+# **汇点**：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
+# 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
+# 学出来的 logit $z$，它占权重，却不给值
+# （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
+#
+# $$
+# a_{mn} = \frac{e^{S_{mn}}}{e^{z} + \sum_{n'} e^{S_{mn'}}} .
+# $$
+#
+# **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$（再乘上学出来的权重），于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间：
+# 差距最多 $2 \sqrt d$，训练中得分不会失控。它放在哪里要紧吗？旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
+# Qwen3 放在前面，而且有权重。如果一对里的两个权重不同，就不能与这一对的旋转交换次序。
+
+# %% [markdown] lang="en"
+# ### Exercise 8.5 · A window with a sink (2 points)
+#
+# Write `windowed_weights`: the weights of a head that looks at the last $w$ tokens and has a sink $z$.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.5 · 带汇点的窗口（2 分）
+#
+# 写出 `windowed_weights`：一个头只看最后 $w$ 个 token，并且有汇点 $z$，给出它的权重。
+
+
+# %% nbgrader={"grade_id": "windowed_weights", "solution": true}
+def windowed_weights(scores: Tensor, window: int, sink: float) -> Tensor:
+    """The weights on the keys, [n, n]; rows add up to less than 1, since the sink takes its part.
+
+    Args:
+        scores: [n, n].
+        window: w, how many tokens a query sees, itself included.
+        sink: z, the logit of the sink; minus infinity for none.
+    """
+    ### BEGIN SOLUTION
+    position = torch.arange(len(scores))
+    distance = position[:, None] - position
+    seen = scores.masked_fill((distance < 0) | (distance >= window), -torch.inf)
+    with_sink = torch.cat([seen, torch.full_like(scores[:, :1], sink)], dim=-1)
+    return torch.softmax(with_sink, dim=-1)[:, :-1]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "windowed_weights_laws", "grade": true, "points": 2}
+with quiet():
+    even = windowed_weights(torch.zeros(4, 4), 2, 0.0)
+    assert abs(even[0, 0] - 1 / 2) < 1e-6, "Token 0 sees itself and a sink of the same logit: half and half."
+    assert (even[3, 2:] - 1 / 3).abs().max() < 1e-6, "Token 3 sees two tokens and the sink."
+    assert even[3, 1] == even[0, 1] == 0, "Nothing beyond the window, nothing ahead."
+    none = windowed_weights(torch.zeros(4, 4), 4, -math.inf)
+    assert abs(none[3].sum() - 1) < 1e-6, "Without a sink the weights of a row add up to 1."
+    ### BEGIN HIDDEN TESTS
+    scores = torch.randn(9, 9, generator=torch.Generator().manual_seed(4))
+    kept = scores.clone()
+    whole = torch.softmax(scores.masked_fill(torch.ones(9, 9).triu(1).bool(), -torch.inf), -1)
+    torch.testing.assert_close(
+        windowed_weights(scores, 9, -math.inf), whole, msg="A window of everything is plain causal attention."
+    )
+    for window in (1, 3):
+        weights = windowed_weights(scores, window, 1.5)
+        inside = scores[8, 9 - window :].exp()
+        right = inside / (inside.sum() + math.exp(1.5))
+        torch.testing.assert_close(
+            weights[8, 9 - window :], right, msg="The sink stands in the sum, and has no column."
+        )
+        assert (weights > 0).sum(-1).max() == window, "At most w keys have weight."
+    assert windowed_weights(scores, 3, 50.0).sum() < 1e-6, "A sink that is high takes all."
+    assert torch.equal(scores, kept), "The input belongs to the caller: leave it as it is."
+    ### END HIDDEN TESTS
+
+# %%
+random = torch.Generator().manual_seed(5)
+vector, angle = torch.randn(64, dtype=torch.float64, generator=random), 7 * frequencies(64)
+norm = torch.nn.functional.rms_norm
+same = torch.ones(64, dtype=torch.float64)
+uneven = torch.linspace(0.5, 2, 64, dtype=torch.float64)
+for name, weights in (("without weights", same), ("with weights that differ within a pair", uneven)):
+    before = rotate(norm(vector, (64,), weights), angle)
+    after = norm(rotate(vector, angle), (64,), weights)
+    print(f"norm before or after the rotation, {name}: off by {(before - after).abs().max():.0e}")
+assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 features is 8 long."
+
+# %% [markdown] lang="en"
+# ## How large a base, how long a text?
+#
+# Notebook 4 found the first distance at which a key that resembles the query scores *lower* than a random one on average:
+# where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) turn this round: for a
+# length, which is the smallest base without such a distance? They say that a model with a smaller base may keep a low
+# perplexity and still not find what is far away. You can compute the bound. For each base on a grid, take the first
+# distance of loss; the bound at a length is the smallest base that gets beyond it.
+#
+# The other law looks at training. [Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) find that fine-tuning at the trained length
+# with a base *smaller or larger* than 10,000 makes a model read further, and describe both from the periods of the pairs. You
+# can see why both ends help: with a small base all pairs complete their circle in training, with a large one the slow pairs
+# stay longer on the arc that they know.
+
+# %% [markdown] lang="zh"
+# ## 底数多大，文本多长？
+#
+# 第 4 节找到了这样一个距离：从它开始，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 跌到零以下的地方。
+# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，不出现这种距离的最小底数是多少？他们说，底数更小的模型，
+# 困惑度可以照样很低，却找不到远处的东西。这个界你自己就能算。对网格上的每个底数，求出第一个吃亏的距离；某个长度上的界，就是能越过它的
+# 最小底数。
+#
+# 另一条规律看的是训练。[Liu 等，2023](https://arxiv.org/abs/2310.05209v2) 发现，在训练长度上用比 10,000 *更小或更大*的底数微调，
+# 模型都能读得更远，并且从各对的周期出发来描述两者。为什么两头都有好处，你看得出来：底数小，所有的对在训练中都转满了圈；
+# 底数大，慢的对在认识的那段弧上停留得更久。
+
+# %%
+bases = torch.logspace(3, 8.2, 66, dtype=torch.float64)
+LONGEST = 131_072
+distances = torch.arange(1, LONGEST + 1, dtype=torch.float32)
+
+
+def first_loss(base: float) -> int:
+    """The first distance at which the sum of cosines of 64 pairs is negative; LONGEST if there is none up to there."""
+    for part in distances.split(4096):
+        below = (torch.cos(torch.outer(part, frequencies(128, base).float())).sum(-1) < 0).nonzero()
+        if len(below):
+            return int(part[below[0, 0]])
+    return LONGEST
+
+
+firsts = torch.tensor([first_loss(float(base)) for base in bases])
+lengths = 2 ** torch.arange(10, 17)
+lowest = torch.stack([bases[firsts >= length][0] for length in lengths])
+slope = float((lowest[-1] / lowest[0]).log() / (lengths[-1] / lengths[0]).log())
+
+# %%
+figure, axes = plt.subplots(figsize=(7.2, 3.0))
+axes.loglog(lengths, lowest, "o-", color=BLUE, label="smallest base without loss, 64 pairs")
+axes.loglog(
+    lengths,
+    0.0424 * lengths.double() ** 1.628,
+    color=GREY,
+    linestyle=":",
+    label="Men et al., figure 1: $0.0424\\, L^{1.628}$",
+)
+for name, length, base, marker in (
+    ("Llama 2", 4096, 1e4, "v"),
+    ("Llama 3", 8192, 5e5, "^"),
+    ("Qwen3", 32768, 1e6, "s"),
+):
+    axes.loglog(length, base, marker, color=VERMILION, markersize=7)
+    axes.annotate(name, (length, base), (6, -12), textcoords="offset points", fontsize=8.5)
+axes.set(xlabel="length L", ylabel="base b")
+axes.legend(loc="upper left")
+axes.set_title(f"Sixteen times the length needs {16**slope:.0f} times the base; Llama 2 was below it")
+plt.show()
+assert lowest[2] > 1e4  # what the title says
+
+# %% [markdown] lang="en"
+# Our points and the curve of the paper (version 1, figure 1) agree: the base has to grow faster than the length. It is a
+# bound on one measure, for keys that resemble the query in every pair, and a model may do without: Llama 2 reads its 4,096
+# tokens.
+
+# %% [markdown] lang="zh"
+# 我们的点与论文的曲线（第 1 版，图 1）相符：底数要比长度增长得快。这是对一种度量的界，针对的是每一对都与查询相似的键；模型不满足它也未必
+# 不行：Llama 2 照样读它的 4,096 个 token。
+
+# %% [markdown] lang="en" short=true
+# ## Read the configurations
+#
+# Now the real thing. Below stands what six models say of their positions, in the words of transformers. Your code is to
+# turn it into frequencies and a factor for the tables. Two helpers are given, the two ramps of notebook 5.
+
+# %% [markdown] lang="zh" short=true
+# ## 读配置
+#
+# 现在来真的。下面是六个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。第 5 节的两种斜坡
+# 作为工具给出。
+
+
+# %%
+def kept_by_turns(theta: Tensor, length: float, low: float, high: float) -> Tensor:
+    """The share of its own frequency that each pair keeps: 0 below low turns, 1 above high turns, a ramp between."""
+    return ((length * theta / (2 * math.pi) - low) / (high - low + 1e-9)).clamp(0, 1)
+
+
+def kept_by_pairs(dim: int, base: float, length: float, slow: float, fast: float, rounded: bool) -> Tensor:
+    """The same, with a ramp over the index of the pair, between those that turn fast times and slow times."""
+    first, last = (dim * math.log(length / (2 * math.pi * r)) / (2 * math.log(base)) for r in (fast, slow))
+    if rounded:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, dim - 1)
+    return 1 - ((torch.arange(dim // 2) - first) / max(last - first, 0.001)).clamp(0, 1)
+
+
+# %% [markdown] lang="en"
+# ### Exercise 8.6 · Frequencies from a configuration (3 points)
+#
+# Write `read_frequencies`. The dictionary has `rope_theta`, the base, and a `rope_type`:
+#
+# - `default` or none at all: plain RoPE.
+# - `linear`: PI; `factor` is $s$.
+# - `proportional`: p-RoPE, and `partial_rotary_factor` is the share.
+# - `llama3`: ramp by turns, between `low_freq_factor` and `high_freq_factor`, within `original_max_position_embeddings`. What
+#   a pair does not keep of its frequency is divided by `factor`.
+# - `yarn`: ramp by pairs, between `beta_slow` (1 if not there) and `beta_fast` (32), rounded unless `truncate` is false. The factor for the
+#   tables is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types have the factor 1.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.6 · 由配置求频率（3 分）
+#
+# 写出 `read_frequencies`。字典里有底数 `rope_theta` 和类型 `rope_type`：
+#
+# - `default` 或者没有写：普通 RoPE。
+# - `linear`：PI；`factor` 就是 $s$。
+# - `proportional`：p-RoPE，`partial_rotary_factor` 是比例。
+# - `llama3`：按圈数的斜坡，两端是 `low_freq_factor` 和 `high_freq_factor`，圈数在 `original_max_position_embeddings` 之内数。一对的频率里
+#   没有保留的那部分，除以 `factor`。
+# - `yarn`：按编号的斜坡，两端是 `beta_slow`（没有写就是 1）和 `beta_fast`（32），除非 `truncate` 为假，否则取整。乘在表上的因子是
+#   `attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
+
+
+# %% nbgrader={"grade_id": "read_frequencies", "solution": true}
+def read_frequencies(rope: dict, dim: int) -> tuple[Tensor, float]:
+    """The frequencies [dim/2] and the factor for cosines and sines that a configuration asks for.
+
+    Args:
+        rope: The dictionary `rope_parameters` of a model.
+        dim: The features that a head rotates.
+    """
+    ### BEGIN SOLUTION
+    base, kind, stretch = rope["rope_theta"], rope.get("rope_type", "default"), rope.get("factor", 1.0)
+    theta, factor = frequencies(dim, base), 1.0
+    length = rope.get("original_max_position_embeddings")
+    keep = torch.ones_like(theta)
+    if kind == "proportional":
+        return proportional(dim, base, rope["partial_rotary_factor"]), factor
+    if kind == "linear":
+        keep = torch.zeros_like(theta)
+    elif kind == "llama3":
+        keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])
+    elif kind == "yarn":
+        ends = rope.get("beta_slow", 1.0), rope.get("beta_fast", 32.0)
+        keep = kept_by_pairs(dim, base, length, *ends, rounded=rope.get("truncate", True))
+        factor = rope.get("attention_factor", 0.1 * math.log(stretch) + 1)
+    return keep * theta + (1 - keep) * theta / stretch, factor
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "read_frequencies_laws", "grade": true, "points": 3}
+with quiet():
+    theta, factor = read_frequencies({"rope_theta": 16.0}, 8)
+    by_hand = torch.tensor([1, 0.5, 0.25, 0.125])
+    assert (theta - by_hand).abs().max() < 1e-9, "Base 16, nothing else: 1, 1/2, 1/4, 1/8."
+    assert factor == 1, "Nothing is said of a factor, so there is none."
+    theta, _ = read_frequencies({"rope_theta": 16.0, "rope_type": "linear", "factor": 4.0}, 8)
+    assert abs(theta[0] - 0.25) < 1e-9, "linear: every pair is slowed by the factor, pair 0 too."
+    yarn = {"rope_theta": 1e4, "rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
+    theta, factor = read_frequencies(yarn, 128)
+    assert abs(factor - 1.27726) < 1e-4, "yarn without a word about attention: 0.1 ln 16 + 1."
+    ends = theta[[0, -1]] / frequencies(128)[[0, -1]]
+    assert (ends - torch.tensor([1, 1 / 16])).abs().max() < 1e-9, "yarn spares pair 0 and slows the last pair fully."
+    ### BEGIN HIDDEN TESTS
+    assert read_frequencies(yarn | {"attention_factor": 1.0}, 128)[1] == 1, (
+        "attention_factor 1.0 switches the temperature off."
+    )
+    rough, fine = (read_frequencies(yarn | {"truncate": t}, 128)[0] for t in (True, False))
+    assert (rough - fine).abs().max() > 1e-6, "truncate false: the ends of the ramp are not rounded."
+    narrow = read_frequencies(yarn | {"beta_slow": 4.0, "beta_fast": 8.0}, 128)[0]
+    own = frequencies(128)
+    turned = 4096 * own / (2 * math.pi)
+    assert (narrow[turned > 10] == own[turned > 10]).all(), "Pairs that turn more often than beta_fast are left alone."
+    torch.testing.assert_close(
+        narrow[turned < 3], own[turned < 3] / 16, msg="Those below beta_slow are slowed by the factor."
+    )
+    llama = {"rope_theta": 5e5, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    theta, factor = read_frequencies(llama | {"original_max_position_embeddings": 8192}, 128)
+    own = frequencies(128, 5e5)
+    turned = 8192 * own / (2 * math.pi)
+    assert factor == 1, "Llama 3 has no temperature."
+    assert (theta[turned > 4] == own[turned > 4]).all(), "llama3 leaves pairs of four turns or more."
+    torch.testing.assert_close(
+        theta[turned < 1], own[turned < 1] / 8, msg="And slows those below one turn by the factor."
+    )
+    middle = (turned > 1) & (turned < 4)
+    blend = (turned[middle] - 1) / 3
+    right = own[middle] * (blend + (1 - blend) / 8)
+    torch.testing.assert_close(theta[middle], right, rtol=1e-6, atol=0, msg="Between them it blends by the turns.")
+    gemma = {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": 0.25}
+    assert int((read_frequencies(gemma, 512)[0] > 0).sum()) == 64, "proportional: a quarter of the pairs turns."
+    plain = read_frequencies({"rope_theta": 1e6, "rope_type": "default", "factor": 9.0}, 64)[0]
+    assert torch.equal(plain, frequencies(64, 1e6)), "default: whatever else is there, nothing is scaled."
+    ### END HIDDEN TESTS
+
+# %%
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "original_max_position_embeddings": 8192}
+MODELS = {  # name: features that rotate, longest distance in training, advertised length, and what the configuration says
+    "Llama 3.1": (128, 8192, 131_072, LLAMA3 | {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}),
+    "Llama 4 Scout": (128, 8192, None, LLAMA3 | {"factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0}),
+    "Qwen3": (
+        128,
+        32_768,
+        131_072,
+        {
+            "rope_type": "yarn",
+            "rope_theta": 1_000_000.0,
+            "factor": 4.0,
+            "original_max_position_embeddings": 32_768,
+        },
+    ),
+    "DeepSeek-V3": (
+        64,
+        4096,
+        163_840,
+        {
+            "rope_type": "yarn",
+            "rope_theta": 10_000.0,
+            "factor": 40.0,
+            "original_max_position_embeddings": 4096,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "attention_factor": 1.0,
+        },
+    ),
+    "gpt-oss": (
+        64,
+        4096,
+        131_072,
+        {
+            "rope_type": "yarn",
+            "rope_theta": 150_000.0,
+            "factor": 32.0,
+            "original_max_position_embeddings": 4096,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "truncate": False,
+        },
+    ),
+    "Gemma 4": (
+        512,
+        None,
+        131_072,
+        {
+            "rope_type": "proportional",
+            "rope_theta": 1_000_000.0,
+            "partial_rotary_factor": 0.25,
+        },
+    ),
+}
+
+# %% [markdown] lang="en"
+# Where this stands:
+#
+# - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) and [section
+#   3.2](https://arxiv.org/abs/2407.21783v3).
+# - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens.
+# - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
+# - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
+#   logits, not into the tables, hence 1.0 (notebook 5).
+# - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
+#
+# **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
+# length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
+# to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
+
+# %% [markdown] lang="zh"
+# 出处：
+#
+# - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)和
+#   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
+# - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
+# - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
+# - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
+#   不放进表里，所以是 1.0（第 5 节）。
+# - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
+#
+# **先预测，再往下跑。**直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
+# *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
+
+# %%
+print(
+    f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
+)
+reached = {}
+for name, (dim, trained, advertised, rope) in MODELS.items():
+    new, factor = read_frequencies(rope, dim)
+    moving = new > 0
+    slowest = float(2 * math.pi / new[moving].min())
+    own = frequencies(dim, rope["rope_theta"])
+    idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
+    arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
+    reached[name] = float(arc[idle].min()) if idle.any() else math.inf
+    limit = f"{reached[name]:,.0f}" if idle.any() else "any"
+    said = f"{advertised:,}" if advertised else "chunks"
+    print(
+        f"{name:14}{int(moving.sum()):8}{int((~moving).sum()):7}{slowest:18,.0f}{int(idle.sum()):18}{limit:>10}{said:>12}"
+    )
+assert round(reached["Llama 3.1"]) == 65_536
+assert round(reached["Llama 4 Scout"]) == 131_072
+assert round(reached["Qwen3"]) == round(reached["gpt-oss"]) == 131_072
+assert round(reached["DeepSeek-V3"]) == 163_840
+assert reached["Gemma 4"] == math.inf
+still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
+assert len(still) == 256
+assert int(still.sum()) == 192
+assert round(slowest) == 188
+
+# %% [markdown] lang="en"
+# Was it as you predicted? Qwen3, DeepSeek-V3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of
+# YaRN, and not a token more. Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
+# training never showed, and it was trained on long texts to learn them ([section
+# 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
+# reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+#
+# And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
+
+# %% [markdown] lang="zh"
+# 和你预测的一样吗？Qwen3、DeepSeek-V3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。
+# Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
+# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
+# 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+#
+# 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。
+
+# %% [markdown] lang="en"
+# ## What else has been proposed
+#
+# A paragraph each: what it does in the terms of these notebooks, what is claimed, and what was shown. What the abstract or the
+# page says is linked; we did not repeat the experiments.
+#
+# - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one solution of
+#   notebook 2 with different maps for queries and keys that decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
+#   "resolution" of attention by distance, choose the rates to raise it, and show language models that read on beyond
+#   training, with attention cut into blocks at inference.
+# - **ReRoPE** clamps the distance that all pairs see at a window: $\min(\Delta, w)$. Leaky ReRoPE lets it grow more slowly beyond the window instead.
+#   It needs no training, but two passes of attention ([Su, 2023](https://kexue.fm/archives/9708)). Exercise 6.3 is its finer
+#   version: clamping the slow pairs alone was enough there.
+# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones at distances divided by a group size and rounded
+#   down. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
+# - **CoPE** counts what matters in place of tokens: a gate between 0 and 1 on each key, and positions are sums of gates, so that a
+#   head can look at "the third sentence back". Shown on counting and copying tasks, and as lower perplexity on text
+#   and code ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)).
+# - **HoPE** observes that trained attention falls off only near by and rises again far away, holds "long-term decay" for
+#   outdated, and replaces slow pairs by features without position, keeping the fast ones. Shown up to 3B parameters ([Chen et al.,
+#   2025](https://aclanthology.org/2025.acl-long.1123)). A neighbour of p-RoPE.
+# - **FoPE** looks at what layers between attentions do to a pair: they mix frequencies, and those that were trained too
+#   little do harm. It gives each feature a sum of several frequencies and sets the harmful ones to zero; over varying
+#   context windows it stays more stable than the baselines ([Hua et al., 2024](https://arxiv.org/abs/2412.17739v4)).
+# - **LongRoPE2** holds that the slow pairs are trained too little, searches factors for each pair by the perplexity of
+#   needles, and fine-tunes on short and long texts together. Claimed: 128K effective for LLaMA3 8B with 10B tokens,
+#   keeping over 98.5 % of the short performance ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)).
+# - **PaTH** replaces the fixed rotation by a product of reflections, one for each token between key and query, made from
+#   its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
+#   ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)).
+# - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two
+#   tokens is the sum of what lies between. Shown for gated transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
+#   2025](https://arxiv.org/abs/2511.17388v1)).
+# - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
+#   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
+#   notebook 4). PoPE makes lengths positive by a softplus and drops $\varphi_i$. Lower loss in music, genomes and text at 124M
+#   to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
+# - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
+#   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
+#   trained length ([Sakana AI, 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
+#
+# Two threads run through the list. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
+# the newest ask whether position should depend on *content*, which no fixed rotation can give.
+
+# %% [markdown] lang="zh"
+# ## 还有哪些提议
+#
+# 每个一段：用这几节的话说它做什么、主张什么、拿出了什么证据。摘要或网页说的都给出链接；这些实验我们没有重做。
+#
+# - **xPos** 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节里查询和键用不同映射的解，会衰减的正是这一个。
+#   [Sun 等，2022](https://arxiv.org/abs/2212.10554v1) 定义了注意力按距离的“分辨率”，选速率来提高它，并展示了语言模型读到训练长度之外，
+#   推理时注意力按块切开。
+# - **ReRoPE** 把所有的对看到的距离截在一个窗口上：$\min(\Delta, w)$。Leaky ReRoPE 则是让它在窗口之外长得慢些。不用训练，但注意力要算两遍
+#   （[苏剑林，2023](https://kexue.fm/archives/9708)）。练习 6.3 是它更细的版本：在那里，只截慢的对就够了。
+# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离，远处的键把距离除以组的大小再向下取整。不用训练；在几个模型和长文本测试上
+#   展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
+# - **CoPE** 不数 token，而数要紧的东西：每个键有一个 0 到 1 之间的门，位置是门之和，于是一个头可以看“往回第三句”。在计数和复制任务上
+#   展示过，在文本和代码上困惑度更低（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)）。
+# - **HoPE** 观察到训练好的注意力只在近处下降，到远处又升起来，认为“远程衰减”已经过时，于是把慢的对换成不带位置的特征，留下快的对。
+#   展示到 3B 参数（[Chen 等，2025](https://aclanthology.org/2025.acl-long.1123)）。它是 p-RoPE 的近邻。
+# - **FoPE** 看的是两层注意力之间的那些层对一对特征做了什么：它们把频率混在一起，而训练不足的频率会添乱。它让每个特征是几个频率之和，
+#   并把添乱的频率置零；上下文窗口变化时，它比各个基线更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
+# - **LongRoPE2** 认为慢的对训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
+#   token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)）。
+# - **PaTH** 把固定的旋转换成一连串反射之积，键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
+#   在状态跟踪和中等规模的语言模型上展示过（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)）。
+# - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
+#   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
+# - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
+#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 用 softplus 让长度为正，去掉
+#   $\varphi_i$。在音乐、基因组和文本上，124M 到 774M 参数，损失更低，不用微调就能读更长的文本
+#   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
+# - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
+#   检索上胜过缩放过的 RoPE（[Sakana AI，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
+#
+# 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
+# 而这是任何固定的旋转都给不了的。
+
+# %% [markdown] lang="en" short=true
+# ## What to remember
+#
+# - Partial rotation leaves a head room for meaning; stop the *slow* pairs, and no length brings a new angle.
+# - Among $n$ keys a needle needs a gap of $\ln n$. A factor that grows like a logarithm keeps it up, query by query or for the whole text.
+# - MLA rotates features of their own, since a rotation between $U$ and the query would spoil the small cache.
+# - With several positions each pair follows one axis; taking turns gives every axis fast pairs.
+# - Windows bound the distance, sinks take weight that nobody wants, norms bound the scores.
+# - A configuration says it all: base, type, factor, length. Read it with your own code.
+#
+# That closes the walk. No code wins everywhere, and toy rankings do not carry over. But you can now read any of them in a
+# program, say what it computes, and test whether it does. To start again from the beginning: [notebook
+# 0](0_why_position.ipynb).
+
+# %% [markdown] lang="zh" short=true
+# ## 记住这些
+#
+# - 部分旋转给一个头留出放含义的地方；让*慢*的对停下，文本再长也没有新角度。
+# - 在 $n$ 个键当中，针需要 $\ln n$ 的差距。像对数那样增长的因子能托住它，可以逐个查询，也可以整篇共用。
+# - MLA 旋转另外的特征，因为旋转夹在 $U$ 和查询之间就会毁掉小缓存。
+# - 有几个位置时，每一对跟随一个轴；轮流能让每个轴都有快的对。
+# - 窗口限住距离，汇点收走没人要的权重，归一化限住得分。
+# - 配置里什么都有：底数、类型、因子、长度。用你自己的代码去读。
+#
+# 旅程到此结束。没有哪种编码处处获胜，小模型上的名次也不能照搬。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
+# 并检验它是否如此。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。

@@ -1,0 +1,75 @@
+// What the figures that can be touched share. A page inlines this file, then its figures; none needs a network.
+"use strict";
+const touch = { figures: {} };
+touch.chinese = document.documentElement.lang.startsWith("zh");
+touch.say = (english, chinese) => (touch.chinese ? chinese : english);
+touch.count = (n) => (Number.isFinite(n) ? Math.round(n).toLocaleString("en") : "∞");
+
+// An element of SVG if its name starts with "svg:", else of HTML.
+touch.make = (name, attributes = {}, ...children) => {
+  const svg = name.startsWith("svg:");
+  const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name.slice(4)) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+};
+
+touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));
+
+// A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
+touch.slider = (host, label, options, show, changed) => {
+  const input = touch.make("input", { type: "range", ...options });
+  const output = touch.make("output");
+  const told = () => {
+    output.textContent = show(Number(input.value));
+    input.setAttribute("aria-valuetext", output.textContent);
+  };
+  input.addEventListener("input", () => { told(); changed(); });
+  host.append(touch.make("label", {}, touch.make("span", {}, label), input, output));
+  told();
+  return input;
+};
+
+// A straight scale with handles, each dragged by pointer or moved by arrow keys, Page Up and Down, Home and End.
+touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
+  const x = (value) => left + ((right - left) * value) / last;
+  drawing.append(touch.make("svg:line", { x1: left, x2: right, y1: y, y2: y, class: "axis" }));
+  for (let value = 0; value <= last; value += last / 4) {
+    drawing.append(touch.make("svg:text", { x: x(value), y: y + 26, class: "small", "text-anchor": "middle" }, `${value}`));
+  }
+  return handles.map(({ name, label, start, style }) => {
+    const text = touch.make("svg:text", { y: 5, "text-anchor": "middle" }, name);
+    const knob = touch.make("svg:g", { role: "slider", tabindex: 0, class: `knob ${style}`, "aria-label": label,
+      "aria-valuemin": 0, "aria-valuemax": last }, touch.make("svg:circle", { r: 14 }), text);
+    const handle = { value: start, knob };
+    handle.set = (value) => {
+      handle.value = Math.min(last, Math.max(0, Math.round(value)));
+      knob.setAttribute("aria-valuenow", handle.value);
+      knob.setAttribute("transform", `translate(${x(handle.value)} ${y})`);
+    };
+    const moved = (value) => { const before = handle.value; handle.set(value); changed(handle, handle.value - before); };
+    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -last, End: last };
+    knob.addEventListener("keydown", (event) => {
+      if (event.key in steps) { moved(handle.value + steps[event.key]); event.preventDefault(); }
+    });
+    const dragged = (event) => {
+      const box = drawing.getBoundingClientRect();
+      const place = ((event.clientX - box.left) * drawing.viewBox.baseVal.width) / box.width;
+      moved(((place - left) * last) / (right - left));
+    };
+    knob.addEventListener("pointerdown", (event) => {
+      knob.setPointerCapture(event.pointerId);
+      knob.focus();
+      knob.addEventListener("pointermove", dragged);
+      event.preventDefault();
+    });
+    for (const end of ["pointerup", "pointercancel"]) knob.addEventListener(end, () => knob.removeEventListener("pointermove", dragged));
+    drawing.append(knob);
+    handle.set(start);
+    return handle;
+  });
+};
+
+touch.start = () => {
+  for (const host of document.querySelectorAll("[data-touch]")) touch.figures[host.dataset.touch](host);
+};

@@ -1,0 +1,59 @@
+// Wavelengths of 64 pairs beside the trained length, as trained and as slowed by a method; and how far that reaches.
+touch.figures.wavelengths = (host) => {
+  touch.caption(host, "To touch: which pairs know the circle, and how far does a method reach?", "动手：哪些对认得整个圆，一种方法够到多远？");
+  const { make, say, slider, count } = touch;
+  const pairs = Array.from({ length: 64 }, (_, i) => i);
+  const spectrum = (base) => pairs.map((i) => base ** (-i / 64));
+  const methods = {
+    none: [say("As trained", "与训练时相同"), ({ theta }) => theta],
+    pi: ["PI", ({ theta, s }) => theta.map((each) => each / s)],
+    ntk: ["NTK", ({ base, s }) => spectrum(base * s ** (128 / 126))],
+    yarn: ["YaRN", ({ theta, s, L }) => theta.map((each) => {
+      const kept = Math.min(1, Math.max(0, ((L * each) / (2 * Math.PI) - 1) / 31));
+      return kept * each + ((1 - kept) * each) / s;
+    })],
+  };
+  const [left, right, top, bottom] = [56, 628, 12, 268];
+  const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 8;
+  const drawing = make("svg:svg", { viewBox: "0 0 640 310", role: "img", "aria-label":
+    say("Wavelength over pair, on a logarithmic scale", "各对的波长，对数刻度") });
+  for (let power = 1; power <= 8; power += 1) {
+    drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
+      make("svg:text", { x: left - 6, y: y(10 ** power) + 4, class: "small", "text-anchor": "end" }, `10${"⁰¹²³⁴⁵⁶⁷⁸"[power]}`));
+  }
+  drawing.append(make("svg:text", { x: (left + right) / 2, y: 302, class: "small", "text-anchor": "middle" },
+    say("pair 0 (fast) to pair 63 (slow); wavelength in positions", "第 0 对（快）到第 63 对（慢）；波长以位置计")));
+  const [trained, wanted] = ["query", "key"].map((style) => make("svg:line", { x1: left, x2: right, class: `limit ${style}` }));
+  const [trainedName, wantedName] = ["L", "s · L"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
+  const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
+  drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat());
+  const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
+  const choice = make("select", {}, ...Object.entries(methods).map(([value, [name]]) => make("option", { value }, name)));
+  controls.append(make("label", {}, make("span", {}, say("method", "方法")), choice));
+  const draw = () => {
+    const base = 10 ** Number(inputs.base.value), L = 2 ** Number(inputs.length.value), s = 2 ** Number(inputs.factor.value);
+    const theta = spectrum(base), slowed = methods[choice.value][1]({ theta, base, s, L });
+    const idle = theta.map((each) => L * each < 2 * Math.PI);
+    const reach = Math.min(...pairs.map((i) => (idle[i] ? (L * theta[i]) / slowed[i] : Infinity)));
+    pairs.forEach((i) => {
+      dots[i][0].setAttribute("cy", y((2 * Math.PI) / theta[i]));
+      dots[i][1].setAttribute("cy", Math.max(top, y((2 * Math.PI) / slowed[i])));
+      dots[i][1].classList.toggle("idle", idle[i]);
+    });
+    for (const [line, name, at] of [[trained, trainedName, L], [wanted, wantedName, s * L]]) {
+      line.setAttribute("y1", y(at)); line.setAttribute("y2", y(at)); name.setAttribute("y", y(at) - 4);
+    }
+    const many = idle.filter(Boolean).length;
+    told.textContent = say(
+      `${many} of 64 pairs never complete a turn within the trained ${count(L)}. ${methods[choice.value][0]}: nothing new up to ${count(reach)} positions, with ${count(s * L)} wanted.`,
+      `64 对里有 ${many} 对在训练的 ${count(L)} 个位置之内转不满一圈。${methods[choice.value][0]}：到 ${count(reach)} 个位置为止没有新角度，想要的是 ${count(s * L)}。`);
+  };
+  const inputs = {};
+  const later = () => draw();
+  inputs.base = slider(controls, say("base", "底数"), { min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
+  inputs.length = slider(controls, say("trained length L", "训练长度 L"), { min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
+  inputs.factor = slider(controls, say("factor s", "倍数 s"), { min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
+  choice.addEventListener("change", draw);
+  host.append(controls, drawing, told);
+  draw();
+};
