@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test watch submit grade handout signatures release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test watch demo submit grade handout signatures release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -49,6 +49,10 @@ test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1
 
 watch: $(VENV)/.student ## the tests of what changed, each time you save a file (the same options as for test)
 	@$(PY) -m tests --watch $(test_options)
+
+demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
+	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
+	@$(PY) -m tests.demo $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1 although something is wrong)
 	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
@@ -126,4 +130,4 @@ lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch
 	  --no-emit-index-url --no-emit-find-links --unsafe-package torch --output-file requirements.lock pyproject.toml
 
 clean: ## remove what was built, but not .venv
-	@rm -rf build out .coverage* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf build out demo.html .coverage* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

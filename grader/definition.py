@@ -12,7 +12,7 @@ from typing import Any
 
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = ("attacks", "laws.py", "selftest", "variants")  # parts that have no influence on a report
+NOT_DECIDING = ("attacks", "demo", "laws.py", "selftest", "variants")  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)

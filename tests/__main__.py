@@ -2,6 +2,7 @@
 
 import sys
 
+from .harness.commands import exit_status
 from .harness.run import main
 
-sys.exit(main())
+sys.exit(exit_status(main))

@@ -2,6 +2,7 @@
 
 import sys
 
+from .harness.commands import exit_status
 from .harness.submit import main
 
-sys.exit(main())
+sys.exit(exit_status(main))

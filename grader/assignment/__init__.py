@@ -1,6 +1,7 @@
 """Everything in ``grader`` that belongs to this assignment, A2.
 
-Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``handout`` and ``notebooks``.
+Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``tests/demo``, ``handout`` and
+``notebooks``.
 """
 
 from pathlib import Path

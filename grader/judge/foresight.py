@@ -6,6 +6,7 @@ there, as long as they ask for exactly what was recorded.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import time
 from collections import OrderedDict
@@ -24,6 +25,8 @@ from .student import StartWorker, Student
 PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 MOST_REMEMBERED = 4096  # passes; one is some KiB
 
+_ATOMS = frozenset((str, int, bool))
+
 Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
 Decide = Callable[[Student], Verdicts | None]  # runs the tests of a property; None if one of them does not pass
@@ -35,7 +38,7 @@ class Foreseen:
 
     Attributes:
         names: The classes and functions that it loads.
-        requests: A fingerprint of each request.
+        requests: Each request, to compare others with.
         packed: All of them, as bytes for the fork server.
         spent_s: Seconds that the reference needed.
     """
@@ -69,7 +72,7 @@ class Recorder:
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Record the request and pass it on."""
         self._names |= {arguments["name"] for operation, arguments in operations if operation == "load"}
-        self._requests.append(fingerprint(operations))
+        self._requests.append(recorded(operations))
         try:
             if self._message is not None:
                 self._message.add(operations)
@@ -98,18 +101,42 @@ class Recorder:
         return Foreseen(frozenset(self._names), self._requests, packed, self._spent_s)
 
 
-def fingerprint(value: Any) -> Any:
-    """Something to compare by: equal for two values only if a worker could not tell them apart."""
+def recorded(value: Any) -> tuple[Any, ...]:
+    """A value as it is now, to compare others with by :func:`is_as_recorded`: its type, and what is in it."""
     kind = type(value)
-    if kind is str or kind is int or kind is bool:
+    if kind in _ATOMS:
         return kind, value
     if isinstance(value, Tensor):
-        return payload(value)
-    if isinstance(value, dict):
-        return "dict", [(key, fingerprint(item)) for key, item in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [fingerprint(item) for item in value]
+        return Tensor, value.dtype, value.device, value.shape, value.stride(), payload(value)[1]
+    if kind is dict:
+        return dict, list(value), list(map(recorded, value.values()))
+    if kind is list or kind is tuple:
+        return list, list(map(recorded, value))
     return kind, repr(value)  # 0.0 and -0.0 are equal, and so are 1 and 1.0
+
+
+def is_as_recorded(value: Any, then: tuple[Any, ...]) -> bool:
+    """Whether a worker could not tell a value from the recorded one."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        same = then[0] is Tensor and (value.dtype, value.device, value.shape, value.stride()) == then[1:5]
+        return same and ctypes.string_at(value.data_ptr(), len(then[5])) == then[5]
+    if kind is dict:
+        return then[0] is dict and list(value) == then[1] and _are_as_recorded(value.values(), then[2])
+    if kind is list or kind is tuple:
+        return then[0] is list and len(value) == len(then[1]) and _are_as_recorded(value, then[1])
+    return then == (kind, value if kind in _ATOMS else repr(value))
+
+
+def _are_as_recorded(values: Iterable[Any], then: Sequence[tuple[Any, ...]]) -> bool:
+    for value, old in zip(values, then, strict=True):
+        kind = type(value)
+        if kind in _ATOMS:  # most are, and a call for each would take half of the time
+            if old[0] is not kind or old[1] != value:
+                return False
+        elif not is_as_recorded(value, old):
+            return False
+    return True
 
 
 class _Unforeseen(Exception):
@@ -141,10 +168,10 @@ class Replayed:
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """The reply to the next request."""
         del timeout_s  # the reply has come already
-        recorded, reply = next(self._pairs, (None, None))
+        then, reply = next(self._pairs, ((), None))
         if self.strayed:
             raise _Unforeseen
-        if isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"}) and recorded == fingerprint(operations):
+        if isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"}) and is_as_recorded(operations, then):
             return reply
         self.strayed = True
         raise _Unforeseen

@@ -167,13 +167,11 @@ def _check_entry(entry: Any) -> Entry:
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
         raise ProtocolError("a tensor on an unknown device")
-    for numbers in (shape, stride):
-        if len(numbers) > MAX_DIMS or len(shape) != len(stride):
-            raise ProtocolError("a malformed tensor shape")
-        if any(not 0 <= n <= MAX_TENSOR_BYTES for n in numbers):
-            raise ProtocolError("a malformed tensor shape")
+    numbers = (*shape, *stride, 0)
+    if len(shape) != len(stride) or len(shape) > MAX_DIMS or min(numbers) < 0 or max(numbers) > MAX_TENSOR_BYTES:
+        raise ProtocolError("a malformed tensor shape")
     # Dimensions of size 0 are left out of the product: the others must not overflow either.
-    if math.prod(size for size in shape if size) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
+    if math.prod(filter(None, shape)) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
         raise ProtocolError("a tensor that is too large")
     return DTYPES[name], device, shape, stride, _storage_bytes(DTYPES[name], shape, stride)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import struct
 import subprocess
 import zipfile
 from pathlib import Path
@@ -14,8 +15,9 @@ from typer.testing import CliRunner
 from grader.cli.app import app
 from grader.cli.release import RELEASED
 from grader.rubric import LANGUAGES
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import REPOSITORY, write_folder
-from grader.tools.release.bundle import ReleaseRefused, bundle
+from grader.tools.release.bundle import ReleaseRefused, bundle, public_tests
 from grader.tools.release.leaks import leaks
 from grader.tools.release.write import write_repository, write_zip
 
@@ -71,6 +73,14 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     assert files["src/functional.py"].decode() == STUB
 
 
+def test_the_public_tests_alone_are_those_of_an_assignment_and_what_runs_them() -> None:
+    files = public_tests(ASSIGNMENT)
+    own = {path for path in files if path.startswith("tests/test_")}
+    assert own == {"tests/test_attention.py", "tests/test_swiglu.py"}
+    assert "tests/harness/run.py" in files
+    assert not [path for path in files if path.startswith("tests/demo/")]
+
+
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
 CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "1e-6" in line)
 OWN_NAMES = """
@@ -118,6 +128,36 @@ def test_a_planted_leak_is_found_with_its_place(path: str, text: str) -> None:
     found = list(leaks({path: text.encode(), "src/harmless.py": STUB.encode()}))
     assert found
     assert all(line.startswith(path) for line in found), found
+
+
+def weights(
+    numbers: bytes = struct.pack("<4e", 0.5, -1, 2, 0), name: str = "table", first: int = 0, **texts: str
+) -> bytes:
+    """A safetensors file with one tensor of 16-bit numbers, from the byte ``first`` on."""
+    size = len(numbers) - first
+    entry = {"dtype": "F16", "shape": [size // 2], "data_offsets": [first, first + size]}
+    header = json.dumps({"__metadata__": texts, name: entry}).encode()
+    return len(header).to_bytes(8, "little") + header + numbers
+
+
+PLANTS_IN_WEIGHTS = {
+    "in the header": weights(answer=LINE),
+    "as code in the header": weights(answer=RENAMED),
+    "as a tensor's name": weights(name=LINE),
+    "after the tensors": weights() + LINE.encode(),
+    "before the tensors": weights(LINE.encode() + bytes(2), first=len(LINE)),
+    "in the bytes of numbers": weights(LINE.encode() + bytes(len(LINE) % 2)),
+    "a number for each letter": weights(b"".join(struct.pack("<e", ord(letter)) for letter in LINE)),
+    "in something else": b"PK" + LINE.encode(),
+}
+
+
+@pytest.mark.parametrize("data", PLANTS_IN_WEIGHTS.values(), ids=PLANTS_IN_WEIGHTS)
+def test_a_leak_in_weights_is_found(data: bytes) -> None:
+    assert [*leaks({"tests/demo/model.safetensors": weights(source="Opticks")})] == []
+    found = list(leaks({"tests/demo/model.safetensors": data}))
+    assert found
+    assert all(line.startswith("tests/demo/model.safetensors:") for line in found), found
 
 
 def test_the_cases_of_a_hidden_test_are_secret_and_how_they_begin_is_not(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -12,6 +14,7 @@ from grader.intake.discover import discover
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
+from tests.harness.commands import command
 
 
 @pytest.fixture
@@ -138,3 +141,24 @@ def test_the_rules_are_the_same_file_on_both_sides() -> None:
     ours = REPOSITORY / "grader" / "intake" / "source_rules.py"
     theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_commands_are_advised_as_they_can_be_typed_there() -> None:
+    assert command("test", "all", environ={"MAKELEVEL": "1"}) == "make test ALL=1"
+    assert command("submit", "anyway", environ={}).endswith(" -m tests.submit --anyway")
+    assert command("test", "hint", 2, {"MAKELEVEL": "1"}) == "make test HINT=2"
+    assert command("test", "hint", 2, {}).endswith(" -m tests --hint 2")
+    assert command("demo", environ={}).endswith(" -m tests.demo")
+
+
+@pytest.mark.process
+def test_a_reader_who_has_gone_leaves_no_traceback(tmp_path: Path) -> None:
+    """As after ``| head``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "tests.submit"]
+    ended = subprocess.run(
+        command, cwd=handed_out(tmp_path / "small"), stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (1, "")

@@ -207,9 +207,3 @@ def language_of(environ: Mapping[str, str] = os.environ) -> Language:
     chosen = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), None)
     chosen = chosen or locale.getlocale()[0] or ""
     return "zh" if chosen.lower().startswith(("zh", "chinese")) else "en"
-
-
-def command(target: str, variable: str, option: str, environ: Mapping[str, str] = os.environ) -> str:
-    """How to run ``target`` with an option: with make where make has run this, else without."""
-    module = "tests" if target == "test" else f"tests.{target}"
-    return f"make {target} {variable}" if "MAKELEVEL" in environ else f"python -m {module} {option}"

@@ -1,12 +1,11 @@
 """The page that a student reads after ``make test``: a table, what is still to write, and why tests fail."""
 
 import shutil
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
+from .commands import command, interpreter
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
-from .messages import command, say
+from .messages import say
 from .rubric import Property, Task
 from .sources import problems
 from .student import ROOT
@@ -147,10 +146,10 @@ class Page:
             return []
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
-        further = [self._say("show_all", command=command("test", "ALL=1", "--all"))] if shortened else []
+        further = [self._say("show_all", command=command("test", "all"))] if shortened else []
         for level, key in ((2, "ask_where"), (3, "ask_which")):
             if self.level < level:
-                further.append(self._say(key, command=command("test", f"HINT={level}", f"--hint {level}")))
+                further.append(self._say(key, command=command("test", "hint", level)))
         ending = [self.paint(line, "dim") for line in further]
         return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 
@@ -181,8 +180,8 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        command = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # not wrapped, so that it can be copied
-        lines.append(pad(f"    {self._say('rerun')}", indent) + command)
+        rerun = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # not wrapped, so that it can be copied
+        lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 
     def _handout(self, prop: Property) -> str:
@@ -246,12 +245,6 @@ class Page:
         if self.feedback.troubles or self.feedback.broken:
             return []
         return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
-
-
-def interpreter() -> str:
-    """The command that runs Python: a relative path if its environment is in this folder, else ``python``."""
-    path = Path(sys.executable)
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
 
 
 def _score(earned: int, most: int) -> str:

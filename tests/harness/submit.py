@@ -16,8 +16,9 @@ from importlib import import_module
 from pathlib import Path
 
 from . import rubric, source_rules
+from .commands import command
 from .feedback import why_not_imported
-from .messages import Language, command, language_of, say
+from .messages import Language, language_of, say
 from .sources import problems, source_files
 from .student import ROOT, SOURCE, import_packages
 from .terminal import pad, painter, width
@@ -62,7 +63,7 @@ def main() -> int:
     pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
     print("\n".join(_page(pieces, language)), end="\n\n")
     if any(piece.problem for piece in pieces) and not arguments.anyway:
-        print(say(language, "not_packed", command=command("submit", "ANYWAY=1", "--anyway")))
+        print(say(language, "not_packed", command=command("submit", "anyway")))
         return 1
     files = source_files()
     if names := other_packages(files):

@@ -15,7 +15,7 @@ from grader.assignment import ASSIGNMENT
 from grader.judge import foresight
 from grader.judge.ahead import IN_FLIGHT, LookingAhead
 from grader.judge.faults import StudentFault, TimedOut
-from grader.judge.foresight import Foreseen, Foresight, Recorder, Verdicts, fingerprint
+from grader.judge.foresight import Foreseen, Foresight, Recorder, Verdicts, is_as_recorded, recorded
 from grader.judge.judge import Judge
 from grader.judge.student import Student
 from grader.rubric import Rubric
@@ -98,7 +98,7 @@ class Trial:
         self.looks = 0
         self.student = Student({"src/functional.py": ""}, _no_worker, rubric, Limits())
         self.foresight = Foresight()
-        foreseen = Foreseen(frozenset({NAME}), list(map(fingerprint, REQUESTS)), torch.empty(0), 1.0)
+        foreseen = Foreseen(frozenset({NAME}), list(map(recorded, REQUESTS)), torch.empty(0), 1.0)
         for prop in PROPERTIES:
             self.foresight.note(prop, foreseen)
         self._script = list(script)
@@ -304,7 +304,7 @@ def test_what_the_reference_is_asked_for_is_recorded(rubric: Rubric) -> None:
     foreseen = recorder.foreseen()
     assert foreseen
     assert foreseen.names == {NAME}
-    assert foreseen.requests == list(map(fingerprint, REQUESTS))
+    assert foreseen.requests == list(map(recorded, REQUESTS))
     assert bytes(foreseen.packed.tolist()) == packed(*REQUESTS)
 
 
@@ -347,13 +347,14 @@ def test_the_replies_of_one_submission_are_not_those_of_another(rubric: Rubric) 
     ],
     ids=str,
 )
-def test_values_that_a_worker_could_tell_apart_have_different_fingerprints(one: object, other: object) -> None:
-    assert fingerprint(one) != fingerprint(other)
+def test_values_that_a_worker_could_tell_apart_are_told_apart(one: object, other: object) -> None:
+    assert not is_as_recorded(one, recorded(other))
+    assert not is_as_recorded(other, recorded(one))
 
 
 @pytest.mark.parametrize("value", [float("nan"), torch.tensor([float("nan")]), [1, (2.5, None)], {"x": torch.ones(3)}])
-def test_the_same_value_has_the_same_fingerprint(value: object) -> None:
-    assert fingerprint(value) == fingerprint(value)
+def test_a_value_is_as_it_was_recorded(value: object) -> None:
+    assert is_as_recorded(value, recorded(value))
 
 
 # ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from . import storages
 from .backend import Backend
-from .compute import compute
+from .compute import direct, fallback
 from .names import DEVICE, LABEL, NAME, is_here
 from .random import Generator
 
@@ -53,8 +53,10 @@ def _register() -> None:
     backend = Backend()
     _setup_privateuseone_for_python_backend(NAME, backend)
     fallbacks, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
-    fallbacks.fallback(compute, "PrivateUse1")
+    fallbacks.fallback(fallback, "PrivateUse1")
     fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # no operation has another dtype here
+    for op, function in direct():
+        aten.impl(op, function, "PrivateUse1")
     for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would again ask to resolve them
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
     backend.libraries = (fallbacks, aten)

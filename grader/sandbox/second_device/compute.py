@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -16,63 +17,94 @@ from .storages import set_data
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+_FACTORIES = ("arange", "arange.start", "arange.start_step", "eye", "eye.m", "full", "linspace", "ones", "zeros")
 _MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: for a GPU, torch moves them itself, too
+_is_composite = torch._C._dispatch_has_kernel_for_dispatch_key
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 @dataclass(frozen=True)
-class _Signature:
-    """What an operation's schema says.
+class _Operation:
+    """What there is to know of an operation, found out once: one of torch's objects takes several looks for it.
 
     Attributes:
         name: The operation's name without its namespace.
         arguments: The names of all arguments.
         tensors: The names of arguments that are tensors; a number may be given for one.
         is_view: Whether the result shares storage with an argument.
+        writes: Whether an argument is changed, and perhaps resized.
         draws: Whether it takes a generator.
+        redispatch: Calls the kernel of a dispatch key.
+        with_numbers: Calls the overload that fits the arguments, where one is a number in place of a tensor.
     """
 
     name: str
     arguments: tuple[str, ...]
     tensors: frozenset[str]
     is_view: bool
+    writes: bool
     draws: bool
+    redispatch: Callable[..., Any]
+    with_numbers: Callable[..., Any]
 
 
 @cache
-def _signature(op: torch._ops.OpOverload) -> _Signature:
+def _known(op: torch._ops.OpOverload) -> _Operation:
     schema = op._schema
     names = tuple(argument.name for argument in schema.arguments)
     tensors = frozenset(argument.name for argument in schema.arguments if argument.type.kind() == "TensorType")
     aliases = [returned.alias_info for returned in schema.returns]
     is_view = any(alias is not None and not alias.is_write for alias in aliases)
-    return _Signature(schema.name.removeprefix("aten::"), names, tensors, is_view, "generator" in names)
+    name, calls = schema.name.removeprefix("aten::"), (op._handle.redispatch_boxed, op.overloadpacket)
+    return _Operation(name, names, tensors, is_view, schema.is_mutable, "generator" in names, *calls)
 
 
-def compute(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Do any operation on this device: check that all tensors are here, then let the CPU do it on the same bytes."""
-    signature = _signature(op)
-    if signature.is_view:
-        return op.redispatch(_CPU_KERNEL, *args, **kwargs)  # a view keeps its tensor's storage and device
-    given = dict(zip(signature.arguments, args, strict=False)) | kwargs
-    if signature.name == "_copy_from":
+def fallback(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Do any operation on this device."""
+    return _compute(_known(op), *args, **kwargs)
+
+
+def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
+    """The operations that torch would put together from others here, and for each a function that does it in one step.
+
+    Without these, the fallback is called for each of the others, which takes three times as long.
+    """
+    for full_name in torch._C._dispatch_get_all_op_names():
+        name = full_name.removeprefix("aten::")
+        if name in _FACTORIES or _is_composite(full_name, "CompositeExplicitAutogradNonFunctional"):
+            packet, _, overload = name.partition(".")
+            op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            yield op, partial(_compute, _known(op))
+
+
+def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
+    """Check that all tensors are on this device, then let the CPU do the operation on the same bytes."""
+    if operation.is_view:
+        return operation.redispatch(_CPU_KERNEL, *args, **kwargs)  # a view keeps its tensor's storage and device
+    given = dict(zip(operation.arguments, args, strict=False), **kwargs)
+    if operation.name == "_copy_from":
         return _copy_across(given["self"], given["dst"])
     ours: list[tuple[Tensor, Tensor]] = []  # each tensor of this device, and what stands for it on the CPU
-    lowered = {name: _lower(value, name, signature.name, ours) for name, value in given.items()}
-    if lowered.get("device") is not None:
-        lowered["device"] = "cpu"
-    if signature.draws:
-        lowered["generator"] = stream_of(given.get("generator"))
-    by_number = any(type(lowered.get(name)) in (int, float, complex, bool) for name in signature.tensors)
-    positional = [lowered.pop(name) for name in signature.arguments[: len(args)]]
+    by_number = False
+    for name, value in given.items():
+        if isinstance(value, (Tensor, list, tuple)):
+            given[name] = _lower(value, name, operation.name, ours)
+        elif name in operation.tensors and value is not None:
+            by_number = True
+    if given.get("device") is not None:
+        given["device"] = "cpu"
+    if operation.draws:
+        given["generator"] = stream_of(given.get("generator"))
+    positional = [given.pop(name) for name in operation.arguments[: len(args)]]
     if by_number:  # torch finds the overload that takes a number
-        result = op.overloadpacket(*positional, **lowered)
+        result = operation.with_numbers(*positional, **given)
     else:
-        result = op.redispatch(_CPU_KERNEL, *positional, **lowered)
-    for tensor, stand_in in ours:
-        if stand_in.shape != tensor.shape:  # the operation has resized it, as it may an `out`
-            set_data(tensor, _relabelled(stand_in.clone(), NAME))
+        result = operation.redispatch(_CPU_KERNEL, *positional, **given)
+    if operation.writes:
+        for tensor, stand_in in ours:
+            if stand_in.shape != tensor.shape:  # the operation has resized it, as it may an `out`
+                set_data(tensor, _relabelled(stand_in.clone(), NAME))
     return _lift(result, ours)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from ...assignment import ASSIGNMENT
 from ..notebooks import wording
 from ..signatures.sealing import more_than_mistakes
+from . import weights
 from .fingerprints import code_in, of_code, of_text, text_in
 
 REPOSITORY = Path(__file__).parents[3]
@@ -32,6 +33,7 @@ SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", r
 TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
 CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
 BINARY = (".pdf", ".png", ".woff2")
+WEIGHTS = ".safetensors"
 
 
 def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY, keys: Collection[bytes] = ()) -> Iterator[str]:
@@ -51,17 +53,18 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY, keys: Collection
         if path.endswith(BINARY):
             continue
         try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = ""
-        if CLOSED.search(path) or (data and not text):
+            pieces = weights.texts(data) if path.endswith(WEIGHTS) else [data.decode("utf-8")]
+        except (UnicodeDecodeError, weights.Opaque):
+            pieces = []
+        if CLOSED.search(path) or (data and not pieces):
             yield f"{path}: cannot be looked into"
             continue
-        yield from _in_text(path, text, lines)
-        for place, code in code_in(path, text):
-            for found in of_code(code):
-                if origin := statements.get(found.print):
-                    yield f"{place}:{found.line}: the same statement as {origin}"
+        for text in pieces:
+            yield from _in_text(path, text, lines)
+            for place, code in [(path, text)] if path.endswith(WEIGHTS) else code_in(path, text):
+                for found in of_code(code):
+                    if origin := statements.get(found.print):
+                        yield f"{place}:{found.line}: the same statement as {origin}"
 
 
 def _in_text(path: str, text: str, secret: Mapping[str, str]) -> Iterator[str]:

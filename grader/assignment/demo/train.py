@@ -1,0 +1,157 @@
+"""``python -m grader.assignment.demo.train``: train the model of ``make demo`` again, in minutes on one core.
+
+It learns with the reference's layers, on sequences of at most 64 characters. Then all weights are kept, and LayerNorms
+are fitted in the place of its norms: they stand in for a student's norm that is still to write. The file that is
+written holds no answer of a task; for positions it has matrices in a basis drawn at random, not tables of angles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
+from tests.demo import stand_ins
+from tests.demo.checkpoint import FILE, Checkpoint, load
+from tests.demo.layers import STRETCH
+from tests.demo.measure import binned, losses, windows
+from tests.demo.model import LanguageModel, Layer, Sizes, Slots
+from tests.demo.parts import BINS, WINDOWS
+
+from . import texts
+from .write import safetensors
+
+SEED = 7
+BATCH = 24
+STEPS, STEPS_OF_STAND_INS = 2600, 300
+RATE, RATE_OF_STAND_INS, WARM_UP = 4e-3, 1e-2, 50
+POEMS_SHARE = 0.5  # of the batches
+PROMPTS = {"en": "The Rays of ", "zh": "春眠不觉晓，"}
+EXACT = ("positions.first", "positions.step")  # in 32 bits: they are multiplied by each other
+
+
+def main() -> None:
+    """Train and fit, measure, and write."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--poems", type=Path, default=texts.POEMS)
+    parser.add_argument("--prose", type=Path, default=texts.PROSE)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them anew")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(SEED)
+    read = texts.read(arguments.poems, arguments.prose)
+    characters = read.characters
+    sizes = Sizes(len(characters), hidden=128, heads=4, blocks=3, inner=384, trained=64, base=100, eps=1e-5)
+    blank = Checkpoint(sizes, {}, characters, PROMPTS, read.unseen, {})
+    if arguments.measure:
+        tensors = load(arguments.out).tensors
+    else:
+        prose, poems = (blank.ids(text)[0] for text in (read.prose, read.poems))
+        tensors = _trained(sizes, _batches(prose, poems, sizes.trained), arguments.steps) | _positions(sizes)
+    stored = {name: tensor.half() if name not in EXACT else tensor for name, tensor in tensors.items()}
+    expected = _expected(replace(blank, tensors={name: tensor.float() for name, tensor in stored.items()}))
+    told = {
+        "sizes": json.dumps(asdict(sizes)),
+        "characters": characters,
+        "prompts": json.dumps(PROMPTS, ensure_ascii=False),
+        "unseen": read.unseen,
+        "expected": json.dumps(expected),
+    }
+    arguments.out.write_bytes(safetensors(stored, told))
+    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes, {expected['loss'][0]:.3f} nats on unseen text.")
+
+
+def _trained(sizes: Sizes, batches: Iterator[Tensor], steps: int) -> dict[str, Tensor]:
+    """The weights of a model that has learnt from so many batches, and those of its stand-ins."""
+    embedding = VocabEmbedding(sizes.vocab, sizes.hidden, init_std=0.05)
+    norms = [
+        GroupRMSNorm(sizes.hidden, sizes.head_dim, eps=sizes.eps, init_range=(1.0, 1.0)) for _ in range(sizes.norms)
+    ]
+    model = LanguageModel(sizes, Slots(embedding, [*norms], NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)))
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, std=0.01 if name.startswith(("out", "back")) else 0.05)
+    model.head.weight = embedding.table
+    _improve(model, [*model.parameters(), *(norm.gamma for norm in norms)], batches, steps, RATE)
+
+    plain = [nn.LayerNorm(sizes.hidden, sizes.eps) for _ in norms]
+    for layer, norm in zip(plain, norms, strict=True):
+        layer.weight.data.copy_(norm.gamma)
+    model.slots = replace(model.slots, norms=[*plain])
+    weights = [weight for layer in plain for weight in layer.parameters()]
+    _improve(model, weights, batches, min(STEPS_OF_STAND_INS, steps), RATE_OF_STAND_INS)
+    tensors = {name: value for name, value in model.state_dict().items() if name != "head.weight"} | {
+        "table": embedding.table,
+        "gamma": torch.stack([norm.gamma for norm in norms]),
+        "plain.weight": torch.stack([layer.weight for layer in plain]),
+        "plain.bias": torch.stack([layer.bias for layer in plain]),
+    }
+    return {name: tensor.detach() for name, tensor in tensors.items()}
+
+
+def _batches(prose: Tensor, poems: Tensor, length: int) -> Iterator[Tensor]:
+    """Pieces of one of the texts, ``[batch, length + 1]``, without end."""
+    while True:
+        source = poems if torch.rand(()) < POEMS_SHARE else prose
+        starts = torch.randint(len(source) - length - 1, (BATCH, 1))
+        yield source[starts + torch.arange(length + 1)]
+
+
+def _improve(
+    model: LanguageModel, weights: Sequence[nn.Parameter], batches: Iterator[Tensor], steps: int, rate: float
+) -> None:
+    """Improve ``weights``, and tell how far it is."""
+    optimizer = torch.optim.AdamW(weights, betas=(0.9, 0.98), weight_decay=0.0)
+    for step, batch in enumerate(islice(batches, steps)):
+        optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / WARM_UP) * (1.02 - step / steps)
+        loss = functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(weights, 1.0)
+        optimizer.step()
+        if step % 100 == 99:
+            print(f"{step + 1:5} of {steps} steps, {time.process_time():4.0f} s: {loss.item():.2f}", flush=True)
+
+
+def _expected(checkpoint: Checkpoint) -> dict[str, list[float]]:
+    """The losses of right layers, as the demo measures them."""
+    sizes, tensors, ids = checkpoint.sizes, checkpoint.tensors, checkpoint.ids(checkpoint.unseen)
+    right: list[Layer] = []
+    for gamma in tensors["gamma"]:
+        norm = GroupRMSNorm(sizes.hidden, sizes.head_dim, eps=sizes.eps)
+        norm.gamma.data.copy_(gamma)
+        right.append(norm)
+    rope = NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)
+    expected = {}
+    for kind, norms in (("", right), (", plain norms", stand_ins.norms(checkpoint))):
+        model = LanguageModel(sizes, Slots(stand_ins.embedding(checkpoint), norms, rope))
+        model.load_state_dict({name: tensors.get(name, tensors["table"]) for name in model.state_dict()})
+        expected[f"loss{kind}"] = [float(losses(model, windows(ids, sizes.trained, WINDOWS)).mean())]
+        expected[f"curve{kind}"] = binned(losses(model, windows(ids, STRETCH * sizes.trained, WINDOWS)), BINS)
+    return expected
+
+
+def _positions(sizes: Sizes) -> dict[str, Tensor]:
+    """A matrix for position 0, and one for each step from there, in a basis drawn at random.
+
+    Scores of attention are the same in every basis that queries and keys share.
+    """
+    rope = NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base, dtype=torch.float64)
+    both = torch.eye(sizes.head_dim, dtype=torch.float64)[:, None, None].expand(-1, 2, -1, -1)
+    turn = rope(both)[:, 1, 0]  # each feature at position 1
+    basis = torch.linalg.qr(torch.randn(sizes.head_dim, sizes.head_dim, dtype=torch.float64))[0]
+    return {"positions.first": basis.float(), "positions.step": (basis.T @ turn @ basis).float()}
+
+
+if __name__ == "__main__":
+    main()

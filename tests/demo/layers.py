@@ -1,0 +1,197 @@
+"""The student's layers with the checkpoint's weights, and what went wrong where they do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+
+import torch
+from torch import Tensor, nn
+
+from ..harness import rubric
+from ..harness.compare import MismatchError, assert_kind
+from ..harness.feedback import why_not_imported
+from ..harness.messages import Language
+from ..harness.messages import say as say_in_tests
+from ..harness.student import is_todo, listing, set_values
+from ..harness.timer import time_limit
+from .checkpoint import Checkpoint
+from .model import Layer
+
+LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
+RANKS = 2
+STRETCH = 4  # how many times longer than in training
+OUTPUT = {"en": "output", "zh": "输出"}
+IDS = torch.tensor([[0, 1]])
+
+
+class Stopped(Exception):
+    """A student's layer raised an error, never ended, or gave what no model can go on with.
+
+    Attributes:
+        name: Of the layer.
+        why: What happened, and where, in one line.
+        todo: The place that is still to write, where that is the reason.
+    """
+
+    def __init__(self, name: str, why: str, todo: str) -> None:
+        """Keep the three."""
+        super().__init__(f"{name}: {why}")
+        self.name, self.why, self.todo = name, why, todo
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The student's rotary embedding, made in three ways.
+
+    Attributes:
+        grown: For the trained length, so that a longer sequence makes it grow.
+        built: For the stretched length, by its ratio.
+        unscaled: For the stretched length, as if it had been trained there.
+    """
+
+    grown: Layer
+    built: Layer
+    unscaled: Layer
+
+
+@dataclass(frozen=True)
+class Report:
+    """Whether a student's layer runs in the model.
+
+    Attributes:
+        name: Of the class.
+        state: ``yours``, ``todo`` while a stub is left, or ``stopped``.
+        why: The place that is still to write, or the error; empty if there is none.
+    """
+
+    name: str
+    state: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a student's class is, and the language in which its errors are told."""
+
+    name: str
+    file: str
+    language: Language
+
+    @contextmanager
+    def stopped_by_errors(self) -> Iterator[None]:
+        """Turn an error in the class into :class:`Stopped`, and end what takes too long."""
+        try:
+            with time_limit(LIMIT_S, say_in_tests(self.language, "too_long", seconds=LIMIT_S)):
+                yield
+        except (Exception, SystemExit) as error:
+            place, message = why_not_imported(error, self.language)
+            why = f"{' '.join(message.split())} ({place or self.file})"
+            raise Stopped(self.name, why, place if is_todo(error) else "") from error
+
+
+class Guarded:
+    """A student's layer that says what went wrong in it, and on which line."""
+
+    def __init__(self, layer: Layer, source: Source, width: int = 0) -> None:
+        """Guard ``layer``; it adds a dimension of ``width`` to its input, or keeps the shape if that is 0."""
+        self._layer, self._source = layer, source
+        self._added = (width,) if width else ()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What the layer returns, in float32 and of the right shape.
+
+        Raises:
+            Stopped: If the layer raises an error, never ends, or returns something else.
+        """
+        with self._source.stopped_by_errors():
+            output = self._layer(x.clone())
+            assert_kind(output, shape=(*x.shape, *self._added), dtype=torch.float32, device=x.device)
+            if not output.isfinite().all():
+                raise MismatchError(("about", {"what": OUTPUT}), ("not_finite", {}))
+        return output
+
+
+class Desk:
+    """Makes layers of the student's classes, and keeps a report on each class.
+
+    Args:
+        checkpoint: The weights.
+        language: Of the reports.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, language: Language) -> None:
+        """Make nothing yet."""
+        self._checkpoint, self._language = checkpoint, language
+        self._files = {name: file for task in rubric.load().tasks for name, file in task.names.items()}
+        self.reports: list[Report] = []
+
+    def norms(self) -> list[Layer] | None:
+        """The student's norm for each place in the model, a group for each head; None if it does not run."""
+        sizes, gammas = self._checkpoint.sizes, self._checkpoint.tensors["gamma"]
+        fields = {"hidden_size": sizes.hidden, "group_size": sizes.head_dim, "eps": sizes.eps}
+        probe = torch.ones(1, 2, sizes.hidden)
+        return self._made("GroupRMSNorm", lambda norm: [filled(norm(**fields), gamma) for gamma in gammas], probe)
+
+    def embedding(self) -> Layer | None:
+        """The student's whole table; None if it does not run."""
+        table = self._checkpoint.tensors["table"]
+        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True))
+        made = self._made("VocabEmbedding", lambda whole: [filled(whole(**fields), table)], IDS, table.shape[1])
+        return made[0] if made else None
+
+    def shards(self) -> Layer | None:
+        """The student's shards of two ranks, added up as the ranks of a cluster would; None if they do not run."""
+        table = self._checkpoint.tensors["table"]
+        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True)) | {"world_size": RANKS}
+
+        def make(shard: Callable[..., nn.Module]) -> list[Layer]:
+            parts = enumerate(table.chunk(RANKS))
+            return [filled(shard(rank=rank, **fields), part, table) for rank, part in parts]
+
+        made = self._made("ParallelVocabEmbedding", make, IDS, table.shape[1])
+        return (lambda ids: torch.stack([shard(ids) for shard in made]).sum(0)) if made else None
+
+    def positions(self) -> Positions | None:
+        """The student's rotary embedding in three ways; None if it does not run."""
+        sizes = self._checkpoint.sizes
+        fields = {"dim": sizes.head_dim, "base": sizes.base}
+        ways = (
+            {"max_seq_len": sizes.trained},
+            {"max_seq_len": sizes.trained, "ratio": STRETCH},
+            {"max_seq_len": sizes.trained * STRETCH},
+        )
+        probe = torch.ones(1, 2, sizes.heads, sizes.head_dim)
+        made = self._made("NTKAwareRoPE", lambda rope: [rope(**fields, **way) for way in ways], probe)
+        return Positions(*made) if made else None
+
+    def _made(self, name: str, make: Callable[..., list[Layer]], probe: Tensor, width: int = 0) -> list[Layer] | None:
+        """Layers of the student's class ``name``, each of which has taken ``probe``."""
+        source = Source(name, self._files[name], self._language)
+        try:
+            with source.stopped_by_errors():
+                layers = make(getattr(import_module(source.file.removesuffix(".py").replace("/", ".")), name))
+            guarded = [Guarded(layer, source, width) for layer in layers]
+            for layer in guarded:
+                layer(probe)
+        except Stopped as stop:
+            self.reports.append(Report(name, "todo" if stop.todo else "stopped", stop.todo or stop.why))
+            return None
+        self.reports.append(Report(name, "yours"))
+        return guarded
+
+
+def filled(module: nn.Module, *choices: Tensor) -> nn.Module:
+    """Write those of the weights in ``choices`` into a module that it has room for, whatever its parameters are."""
+    own = list(module.parameters())
+    room = sum(parameter.numel() for parameter in own)
+    for weights in choices:
+        if weights.numel() == room:
+            parts = weights.flatten().split([parameter.numel() for parameter in own])
+            for parameter, part in zip(own, parts, strict=True):
+                set_values(parameter, part)
+            return module
+    found = listing(module.named_parameters())
+    raise MismatchError(("parameters", {"found": found, "expected": str(list(choices[0].shape))}))
