@@ -12,7 +12,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..decisions.book import Placed
-from ..decisions.draft import drafted
+from ..decisions.draft import drafted, repeated
 from ..decisions.file import append
 from ..decisions.folder import about
 from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
@@ -128,7 +128,7 @@ def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
     if not found:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
         fail(f"--renew {slot}: no such decision holds. There is {there}.")
-    return [{own.what: getattr(own, own.what), "points": own.points, "why": own.why} for own in found]
+    return [repeated(own) for own in found]
 
 
 def _named(people: People, made: Sequence[Placed]) -> str:
@@ -162,10 +162,11 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     people = known.book.people
     lines = [people.lines[find(known.folder, student)]] if student else known.lines
-    for line in lines:
-        for ruling in about(line, known.book):
-            _line(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
-    if not any(about(line, known.book) for line in lines):
+    told = [(line.id, ruling) for line in lines for ruling in (*about(line, known.book), known.book.seen(line.id))]
+    for submission, ruling in told:
+        if ruling:
+            _line(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+    if not any(ruling for _, ruling in told):
         _line("nothing was decided.")
 
 

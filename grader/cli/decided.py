@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..decisions.book import Book
-from ..decisions.folder import decisions_of, in_force, rewrite_summary
-from ..decisions.grades import StudentGrade, decided, grades
+from ..decisions.decided import DecidedClass as DecidedClass
+from ..decisions.folder import decisions_of, rewrite_summary
 from ..decisions.model import DecisionError
-from ..results.report import Report, SummaryLine, summary_line
+from ..results.report import Report, SummaryLine
 from ..rubric import Rubric
 from .terminal import ERR, fail, read_class, read_written
-
-
-@dataclass(frozen=True)
-class DecidedClass:
-    """A class with what people decided.
-
-    Attributes:
-        lines: Of the summary; their points are the grader's.
-        book: The decisions.
-    """
-
-    folder: Path
-    lines: Sequence[SummaryLine]
-    book: Book
-    rubric: Rubric
-
-    def line(self, submission: str) -> SummaryLine:
-        """The line of the summary; of a submission of an earlier run, what its report says."""
-        return self.book.people.lines.get(submission) or summary_line(as_graded(self.folder, submission))
-
-    def report(self, submission: str) -> Report:
-        """A report with the points that people decided on."""
-        return decided(self.as_graded(submission), self.book, self.rubric)
-
-    @cached_property
-    def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
-        """From a submission's id to the grades of its students; empty where another submission of theirs counts."""
-        found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
-        lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
-        for own in grades(lines, self.book, self.rubric.policy):
-            found[own.line.id].append(own)
-        return found
-
-    def as_graded(self, submission: str) -> Report:
-        """A report as the grader wrote it."""
-        return as_graded(self.folder, submission)
 
 
 def as_graded(folder: Path, submission: str) -> Report:
@@ -88,4 +49,4 @@ def read_decided(
         fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
         ERR.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
-    return DecidedClass(folder, lines, book, rubric)
+    return DecidedClass(folder, lines, book, rubric, reports)

@@ -6,19 +6,19 @@ import locale
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
-from ..results.report import Attention, Report, Summary, SummaryLine, first_problem, summary_line
+from ..results import written
+from ..results.report import Attention, Summary, SummaryLine
+from ..results.written import ReadT
 from ..rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 MOST_NAMED = 10
-ReadT = TypeVar("ReadT", Report, Summary)
 
 
 class _Terminal(Console):
@@ -63,11 +63,9 @@ def prepare(out: Path) -> None:
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:
-        return model.model_validate_json(path.read_bytes())
-    except OSError as error:
-        fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
-    except ValidationError as error:
-        fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")
+        return written.read_written(path, model)
+    except written.NotWritten as error:
+        fail(str(error))
 
 
 def read_attention(out: Path) -> list[Attention]:
@@ -100,9 +98,7 @@ def _known(line: SummaryLine) -> list[str]:
 
 def read_class(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
-    if (out / "summary.json").exists():
-        return read_written(out / "summary.json", Summary).submissions
-    paths = sorted(out.glob("*/report.json"))
-    if not paths:
-        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    return [summary_line(read_written(path, Report)) for path in paths]
+    try:
+        return written.read_lines(out)
+    except written.NotWritten as error:
+        fail(str(error))

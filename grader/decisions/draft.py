@@ -44,6 +44,11 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     return Placed(Ruling(grounded, 0), own.about, own.now)
 
 
+def repeated(own: Decision) -> dict[str, object]:
+    """What a decision says, to be said again: by somebody else, at another time, on new ground."""
+    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+
+
 def _whom(text: str, decision: Decision, people: People) -> str:
     """How the file names the student: by an id that stays the same, rather than as it was typed."""
     try:

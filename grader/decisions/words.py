@@ -19,6 +19,7 @@ _WORDS: Final = {
     LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
     BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
     "team": ("The submission of a team, and that of {names} as well.", "团队提交，同时也是 {names} 的提交。"),
+    "seen": ("Looked at, and left as it is: {reasons}.", "已查看，维持原结果：{reasons}。"),
     "why": (" Reason: {why}", "理由：{why}"),
     "by": (" ({who}, {when})", "（{who}，{when}）"),
     "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),
@@ -62,4 +63,5 @@ def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
         days=own.late_days,
         attempt=own.attempt,
         names=", ".join(own.team or ()),
+        reasons=", ".join(own.seen or ()) or "–",
     )

@@ -1,0 +1,48 @@
+"""A class with what people decided about it: reports and grades as they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..results.report import Report, SummaryLine, summary_line
+from ..rubric import Rubric
+from .book import Book, Read
+from .folder import in_force
+from .grades import StudentGrade, decided, grades
+
+
+@dataclass(frozen=True)
+class DecidedClass:
+    """A class with what people decided.
+
+    Attributes:
+        lines: Of the summary; their points are the grader's.
+        book: The decisions.
+        as_graded: Gives a report as the grader wrote it.
+    """
+
+    folder: Path
+    lines: Sequence[SummaryLine]
+    book: Book
+    rubric: Rubric
+    as_graded: Read
+
+    def line(self, submission: str) -> SummaryLine:
+        """The line of the summary; of a submission of an earlier run, what its report says."""
+        return self.book.people.lines.get(submission) or summary_line(self.as_graded(submission))
+
+    def report(self, submission: str) -> Report:
+        """A report with the points that people decided on."""
+        return decided(self.as_graded(submission), self.book, self.rubric)
+
+    @cached_property
+    def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
+        """From a submission's id to the grades of its students; empty where another submission of theirs counts."""
+        found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
+        lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
+        for own in grades(lines, self.book, self.rubric.policy):
+            found[own.line.id].append(own)
+        return found
