@@ -17,6 +17,7 @@ from .release import release
 from .report import report
 from .reproduce import reproduce
 from .return_feedback import return_feedback
+from .review import review
 from .show import show
 from .similar import similar
 from .verify import verify
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 for _command in (
-    *(grade, show, report, decide, reproduce, diff, export, return_feedback, similar, watch, archive),
+    *(grade, show, report, decide, review, reproduce, diff, export, return_feedback, similar, watch, archive),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

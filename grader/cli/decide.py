@@ -12,11 +12,10 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..decisions.book import Placed
-from ..decisions.draft import drafted, repeated
+from ..decisions.draft import drafted, named, repeated
 from ..decisions.file import append
 from ..decisions.folder import about
 from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
-from ..decisions.people import People
 from ..decisions.words import for_staff
 from .decided import DecidedClass, read_decided
 from .terminal import OUT, fail, find, language_of
@@ -82,7 +81,7 @@ def decide(
     before = _grades(known)
     try:
         made = [_draft(known, {**common, "student": _meant(known, student), **each}) for each in wanted]
-        append(out, [own.decision for own in made], _named(known.book.people, made))
+        append(out, [own.decision for own in made], named(known.book.people, made))
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
@@ -129,13 +128,6 @@ def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
         fail(f"--renew {slot}: no such decision holds. There is {there}.")
     return [repeated(own) for own in found]
-
-
-def _named(people: People, made: Sequence[Placed]) -> str:
-    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
-    each = [one for own in made for one in own.about]
-    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
-    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
 
 
 Cells = Mapping[tuple[str, str], str]
