@@ -14,7 +14,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 HEADERS: Final = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
+        "img-src data:; base-uri 'none'; frame-ancestors 'none'"
     ),
     # Not "no-referrer": browsers then hide the origin of a form, too. Other sites get no address either way.
     "referrer-policy": "same-origin",

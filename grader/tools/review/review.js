@@ -16,8 +16,7 @@ function openPanel(name, what) {
 }
 
 function closeAll() {
-  const open = [...document.querySelectorAll(".panels details[open]")];
-  for (const panel of open) panel.open = false;
+  for (const panel of document.querySelectorAll(".panels details[open]")) panel.open = false;
 }
 
 function showMost() {
@@ -25,13 +24,19 @@ function showMost() {
   if (what) byId("most").textContent = `/ ${what.selectedOptions[0].dataset.most}`;
 }
 
-let named = -1;
+const namedLines = [...document.querySelectorAll(".line.named")];
+const marked = namedLines.length ? namedLines : [...document.querySelectorAll(".line.begins")];
+let at = -1;
+
 function nextLine() {
-  const lines = [...document.querySelectorAll(".line.named")];
-  const all = lines.length ? lines : [...document.querySelectorAll(".line.begins")];
-  if (!all.length) return;
-  named = (named + 1) % all.length;
-  location.hash = all[named].id;
+  if (!marked.length) return;
+  at = (at + 1) % marked.length;
+  location.hash = marked[at].id;
+}
+
+const source = document.querySelector(".source");
+if (source && marked.length && !location.hash) {
+  source.scrollTop += marked[0].getBoundingClientRect().top - source.getBoundingClientRect().top - 80;
 }
 
 const follow = (id) => byId(id)?.click();

@@ -41,7 +41,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "put_back": ("Back into the queue", "放回队列"),
     "to_look_again": ("To be looked at again.", "需要再看一遍。"),
     "source": ("What was handed in", "提交的代码"),
-    "no_source": ("The files are not there any more: {why}", "文件已不在：{why}"),
+    "no_source": ("There are no files to show: {why}", "没有可显示的文件：{why}"),
     "changed": (
         "These are not the files that were graded: they have changed since. Grade again.",
         "这些文件与评分时的不同：之后有改动。请重新评分。",
