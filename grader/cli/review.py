@@ -58,9 +58,10 @@ def review(
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, ASSIGNMENT, language, pairs)
-        classroom.now()  # all reports, before anybody waits for a page
         pages = ReviewPages(ASSIGNMENT, language, root)
-        app = application(Review(classroom, pages, read, ASSIGNMENT, by or getpass.getuser()), token, port)
+        room = Review(classroom, pages, read, ASSIGNMENT, by or getpass.getuser())
+        room.prepare()
+        app = application(room, token, port)
         address = f"http://127.0.0.1:{port}{root}/"
         with contextlib.ExitStack() as stack:
 

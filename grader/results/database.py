@@ -103,7 +103,12 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not (application or tables):
         marks = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
-        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA.read_text(encoding='utf-8')} {marks} COMMIT;")
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA.read_text(encoding='utf-8')} {marks} COMMIT;")
+        except sqlite3.OperationalError:
+            connection.rollback()
+            if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise  # else another process was faster, and has made it
     elif application != APPLICATION_ID:
         raise LedgerError(f"{path}: is a database of another program. Move it away, or choose another folder.")
     elif version != VERSION:

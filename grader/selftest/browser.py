@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, which the extra dev installs")
+from selenium import webdriver
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_S = 60.0
@@ -26,7 +25,7 @@ needs_browser = pytest.mark.skipif(
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     """A browser of its own, without a window, in which every message of the console is kept."""
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = CHROMIUM or ""
     # In a container the browser has no sandbox to use; the pages are ours.
     for argument in ("headless", "no-sandbox", "disable-gpu", *QUIET, f"user-data-dir={profile}"):
         options.add_argument(f"--{argument}")

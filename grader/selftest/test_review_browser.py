@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from grader.decisions.file import read
 from grader.decisions.model import Decision
-from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served, webdriver
+from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
 from grader.selftest.review_class import LATE, write_review_class
-
-from selenium.webdriver.common.by import By  # isort: skip # browser skips this file where there is no selenium
-from selenium.webdriver.common.keys import Keys  # isort: skip
-from selenium.webdriver.support.ui import Select, WebDriverWait  # isort: skip
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
 
@@ -35,14 +37,14 @@ class Person:
         driver.get(address)
         self.until(lambda: "class review" in self.one("body").get_attribute("class"))
 
-    def one(self, selector: str) -> webdriver.remote.webelement.WebElement:
+    def one(self, selector: str) -> WebElement:
         """The first element."""
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
-    def until(self, holds: object) -> None:
+    def until(self, holds: Callable[[], object]) -> None:
         """Wait for something; elements may be those of the page before."""
-        wait = WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[Exception])
-        wait.until(lambda _: holds())  # type: ignore[operator]
+        wait = WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[WebDriverException])
+        wait.until(lambda _: holds())
 
     def at(self, title: str) -> None:
         """Wait for the page of a student, or of the class, on which keys are heard."""

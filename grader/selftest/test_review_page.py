@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from socket import socket
 from threading import Thread
 
 import pytest
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 from typer.testing import CliRunner
 
 from grader.cli.app import app
 from grader.decisions.file import LOCK, append, read
 from grader.decisions.model import FILE, Decision
+from grader.intake.origin import Origin, Student
 from grader.results.outcome import Outcome
 from grader.results.report import Report, write_json
 from grader.rubric import LANGUAGES
@@ -28,6 +34,7 @@ from grader.selftest.review_class import (
     write_review_class,
 )
 from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.tools.review.serve import listening, opened
 
 SIMILAR = (
     "rank,first,second,file,strongest,distinctive,first_shared,second_shared,first_length,second_length,"
@@ -203,6 +210,32 @@ def test_an_excuse_is_withdrawn_for_the_student_whom_it_is_about(desk: Desk) -> 
     assert "Nothing yet." in desk.page("student/cy").text
 
 
+def test_of_a_team_one_student_is_excused(tmp_path: Path) -> None:
+    both = Origin(source="canvas", students=(Student(id="1", name="Ada"), Student(id="2", name="Bo")))
+    desk = Desk(write_review_class(tmp_path / "out", [graded("team", origin=both)]))
+    choice = desk.page("student/team").one("select", id="student")
+    assert [(one.attributes["value"], one.text) for one in choice.all("option")] == [("1", "Ada"), ("2", "Bo")]
+    desk.post("team", "excuse", student="2", why="ill")
+    assert only(desk).student == "2"
+    assert "In the gradebook, Bo: excused: ill" in desk.page("student/team").text
+
+
+def test_before_and_after_go_around_the_queue_and_pass_who_was_seen(desk: Desk) -> None:
+    def beside(submission: str) -> dict[str, str]:
+        links = {one.attributes.get("id"): one for one in desk.page(f"student/{submission}").all("a")}
+        here = [name for name in ("previous", "next") if name in links]
+        return {name: (links[name].attributes["href"] or "").rpartition("/")[2] for name in here}
+
+    assert beside("bo") == {"previous": "di", "next": "cy"}
+    assert beside("cy") == {"previous": "bo", "next": "di"}
+    assert beside("ada") == {"previous": "cy", "next": "di"}
+    desk.post("di", "accept")
+    assert beside("cy") == {"previous": "bo", "next": "bo"}
+    desk.post("bo", "accept")
+    assert beside("cy") == {}
+    assert beside("ada") == {"previous": "cy", "next": "cy"}
+
+
 @pytest.mark.parametrize(
     ("do", "fields", "said"),
     [
@@ -346,6 +379,53 @@ def test_every_page_is_whole_in_both_languages(tmp_path: Path, language: str) ->
         anchors = {one.attributes["href"] or "" for one in page.all("a")}
         assert {anchor[1:] for anchor in anchors if anchor.startswith("#")} <= set(ids)
     assert ("认可" in desk.page("student/bo").text) == (language == "zh")
+
+
+@pytest.mark.process
+def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_review_class(tmp_path / "out")
+    seen: list[str] = []
+
+    def serve(app: ASGIApp, own: socket, ready: Callable[[], None]) -> None:
+        ready()
+        port = own.getsockname()[1]
+        client = TestClient(app, base_url=f"http://127.0.0.1:{port}")
+        own.close()
+        root = app._token.decode()  # type: ignore[attr-defined] # the guard's
+        seen.extend(client.get(f"/{root}/{path}").text for path in ("", "student/bo"))
+
+    monkeypatch.setattr("grader.tools.review.serve.serve", serve)
+    result = CliRunner().invoke(app, ["review", str(out), "--no-browser", "--lang", "en"])
+    assert result.exit_code == 0, result.output
+    assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
+    assert "The queue" in seen[0]
+    assert "src/attention.py" in seen[1]
+    assert "they have changed since" not in seen[1]
+
+
+def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[str, int]] = []
+
+    def look(address: str) -> bool:
+        path = Path(address.removeprefix("file://"))
+        found.append((path.read_text(), path.stat().st_mode & 0o777))
+        return True
+
+    monkeypatch.setattr("webbrowser.open", look)
+    with opened("http://127.0.0.1:1/token/"):
+        ((text, mode),) = found
+        assert mode == 0o600
+        assert "url=http://127.0.0.1:1/token/" in text
+
+
+def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
+    out = write_review_class(tmp_path / "out")
+    with listening(0) as own:
+        own.listen()
+        port = own.getsockname()[1]
+        result = CliRunner().invoke(app, ["review", str(out), "--port", str(port), "--no-browser"])
+    assert result.exit_code == 2
+    assert f"--port {port}: Address already in use." in result.stderr
 
 
 @pytest.mark.parametrize(

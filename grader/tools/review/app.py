@@ -47,10 +47,21 @@ class Review:
         self._classroom, self._pages, self._read, self._who = classroom, pages, read, who
         self._rubric = assignment.rubric
         self._lock = Lock()
+        self._page: tuple[Now, str] | None = None
+
+    def prepare(self) -> None:
+        """Read all reports and render the class, before anybody waits for a page."""
+        self._class_page()
 
     def show_class(self, _: Request) -> Response:
         """The page of the class."""
-        return self._answer(lambda: HTMLResponse(self._pages.classroom(self._classroom.now())))
+        return self._answer(lambda: HTMLResponse(self._class_page()))
+
+    def _class_page(self) -> str:
+        now = self._classroom.now()
+        if self._page is None or self._page[0] is not now:
+            self._page = now, self._pages.classroom(now)
+        return self._page[1]
 
     def show_student(self, request: Request) -> Response:
         """The page of one submission."""

@@ -59,7 +59,7 @@ class Now:
     def beside(self, submission: str, step: int) -> str | None:
         """The next one in the queue who waits, or the one before; None if nobody else does."""
         ids = [own.line.id for own in self.queue]
-        start = ids.index(submission) if submission in ids else -min(step, 0)
+        start = ids.index(submission) if submission in ids else min(step, 0)
         around = [self.queue[(start + step * n) % len(ids)] for n in range(submission in ids, len(ids))]
         return next((own.line.id for own in around if own.seen is None and own.line.id != submission), None)
 
@@ -88,10 +88,11 @@ class Classroom:
             OSError: If a file cannot be read or written.
         """
         if self._now is None or self._stamps(self._now[0]) != self._now[0]:
-            now = self._read()
-            paths = [*(self._folder / name for name in (SUMMARY, FILE)), self._pairs / PAIRS]
-            paths += [self._path(line.id) for line in now.known.lines]
-            self._now = self._stamps(paths), now
+            # Stamps come first: what changes while it is read has another stamp the next time.
+            stamps = self._stamps([self._folder / SUMMARY, self._folder / FILE, self._pairs / PAIRS])
+            lines = read_lines(self._folder)
+            stamps |= self._stamps(self._path(line.id) for line in lines)
+            self._now = stamps, self._read(lines)
         return self._now[1]
 
     def report(self, submission: str) -> Report:
@@ -104,9 +105,8 @@ class Classroom:
     def _stamps(self, paths: Iterable[Path]) -> dict[Path, Stamp]:
         return {path: _stamp(path) for path in paths}
 
-    def _read(self) -> Now:
+    def _read(self, lines: Sequence[SummaryLine]) -> Now:
         rubric, reports = self._assignment.rubric, self._without_cases
-        lines = read_lines(self._folder)
         book = decisions_of(self._folder, lines, reports, rubric)
         rewrite_summary(self._folder, book, reports, rubric)
         known = DecidedClass(self._folder, lines, book, rubric, reports)
@@ -117,7 +117,8 @@ class Classroom:
 
     def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:
         rubric, language = self._assignment.rubric, self._language
-        return chain(noticed(attention), unusual(entries, rubric, language), similar(self._pairs, language))
+        found = noticed(attention, self._assignment, language)
+        return chain(found, unusual(entries, rubric, language), similar(self._pairs, language))
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""

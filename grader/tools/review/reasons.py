@@ -9,7 +9,9 @@ from itertools import permutations
 from pathlib import Path
 from typing import Final
 
+from ...definition import Assignment
 from ...results.attention import NOT_BEGUN
+from ...results.chinese import in_chinese
 from ...results.report import Attention
 from ...results.statistics import Entry
 from ...rubric import Rubric
@@ -53,10 +55,10 @@ class Reason:
         return ORDER.index(self.code) if self.code in ORDER else len(ORDER)
 
 
-def noticed(attention: Iterable[Attention]) -> Iterator[tuple[str, Reason]]:
-    """What grading and decisions have noticed: the submission, and the reason."""
+def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
+    """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
     for one in attention:
-        yield one.id, Reason(one.code, one.text)
+        yield one.id, Reason(one.code, in_chinese(one.text, assignment) if language == "zh" else one.text)
 
 
 def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator[tuple[str, Reason]]:

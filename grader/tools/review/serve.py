@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import tempfile
 import webbrowser
@@ -45,8 +46,12 @@ def serve(app: ASGIApp, own: socket.socket, ready: Callable[[], None]) -> None:
         app, access_log=False, log_level="warning", lifespan="off", ws="none", http="h11", server_header=False
     )
     server = _Server(config, ready)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[own])
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends first, and then raises it again
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[own])
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Server(uvicorn.Server):

@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "place": ("{number} of {all} in the queue", "队列第 {number} 位，共 {all} 位"),
     "not_queued": ("Not in the queue", "不在队列中"),
     "why_here": ("Why this is here", "为什么需要查看"),
+    "needs_appeal": ("an appeal", "有申诉"),
     "needs_unusual": ("an unusual pair of tasks", "两个任务的结果不寻常"),
     "needs_similar": ("similar to another", "与他人相似"),
     "unusual": (
