@@ -35,7 +35,7 @@ class Person:
         """Open the class."""
         self.driver, self.out = driver, out
         driver.get(address)
-        self.until(lambda: "class review" in self.one("body").get_attribute("class"))
+        self.at_class()
 
     def one(self, selector: str) -> WebElement:
         """The first element."""
@@ -50,6 +50,10 @@ class Person:
         """Wait for the page of a student, or of the class, on which keys are heard."""
         ready = "return document.readyState"
         self.until(lambda: self.one("h1").text == title and self.driver.execute_script(ready) == "complete")
+
+    def at_class(self) -> None:
+        """Wait for the page of the class."""
+        self.until(lambda: "class review" in (self.one("body").get_attribute("class") or ""))
 
     def press(self, *keys: str) -> None:
         """Press keys, wherever the focus is."""
@@ -122,7 +126,7 @@ def test_the_whole_queue_by_keyboard_alone(person: Person) -> None:
     person.press("e")
     person.focused("#excuse-why")
     person.press(Keys.ESCAPE, "a")  # leaves the field, and then the key is heard
-    person.until(lambda: "class review" in person.one("body").get_attribute("class"))
+    person.at_class()
     assert [own.what for own in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
 
 
@@ -152,7 +156,7 @@ def test_the_whole_queue_by_mouse(person: Person) -> None:
     person.click("#previous")
     person.at("Bo")
     person.click("#to-queue")
-    person.until(lambda: "class review" in person.one("body").get_attribute("class"))
+    person.at_class()
     assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
 
 
