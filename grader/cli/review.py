@@ -37,11 +37,13 @@ def review(
     from ..tools.review.app import Review, application  # a server is slow to import
     from ..tools.review.classroom import Classroom
     from ..tools.review.pages import ReviewPages
+    from ..tools.review.reasons import PAIRS
     from ..tools.review.serve import listening, opened, serve
 
     language = language_of(lang)
     read_decided(out, ASSIGNMENT.rubric)  # what cannot be read ends the command now
-    pairs = pairs or out
+    if pairs and not (pairs / PAIRS).exists():
+        fail(f"--similar {pairs}: no {PAIRS} in it. Give the folder that `grader similar --out` wrote to.")
     with Reader() as reader:
         candidates = candidates_of(out, submissions, reader)
 
@@ -57,7 +59,7 @@ def review(
             fail(f"--port {port}: {error.strerror}. Choose another one, or leave it out.")
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
-        classroom = Classroom(out, ASSIGNMENT, language, pairs)
+        classroom = Classroom(out, ASSIGNMENT, language, pairs or out)
         pages = ReviewPages(ASSIGNMENT, language, root)
         room = Review(classroom, pages, read, ASSIGNMENT, by or getpass.getuser())
         room.prepare()

@@ -280,23 +280,23 @@ def test_many_tabs_and_commands_at_once_lose_nothing(desk: Desk) -> None:
     template = Decision.model_validate({"student": "c-ada", "comment": "x", "who": "lee", "when": datetime.now(UTC)})
 
     def by_command(number: int) -> None:
-        for each in range(10):
+        for each in range(5):
             append(desk.out, [template.model_copy(update={"comment": f"command {number}.{each}"})])
 
     def by_tab(number: int) -> None:
         own = replace(desk)  # a process of its own would read the same files
-        for each in range(5):
+        for each in range(3):
             while own.post("bo", "comment", comment=f"tab {number}.{each}")[0] == 409:
                 pass  # somebody else was faster: look, and save again
 
-    threads = [Thread(target=target, args=(n,)) for target in (by_command, by_tab) for n in range(3)]
+    threads = [Thread(target=target, args=(n,)) for target in (by_command, by_tab) for n in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     said = {own.comment for own in desk.decisions()}
-    assert said == {f"command {n}.{each}" for n in range(3) for each in range(10)} | {
-        f"tab {n}.{each}" for n in range(3) for each in range(5)
+    assert said == {f"command {n}.{each}" for n in range(2) for each in range(5)} | {
+        f"tab {n}.{each}" for n in range(2) for each in range(3)
     }
     assert (desk.out / LOCK).exists()
 
@@ -434,6 +434,7 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
         (["nowhere"], "no report in it. Give the folder"),
         (["{out}", "--lang", "fr"], "--lang fr: not a language"),
         (["{out}", "--submissions", "nowhere"], "no submissions there any more"),
+        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv in it."),
     ],
 )
 def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], line: str) -> None:
