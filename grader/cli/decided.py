@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,12 +24,14 @@ class DecidedClass:
     Attributes:
         lines: Of the summary; their points are the grader's.
         book: The decisions.
+        again: Reports of another grading, which stand in the place of those in the folder.
     """
 
     folder: Path
     lines: Sequence[SummaryLine]
     book: Book
     rubric: Rubric
+    again: Mapping[str, Report] = field(default_factory=dict)
 
     def line(self, submission: str) -> SummaryLine:
         """The line of the summary; of a submission of an earlier run, what its report says."""
@@ -50,7 +52,12 @@ class DecidedClass:
 
     def as_graded(self, submission: str) -> Report:
         """A report as the grader wrote it."""
-        return as_graded(self.folder, submission)
+        return self.again.get(submission) or as_graded(self.folder, submission)
+
+    def graded_again(self, reports: Mapping[str, Report]) -> DecidedClass:
+        """The same class with the same decisions, and with other reports in the place of some."""
+        lines = [summary_line(reports[own.id], own.practice) if own.id in reports else own for own in self.lines]
+        return replace(self, lines=lines, again=reports)
 
 
 def as_graded(folder: Path, submission: str) -> Report:
@@ -64,6 +71,7 @@ def read_decided(
     lines: Sequence[SummaryLine] | None = None,
     ledger: sqlite3.Connection | None = None,
     quiet: bool = False,
+    note: bool = True,
 ) -> DecidedClass:
     """Read a class and the decisions about it, and say which of them a person should look at.
 
@@ -73,6 +81,7 @@ def read_decided(
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.
         quiet: Whether to say nothing.
+        note: Whether to bring ledger and summary up to date with the decisions.
     """
     lines = read_class(folder) if lines is None else lines
 
@@ -80,8 +89,9 @@ def read_decided(
         return as_graded(folder, submission)
 
     try:
-        book = decisions_of(folder, lines, reports, rubric, ledger)
-        rewrite_summary(folder, book, reports, rubric)
+        book = decisions_of(folder, lines, reports, rubric, ledger, note)
+        if note:
+            rewrite_summary(folder, book, reports, rubric)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
