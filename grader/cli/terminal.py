@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -12,6 +13,7 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
+from ..results.pseudonyms import PseudonymError, known
 from ..results.report import Attention, Report, Summary, SummaryLine, first_problem, summary_line
 from ..rubric import LANGUAGES
 
@@ -77,11 +79,12 @@ def read_attention(out: Path) -> list[Attention]:
 
 
 def find(out: Path, wanted: str) -> str:
-    """The id of the submission that a person names: by its id, a student's id, address or name, or a part of these."""
+    """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
     lines, folded = read_class(out), wanted.casefold()
-    told = {line.id: [line.id, *_known(line)] for line in lines}
+    hidden = pseudonyms_in(out, lines)
+    told = {line.id: [line.id, *_known(line), *filter(None, [hidden.get(line.id)])] for line in lines}
     for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
         found = [own for own, texts in told.items() if any(map(fits, texts))]
         if len(found) == 1:
@@ -96,6 +99,16 @@ def _known(line: SummaryLine) -> list[str]:
     """Ids, names and addresses of a submission's students, as far as they are known."""
     students = line.origin.students if line.origin else ()
     return [text for own in students for text in (own.id, own.name, own.email) if text]
+
+
+def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
+    """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
+    try:
+        return known(out, [line.id for line in lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.")
 
 
 def read_class(out: Path) -> list[SummaryLine]:

@@ -138,7 +138,7 @@ class _Graded:
         here = [candidate.id for candidate in candidates]
         if not same or here != self._shown:
             self._shown = here
-            report(self._out, None, self._settings.language, "")
+            report(self._out, lang=self._settings.language)
 
 
 class _PublicOnly:
