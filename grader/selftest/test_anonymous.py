@@ -79,6 +79,12 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     return whole.model_copy(update={"submission": info, "provenance": how}), secrets
 
 
+def somebody_of(report: Report) -> Student:
+    """A student of a submission."""
+    assert report.submission.origin
+    return report.submission.origin.students[0]
+
+
 def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[str]]:
     """A class in which everything is signed: reports, reasons for attention, decisions."""
     reports, secrets = zip(*(signed(number, rng) for number in range(count)), strict=True)
@@ -92,7 +98,7 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
         if code != "near_zero"
     ]
     write_json(path, whole.model_copy(update={"attention": about}))
-    (own,) = reports[0].submission.origin.students[:1] if reports[0].submission.origin else ()
+    own = somebody_of(reports[0])
     for options in (["--comment", f"Dear {own.name}"], ["--late-days", "1", "--why", f"{own.name} was ill"]):
         assert run("decide", out, own.id, *options, "--who", "Quimby").exit_code == 0
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
