@@ -1,9 +1,9 @@
 """``python -m grader.selftest.killed FOLDER COMMANDS``: commands, each killed at each of its writes in turn.
 
 A write is the opening of a file to write to it (the kill comes before it, and after it), a rename, a deletion, a new
-folder, a flush to the disk, or a statement that the ledger is given: whatever lies between two of them cannot change what
-a kill leaves behind. Each time, the folder is a fresh copy; a child runs the command and kills itself at the n-th write,
-and this process then looks at what is left.
+folder, a flush to the disk, or a statement that the ledger is given: whatever lies between two of them cannot change
+what a kill leaves behind. Each time, the folder is a fresh copy; a child runs the command and kills itself at the n-th
+write, and this process then looks at what is left.
 """
 
 from __future__ import annotations
