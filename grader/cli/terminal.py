@@ -83,8 +83,10 @@ def find(out: Path, wanted: str) -> str:
     if (out / wanted / "report.json").is_file():
         return wanted
     lines, folded = read_class(out), wanted.casefold()
-    hidden = pseudonyms_in(out, lines)
-    told = {line.id: [line.id, *_known(line), *filter(None, [hidden.get(line.id)])] for line in lines}
+    told = {line.id: [line.id, *_known(line)] for line in lines}
+    for identifier, pseudonym in pseudonyms_in(out, lines).items():
+        if pseudonym == folded:  # and not a part of one, which would be found by chance
+            return identifier
     for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
         found = [own for own, texts in told.items() if any(map(fits, texts))]
         if len(found) == 1:

@@ -166,6 +166,7 @@ def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     names = pseudonyms(out, ["ada", "bo"])
     assert sorted(run("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
     assert run("show", out, names["bo"]).stdout.startswith("bo: ")
+    assert run("show", out, "anon-").exit_code == 2  # a part of a pseudonym is nobody's name
     run("decide", out, names["bo"], "--excuse", "--why", "ill", "--who", "kim")
     assert 'student = "bo"' in (out / DECISIONS).read_text(encoding="utf-8")
     (out / FILE).write_text("{}")
