@@ -6,6 +6,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
+from .appeal import appeal
 from .archive import archive
 from .decide import decide
 from .diff import diff
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 for _command in (
-    *(grade, show, report, decide, review, reproduce, diff, export, return_feedback, similar, watch, archive),
+    *(grade, show, report, decide, review, reproduce, appeal, diff, export, return_feedback, similar, watch, archive),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

@@ -43,8 +43,15 @@ def graded(
     return with_grades(found, line.id, points, moves)
 
 
-def print_differences(differences: Sequence[Difference], same: int, rubric: Rubric, lang: str) -> None:
-    """Print each submission with its points, and below it its properties with their reasons."""
+def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
+    """Print each submission with its points, and below it its properties with their reasons.
+
+    Args:
+        differences: In order.
+        same: How many submissions are as they were; None to say nothing of the class.
+        rubric: Has the titles.
+        lang: ``en`` or ``zh``.
+    """
     kind = None
     for own in differences:
         if own.kind is not kind:
@@ -60,6 +67,8 @@ def print_differences(differences: Sequence[Difference], same: int, rubric: Rubr
             _print_reasons(words.reasons(change.reasons, lang))
         told = {reason for change in own.changes for reason in change.reasons}
         _print_reasons(words.reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
+    if same is None:
+        return
     if not differences:
         print_line(words.word("nothing", lang))
     print_line(words.word("same", lang, n=same))

@@ -77,16 +77,28 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
-    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
+    enter(known, _meant(known, student), wanted, who)
+
+
+def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:
+    """Write decisions about a student down, and print the grades that they change.
+
+    Args:
+        known: The class as it is.
+        student: An id, a name, or ``*`` for everyone.
+        wanted: The fields of each decision, but for the student, who decided, and when.
+        who: Who decided; empty for whoever runs the command.
+    """
+    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone(), "student": student}
     before = _grades(known)
     try:
-        made = [_draft(known, {**common, "student": _meant(known, student), **each}) for each in wanted]
-        append(out, [own.decision for own in made], named(known.book.people, made))
+        made = [_draft(known, {**common, **each}) for each in wanted]
+        append(known.folder, [own.decision for own in made], named(known.book.people, made))
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.", 3)
-    _print_moves(before, _grades(now := read_decided(out, ASSIGNMENT.rubric)), now)
+        fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
+    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
 
 
 def _moment(text: str) -> datetime:

@@ -25,6 +25,7 @@ def read_decided(
     lines: Sequence[SummaryLine] | None = None,
     ledger: sqlite3.Connection | None = None,
     quiet: bool = False,
+    note: bool = True,
 ) -> DecidedClass:
     """Read a class and the decisions about it, and say which of them a person should look at.
 
@@ -34,6 +35,7 @@ def read_decided(
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.
         quiet: Whether to say nothing.
+        note: Whether to bring ledger and summary up to date with the decisions.
     """
     lines = read_class(folder) if lines is None else lines
 
@@ -41,8 +43,9 @@ def read_decided(
         return as_graded(folder, submission)
 
     try:
-        book = decisions_of(folder, lines, reports, rubric, ledger)
-        rewrite_summary(folder, book, reports, rubric)
+        book = decisions_of(folder, lines, reports, rubric, ledger, note)
+        if note:
+            rewrite_summary(folder, book, reports, rubric)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:

@@ -121,7 +121,7 @@ def grade(
                 note(out, paths, source, roster, every_attempt)
                 _say_what_is_known(run, len(candidates))
                 if run.waiting:
-                    _grade(run, settings, executor, jobs)
+                    grade_waiting(run, settings, executor, jobs)
                 standings = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
@@ -144,7 +144,7 @@ def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> S
     return Settings(ASSIGNMENT, str(device), only, seed, language_of(lang), command=command)
 
 
-def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
+def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from ..results import written
+from ..results.pseudonyms import PseudonymError, known
 from ..results.report import Attention, Summary, SummaryLine
 from ..results.written import ReadT
 from ..rubric import LANGUAGES
@@ -75,11 +77,14 @@ def read_attention(out: Path) -> list[Attention]:
 
 
 def find(out: Path, wanted: str) -> str:
-    """The id of the submission that a person names: by its id, a student's id, address or name, or a part of these."""
+    """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
     lines, folded = read_class(out), wanted.casefold()
     told = {line.id: [line.id, *_known(line)] for line in lines}
+    for identifier, pseudonym in pseudonyms_in(out, lines).items():
+        if pseudonym == folded:  # and not a part of one, which would be found by chance
+            return identifier
     for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
         found = [own for own, texts in told.items() if any(map(fits, texts))]
         if len(found) == 1:
@@ -94,6 +99,16 @@ def _known(line: SummaryLine) -> list[str]:
     """Ids, names and addresses of a submission's students, as far as they are known."""
     students = line.origin.students if line.origin else ()
     return [text for own in students for text in (own.id, own.name, own.email) if text]
+
+
+def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
+    """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
+    try:
+        return known(out, [line.id for line in lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.")
 
 
 def read_class(out: Path) -> list[SummaryLine]:
