@@ -314,7 +314,7 @@ def test_a_mistake_in_the_file_is_a_line_and_what_was_typed_can_be_sent_again(de
 
 
 def test_a_full_disk_is_a_line_and_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", str(desk.out / FILE))
 
     state = desk.state("cy")
