@@ -19,7 +19,7 @@ from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
 from ..decisions.people import People
 from ..decisions.words import for_staff
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, find, language_of
+from .terminal import fail, find, language_of, say
 
 
 def decide(
@@ -166,8 +166,8 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
-        _line(f"{student} ({submission}): {' → '.join(sides)}")
-    _line(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+        say(f"{student} ({submission}): {' → '.join(sides)}")
+    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
@@ -176,10 +176,6 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     lines = [people.lines[find(known.folder, student)]] if student else known.lines
     for line in lines:
         for ruling in about(line, known.book):
-            _line(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
+            say(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
     if not any(about(line, known.book) for line in lines):
-        _line("nothing was decided.")
-
-
-def _line(text: str) -> None:
-    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+        say("nothing was decided.")

@@ -14,7 +14,7 @@ from ..decisions.grades import StudentGrade, decided, grades
 from ..decisions.model import DecisionError
 from ..results.report import Report, SummaryLine, summary_line
 from ..rubric import Rubric
-from .terminal import ERR, fail, read_class, read_written
+from .terminal import fail, read_class, read_written, warn
 
 
 @dataclass(frozen=True)
@@ -97,5 +97,5 @@ def read_decided(
     except OSError as error:
         fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
-        ERR.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
+        warn(str(ruling))
     return DecidedClass(folder, lines, book, rubric)
