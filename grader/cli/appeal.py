@@ -26,13 +26,13 @@ from ..settings import CannotGrade, Settings
 from ..tools.appeal.alike import UNGRADED, Alike, alike
 from ..tools.appeal.draft import Override, gains, losses
 from ..tools.appeal.files import AppealError, given
-from ..tools.appeal.words import say
-from .compare import graded, print_differences, print_line
+from ..tools.appeal.words import sentence
+from .compare import graded, print_differences
 from .decide import enter
 from .decided import DecidedClass, read_decided
 from .grade import grade_waiting
 from .submissions import Submissions, candidates_of, say_what_differs, settings_then
-from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, find, language_of
+from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, find, language_of, say
 
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
@@ -86,11 +86,11 @@ def appeal(
             if check and any(one.others for one in others):
                 _check(known, [own], others, everyone, place, settings, reader, jobs, language)
             elif any(one.others for one in others):
-                print_line(say("unchecked", language))
+                say(sentence("unchecked", language))
             if found and {reason.cause for reason in _reasons(found)} & CHANGES:
-                print_line(say("class", language, out=out))
+                say(sentence("class", language, out=out))
             if keep:
-                print_line(say("kept", language, place=place))
+                say(sentence("kept", language, place=place))
     except KeyboardInterrupt:
         fail("stopped; nothing was changed.", 130)
     except (AppealError, CannotGrade, LedgerError) as error:
@@ -154,11 +154,11 @@ def _difference(known: DecidedClass, report: Report) -> Difference | None:
 
 def _print_own(found: Difference | None, before: Report, now: Report, language: str) -> None:
     if found is None:
-        print_line(say("same", language, id=now.submission.id))
+        say(sentence("same", language, id=now.submission.id))
         return
     print_differences([found], None, ASSIGNMENT.rubric, language)
     if lost := losses(before, now):
-        print_line(say("lost", language, names=", ".join(lost)))
+        say(sentence("lost", language, names=", ".join(lost)))
 
 
 def _alike(known: DecidedClass, before: Report, found: Difference | None) -> list[Alike]:
@@ -177,10 +177,10 @@ def _print_alike(found: Sequence[Alike], known: DecidedClass, before: Report, la
                 prop, rated = props[one.property], known.rubric.properties.get(one.property)
                 title = rated.title[language] if rated else prop.title
                 why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
-            print_line(say("alike", language, count=len(one.others), title=title, why=why), "bold")
-            print_line(f"  {_named(one.others)}")
+            say(sentence("alike", language, count=len(one.others), title=title, why=why), "bold")
+            say(f"  {_named(one.others)}")
     if not any(one.others for one in found):
-        print_line(say("nobody", language))
+        say(sentence("nobody", language))
 
 
 def _named(identifiers: Sequence[str]) -> str:
@@ -204,7 +204,7 @@ def _check(
     there = [everyone[other] for other in others if other in everyone]
     reports = _graded([*own, *there], place, settings, reader, jobs)[len(own) :]
     differences = in_order(filter(None, (_difference(known, report) for report in reports)))
-    print_line(say("checked", language, count=len(reports), moved=len(differences)), "bold")
+    say(sentence("checked", language, count=len(reports), moved=len(differences)), "bold")
     print_differences(differences, None, known.rubric, language)
 
 
@@ -219,7 +219,7 @@ def _draft(
 ) -> None:
     """Print the decisions that would follow the new grading, or write them."""
     if not drafted:
-        print_line(say("nothing", language, out=out, id=identifier))
+        say(sentence("nothing", language, out=out, id=identifier))
         return
     wanted = [
         {"override": name, "points": points, "why": why or _why(name, files, language)} for name, points in drafted
@@ -227,13 +227,13 @@ def _draft(
     if who is not None:
         enter(read_decided(out, ASSIGNMENT.rubric), identifier, wanted, who)
         return
-    print_line(say("draft", language), "bold")
+    say(sentence("draft", language), "bold")
     for one in wanted:
         command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
-        print_line(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
+        say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
 
 
 def _why(name: str, files: bool, language: str) -> str:
     """What the student reads, unless the assistant says something else."""
     whole = "_whole" if name in ("score", "bonus") else ""
-    return say(f"why{whole}{'_files' if files else ''}", language)
+    return sentence(f"why{whole}{'_files' if files else ''}", language)

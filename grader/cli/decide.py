@@ -18,7 +18,7 @@ from ..decisions.folder import about
 from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
 from ..decisions.words import for_staff
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, find, language_of
+from .terminal import fail, find, language_of, say
 
 
 def decide(
@@ -158,8 +158,8 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
-        _line(f"{student} ({submission}): {' → '.join(sides)}")
-    _line(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+        say(f"{student} ({submission}): {' → '.join(sides)}")
+    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
@@ -169,10 +169,6 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     told = [(line.id, ruling) for line in lines for ruling in (*about(line, known.book), known.book.seen(line.id))]
     for submission, ruling in told:
         if ruling:
-            _line(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+            say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
     if not any(ruling for _, ruling in told):
-        _line("nothing was decided.")
-
-
-def _line(text: str) -> None:
-    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+        say("nothing was decided.")

@@ -11,7 +11,7 @@ from ..decisions.folder import decisions_of, rewrite_summary
 from ..decisions.model import DecisionError
 from ..results.report import Report, SummaryLine
 from ..rubric import Rubric
-from .terminal import ERR, fail, read_class, read_written
+from .terminal import fail, read_class, read_written, warn
 
 
 def as_graded(folder: Path, submission: str) -> Report:
@@ -51,5 +51,5 @@ def read_decided(
     except OSError as error:
         fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
-        ERR.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
+        warn(str(ruling))
     return DecidedClass(folder, lines, book, rubric, reports)

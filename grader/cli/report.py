@@ -16,7 +16,7 @@ from ..results.pseudonyms import PseudonymError, pseudonyms
 from ..results.report import write_text
 from ..results.statistics import Entry, entry
 from .decided import DecidedClass, read_decided
-from .terminal import ERR, OUT, fail, language_of, prepare, read_attention
+from .terminal import ERR, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:
     from ..pages.anonymous import Anonymous
@@ -70,7 +70,7 @@ def report(
         write_text(out / "index.html", pages.classroom(entries, attention, told))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)
-    OUT.print(f"{len(entries)} students: {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{len(entries)} students: {out / 'index.html'}")
 
 
 def _hidden(known: DecidedClass) -> Anonymous:

@@ -15,7 +15,7 @@ from ..results.outcome import Outcome
 from ..results.report import PropertyReport, Report, write_text
 from ..settings import CannotGrade
 from .submissions import Submissions, candidates_of, say_what_differs, settings_then
-from .terminal import EXIT_GRADER_ERROR, OUT, fail, find, language_of, read_written
+from .terminal import EXIT_GRADER_ERROR, fail, find, language_of, read_written, say
 
 
 def reproduce(
@@ -65,7 +65,7 @@ def reproduce(
             show_case(report, prop, case, again, submission.files, language)
             if for_student:
                 write_text(for_student, script(again.exchanges, ASSIGNMENT, prop.id, case, for_student.name, language))
-                OUT.print(f"for the student: {for_student}", markup=False, highlight=False, soft_wrap=True)
+                say(f"for the student: {for_student}")
             if pdb:
                 converse(bench, submission.files, again)
     except KeyboardInterrupt:

@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from ..assignment import ASSIGNMENT
+from ..decisions.model import FILE
 from ..intake.reader import Reader
 from ..intake.submission import Submission
 from .decided import read_decided
 from .submissions import Submissions, candidates_of
-from .terminal import OUT, fail, language_of
+from .terminal import fail, language_of, say
 
 
 def review(
@@ -68,9 +69,9 @@ def review(
         with contextlib.ExitStack() as stack:
 
             def ready() -> None:
-                OUT.print(f"{address}", markup=False, highlight=False, soft_wrap=True)
+                say(address)
                 if browser:
                     Thread(target=lambda: stack.enter_context(opened(address)), daemon=True).start()
 
             serve(app, own, ready)
-    OUT.print(f"decisions: {out / 'decisions.toml'}", markup=False, highlight=False, soft_wrap=True)
+    say(f"decisions: {out / FILE}")

@@ -14,7 +14,7 @@ from ..results.language import in_language
 from ..results.statistics import class_statistics, entry
 from .console import print_class, print_decisions, print_report, print_statistics
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, find, language_of, pseudonyms_in
+from .terminal import OUT, fail, find, language_of, pseudonyms_in, say
 
 
 def show(
@@ -51,4 +51,4 @@ def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
         fail(f"{known.folder}: nobody has a pseudonym yet. `grader report {known.folder} --anonymous` gives them.")
     for line in sorted(lines, key=lambda line: hidden[line.id]):
         names = ", ".join(map(str, line.origin.students)) if line.origin else ""
-        OUT.print(f"{hidden[line.id]}  {line.id}  {names}".rstrip(), markup=False, highlight=False, soft_wrap=True)
+        say(f"{hidden[line.id]}  {line.id}  {names}".rstrip())

@@ -19,7 +19,7 @@ from ..results.report import Report
 from ..results.sources import Sources, noted
 from ..settings import Settings
 from .intake import found
-from .terminal import ERR, fail
+from .terminal import fail, warn
 
 Submissions = Annotated[
     list[Path] | None,
@@ -75,16 +75,13 @@ def say_what_differs(report: Report, submission: Submission) -> None:
     """Warn where this is not what was graded."""
     if submission.sha256 != report.submission.sha256:
         was = {file.path: file.sha256 for file in report.submission.files}
-        ERR.print(
+        warn(
             f"{submission.id}: the files have changed since they were graded ({_changed(submission, was)}): "
             f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. This runs what lies there now.",
-            style="yellow",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            "yellow",
         )
     if report.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
-        ERR.print("the rubric has changed since: words and points may differ.", style="yellow", highlight=False)
+        warn("the rubric has changed since: words and points may differ.", "yellow")
 
 
 def _changed(submission: Submission, was: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ..results import written
 from ..results.pseudonyms import PseudonymError, known
@@ -37,9 +38,19 @@ OUT = _Terminal()
 ERR = _Terminal(stderr=True)
 
 
+def say(text: str, style: str = "") -> None:
+    """Print one line, without markup, and as long as it is."""
+    OUT.print(Text(text, style=style), soft_wrap=True)
+
+
+def warn(text: str, style: str = "") -> None:
+    """The same on the error stream."""
+    ERR.print(Text(text, style=style), soft_wrap=True)
+
+
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """End the command with one line on the error stream."""
-    ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
+    warn(f"grader: {message}")
     raise typer.Exit(code)
 
 

@@ -33,7 +33,7 @@ from ..tools.watch.quiet import Pace, Seen, changes, seen_files
 from .grade import DeviceChoice
 from .intake import Roster, Source, discovered
 from .report import report
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
+from .terminal import EXIT_GRADER_ERROR, fail, language_of, prepare, say, warn
 
 if TYPE_CHECKING:
     from ..tools.watch.public import PublicResult
@@ -107,7 +107,7 @@ def _look(grading: Grading, reader: Reader, folder: Path, source: str | None, ro
     except RosterError as error:
         fail(str(error))
     except (IntakeError, LedgerError) as error:
-        ERR.print(f"waiting: {error}", markup=False, highlight=False, soft_wrap=True)
+        warn(f"waiting: {error}")
 
 
 class _Graded:
@@ -177,4 +177,4 @@ class _PublicOnly:
 
 
 def _say(text: str) -> None:
-    OUT.print(f"{time.strftime('%H:%M:%S')} {text}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{time.strftime('%H:%M:%S')} {text}")

@@ -59,6 +59,6 @@ WORDS: Final = {
 }
 
 
-def say(name: str, language: str, **values: object) -> str:
+def sentence(name: str, language: str, **values: object) -> str:
     """A sentence in a language, with its values filled in."""
     return WORDS[name][language].format(**values)
