@@ -6,6 +6,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
+from .appeal import appeal
 from .archive import archive
 from .decide import decide
 from .diff import diff
@@ -17,6 +18,7 @@ from .release import release
 from .report import report
 from .reproduce import reproduce
 from .return_feedback import return_feedback
+from .review import review
 from .show import show
 from .similar import similar
 from .verify import verify
@@ -32,7 +34,7 @@ def main() -> None:
 
 
 for _command in (
-    *(grade, show, report, decide, reproduce, diff, export, return_feedback, similar, watch, archive),
+    *(grade, show, report, decide, review, reproduce, appeal, diff, export, return_feedback, similar, watch, archive),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

@@ -15,7 +15,7 @@ from ..tools.archive.manifest import ArchiveError
 from ..tools.archive.opening import open_archive
 from ..tools.archive.write import contents, write_archive
 from .submissions import Submissions, sources_of
-from .terminal import ERR, MOST_NAMED, OUT, fail, read_written
+from .terminal import ERR, MOST_NAMED, fail, read_written, say, warn
 
 
 def archive(
@@ -55,12 +55,18 @@ def _write(out: Path, file: Path, submissions: list[Path] | None) -> None:
     found = contents(out, summary, sources, ASSIGNMENT.folder / "rubric.toml")
     write_archive(file, found, summary, lambda items: follow(items, "files", len(items), ERR))
     if summary.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
-        _warn("the rubric here is not the one of the reports: the archive has the one from here. Check out their tag.")
+        warn(
+            "the rubric here is not the one of the reports: the archive has the one from here. Check out their tag.",
+            "yellow",
+        )
     if found.left_out:
-        _warn(f"links or devices that were left out: {len(found.left_out)} ({', '.join(found.left_out[:MOST_NAMED])})")
+        warn(
+            f"links or devices that were left out: {len(found.left_out)} ({', '.join(found.left_out[:MOST_NAMED])})",
+            "yellow",
+        )
     size = file.stat().st_size
     told = f"{len(summary.submissions)} submissions, {len(found.items)} files, {size / (1 << 20):.1f} MiB: {file}"
-    OUT.print(told, markup=False, highlight=False, soft_wrap=True)
+    say(told)
 
 
 def _open(file: Path, folder: Path) -> None:
@@ -68,14 +74,10 @@ def _open(file: Path, folder: Path) -> None:
         fail(f"{file}: no such file. Give what archive wrote.")
     manifest = open_archive(file, folder, lambda files, total: follow(files, "files", total, ERR))
     if manifest.assignment != ASSIGNMENT.rubric.id:
-        _warn(f"it is of another assignment, {manifest.assignment}; this grader knows {ASSIGNMENT.rubric.id}.")
+        warn(f"it is of another assignment, {manifest.assignment}; this grader knows {ASSIGNMENT.rubric.id}.", "yellow")
     elif manifest.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
-        _warn("it was graded by another rubric than the one here; its own lies beside the reports.")
+        warn("it was graded by another rubric than the one here; its own lies beside the reports.", "yellow")
     known = manifest.environment
     told = f"graded {manifest.provenance.started_at[:10]} by grader {manifest.provenance.grader_version}, "
     told += f"Python {known.python}, torch {known.torch}; every digest is right: {folder}"
-    OUT.print(f"{len(manifest.files)} files, {told}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _warn(text: str) -> None:
-    ERR.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    say(f"{len(manifest.files)} files, {told}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich.text import Text
-
 from ..decisions.folder import about
 from ..decisions.grades import StudentGrade
 from ..decisions.words import for_staff
@@ -15,7 +13,7 @@ from ..results.report import SummaryLine
 from ..results.thresholds import moved
 from ..rubric import Rubric
 from .decided import DecidedClass
-from .terminal import OUT
+from .terminal import say
 
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 Grades = Mapping[str, Sequence[StudentGrade]]  # by submission
@@ -43,33 +41,37 @@ def graded(
     return with_grades(found, line.id, points, moves)
 
 
-def print_differences(differences: Sequence[Difference], same: int, rubric: Rubric, lang: str) -> None:
-    """Print each submission with its points, and below it its properties with their reasons."""
+def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
+    """Print each submission with its points, and below it its properties with their reasons.
+
+    Args:
+        differences: In order.
+        same: How many submissions are as they were; None to say nothing of the class.
+        rubric: Has the titles.
+        lang: ``en`` or ``zh``.
+    """
     kind = None
     for own in differences:
         if own.kind is not kind:
             kind = own.kind
             number = sum(other.kind is kind for other in differences)
-            print_line(f"{words.KINDS[kind][lang]}: {number}", "bold")
-        print_line(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
+            say(f"{words.KINDS[kind][lang]}: {number}", "bold")
+        say(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
         for grade in words.grades(own, lang):
-            print_line(f"    {grade}")
+            say(f"    {grade}")
         for change in own.changes:
             ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
-            print_line(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
+            say(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
             _print_reasons(words.reasons(change.reasons, lang))
         told = {reason for change in own.changes for reason in change.reasons}
         _print_reasons(words.reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
+    if same is None:
+        return
     if not differences:
-        print_line(words.word("nothing", lang))
-    print_line(words.word("same", lang, n=same))
-
-
-def print_line(text: str, style: str = "") -> None:
-    """Print one line, without markup."""
-    OUT.print(Text(text, style=style), soft_wrap=True)
+        say(words.word("nothing", lang))
+    say(words.word("same", lang, n=same))
 
 
 def _print_reasons(sentences: Iterable[str]) -> None:
     for sentence in sentences:
-        print_line(f"      {sentence}", "dim")
+        say(f"      {sentence}", "dim")

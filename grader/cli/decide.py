@@ -12,14 +12,13 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..decisions.book import Placed
-from ..decisions.draft import drafted
+from ..decisions.draft import drafted, named, repeated
 from ..decisions.file import append
 from ..decisions.folder import about
 from ..decisions.model import EVERYONE, FILE, DecisionError, Ruling
-from ..decisions.people import People
 from ..decisions.words import for_staff
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, find, language_of
+from .terminal import fail, find, language_of, say
 
 
 def decide(
@@ -78,16 +77,28 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
-    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
+    enter(known, _meant(known, student), wanted, who)
+
+
+def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:
+    """Write decisions about a student down, and print the grades that they change.
+
+    Args:
+        known: The class as it is.
+        student: An id, a name, or ``*`` for everyone.
+        wanted: The fields of each decision, but for the student, who decided, and when.
+        who: Who decided; empty for whoever runs the command.
+    """
+    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone(), "student": student}
     before = _grades(known)
     try:
-        made = [_draft(known, {**common, "student": _meant(known, student), **each}) for each in wanted]
-        append(out, [own.decision for own in made], _named(known.book.people, made))
+        made = [_draft(known, {**common, **each}) for each in wanted]
+        append(known.folder, [own.decision for own in made], named(known.book.people, made))
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.", 3)
-    _print_moves(before, _grades(now := read_decided(out, ASSIGNMENT.rubric)), now)
+        fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
+    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
 
 
 def _moment(text: str) -> datetime:
@@ -128,14 +139,7 @@ def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
     if not found:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
         fail(f"--renew {slot}: no such decision holds. There is {there}.")
-    return [{own.what: getattr(own, own.what), "points": own.points, "why": own.why} for own in found]
-
-
-def _named(people: People, made: Sequence[Placed]) -> str:
-    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
-    each = [one for own in made for one in own.about]
-    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
-    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+    return [repeated(own) for own in found]
 
 
 Cells = Mapping[tuple[str, str], str]
@@ -154,20 +158,17 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
-        _line(f"{student} ({submission}): {' → '.join(sides)}")
-    _line(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+        say(f"{student} ({submission}): {' → '.join(sides)}")
+    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     people = known.book.people
     lines = [people.lines[find(known.folder, student)]] if student else known.lines
-    for line in lines:
-        for ruling in about(line, known.book):
-            _line(f"{line.id}: {for_staff(ruling, known.rubric, language)}")
-    if not any(about(line, known.book) for line in lines):
-        _line("nothing was decided.")
-
-
-def _line(text: str) -> None:
-    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+    told = [(line.id, ruling) for line in lines for ruling in (*about(line, known.book), known.book.seen(line.id))]
+    for submission, ruling in told:
+        if ruling:
+            say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+    if not any(ruling for _, ruling in told):
+        say("nothing was decided.")

@@ -14,7 +14,7 @@ from ..results.report import Summary, write_text
 from ..rubric import Rubric
 from .compare import graded, print_differences, said
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, language_of, read_written
+from .terminal import fail, language_of, read_written, say
 
 
 def diff(
@@ -36,7 +36,7 @@ def diff(
             fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
     print_differences(differences, same, rubric, language)
     if out:
-        OUT.print(str(out), markup=False, highlight=False, soft_wrap=True)
+        say(str(out))
 
 
 def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from .terminal import OUT
+from .terminal import OUT, say
 
 
 def doctor() -> None:
@@ -15,4 +15,4 @@ def doctor() -> None:
         mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
         OUT.print(Text.assemble(mark, f" {finding.subject:11} {finding.text}"), soft_wrap=True)
         if not finding.good:
-            OUT.print(Text(f"              {finding.remedy}", style="italic"), soft_wrap=True)
+            say(f"              {finding.remedy}", "italic")

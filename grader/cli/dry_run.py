@@ -17,9 +17,9 @@ from ..results.database import LedgerError
 from ..results.diff import difference, in_order
 from ..results.report import Report, summary_line
 from ..rubric import Rubric
-from .compare import graded, print_differences, print_line
+from .compare import graded, print_differences
 from .decided import as_graded
-from .terminal import fail, read_class, read_written
+from .terminal import fail, read_class, read_written, say
 
 
 def print_preview(preview: Preview, out: Path, assignment: Assignment, language: str) -> None:
@@ -42,8 +42,8 @@ def print_preview(preview: Preview, out: Path, assignment: Assignment, language:
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
     print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
     if preview.unknown:
-        print_line(words.word("unknown", language, n=preview.unknown))
-    print_line(words.word("dry_run", language))
+        say(words.word("unknown", language, n=preview.unknown))
+    say(words.word("dry_run", language))
 
 
 def _decisions(out: Path, rubric: Rubric) -> Book:

@@ -14,7 +14,7 @@ from ..export.rows import ExportError
 from ..results.database import LedgerError, opened
 from ..results.report import write_text
 from .preflight import AcceptDrops, AcceptStale, AssignmentId, Template, prepared
-from .terminal import OUT, fail
+from .terminal import fail, say
 
 
 def export(
@@ -49,4 +49,4 @@ def export(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    OUT.print(f"{len(ready.reports)} reports for {to}: {path}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{len(ready.reports)} reports for {to}: {path}")

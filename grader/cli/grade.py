@@ -36,7 +36,7 @@ from .console import print_class
 from .dry_run import print_preview
 from .intake import Roster, Source, found
 from .repaired import print_repair
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say, warn
 
 
 class DeviceChoice(StrEnum):
@@ -137,7 +137,7 @@ def grade(
                 note(out, paths, source, roster, every_attempt)
                 _say_what_is_known(run, len(candidates))
                 if run.waiting:
-                    _grade(run, settings, executor, jobs)
+                    grade_waiting(run, settings, executor, jobs)
                 standings = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
@@ -170,14 +170,14 @@ def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> S
     return Settings(ASSIGNMENT, str(device), only, seed, language_of(lang), command=command)
 
 
-def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
+def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:
     """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
     with (
         open_executor(executor, jobs) as pool,
         contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
     ):
         if pool.notice:
-            ERR.print(pool.notice, style="yellow", highlight=False, soft_wrap=True)
+            warn(pool.notice, "yellow")
         for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
             pass
 
@@ -185,13 +185,13 @@ def _grade(run: Run, settings: Settings, executor: str, jobs: int) -> None:
 def _say_what_is_known(run: Run, total: int) -> None:
     if run.reasons and run.waiting:
         reasons = ", ".join(run.reasons)
-        ERR.print(f"earlier results do not count here, for other conditions: {reasons}", markup=False, highlight=False)
+        warn(f"earlier results do not count here, for other conditions: {reasons}")
     if run.kept:
-        ERR.print(f"{run.kept} of {total} are graded already and kept; --fresh grades all again", highlight=False)
+        warn(f"{run.kept} of {total} are graded already and kept; --fresh grades all again")
     if run.shown_anew:
-        ERR.print(f"{run.shown_anew} reports follow the present rubric and language; nothing was run", highlight=False)
+        warn(f"{run.shown_anew} reports follow the present rubric and language; nothing was run")
     for identifier in run.restored:
-        ERR.print(f"{identifier}: its report was changed or deleted, and is put back", markup=False, highlight=False)
+        warn(f"{identifier}: its report was changed or deleted, and is put back")
 
 
 def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
@@ -206,32 +206,29 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {run.kept} of them kept," if run.kept else ""
     number = len(standings)
-    OUT.print(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}", highlight=False)
+    say(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}")
     lines, listed = [own.line for own in standings], {one.id for one in run.attention}
     for line in lines:
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
-            OUT.print(f"{line.id}: notebook checks never ran: {unsettled}", markup=False)
+            say(f"{line.id}: notebook checks never ran: {unsettled}")
         if line.status != "graded" and line.id not in listed:
-            OUT.print(f"{line.id}: {describe(line)}", markup=False, highlight=False, soft_wrap=True)
+            say(f"{line.id}: {describe(line)}")
     if absent := sorted(practice.keys() - {line.id for line in lines}):
-        OUT.print(f"notebooks only, no submission: {', '.join(absent)}", markup=False, highlight=False)
+        say(f"notebooks only, no submission: {', '.join(absent)}")
     if unknown := sum(undated(ASSIGNMENT.rubric.policy, line.origin) for line in lines if line.status == "graded"):
-        OUT.print(
+        say(
             f"{unknown} of {len(lines)} may be late, and nothing says so: [policy] takes nothing off. Set due in it; "
-            "for Moodle, give the grading worksheet with --roster.",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            "for Moodle, give the grading worksheet with --roster."
         )
     if run.attention:
-        OUT.print(f"{len(listed)} need a person:", highlight=False, style="bold")
+        say(f"{len(listed)} need a person:", "bold")
     for one in run.attention:
         text = clean(one.text, len(one.text))
-        OUT.print(f"{one.id}: {one.code}: {text}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{one.id}: {one.code}: {text}")
     told = {one.text for one in run.attention}
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
-        OUT.print(str(ruling), markup=False, highlight=False, soft_wrap=True)
+        say(str(ruling))
     if run.mistake:
         fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")
     if any(line.status == "grader_error" for line in lines):

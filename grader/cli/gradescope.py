@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .terminal import OUT, prepare
+from .terminal import prepare, say
 
 
 def gradescope(
@@ -21,4 +21,4 @@ def gradescope(
     prepare(path.parent)
     files = autograder()
     write_zip(files, path)
-    OUT.print(f"{len(files)} files: {path}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{len(files)} files: {path}")

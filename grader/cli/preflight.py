@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +17,7 @@ from ..export.rows import Export, refusals
 from ..results.report import Report, Summary
 from ..rubric import Rubric
 from .decided import read_decided
-from .terminal import ERR, EXIT_BAD_INPUT, EXIT_GRADER_ERROR, read_written
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, read_written, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -53,7 +53,8 @@ class Prepared:
 
     def say(self) -> None:
         """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
-        say([*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)])
+        for line in (*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)):
+            warn(line)
 
     def problems(self, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> list[tuple[str, int]]:
         """What has to be accepted first, each with the exit code that it asks for."""
@@ -104,9 +105,3 @@ def prepared(
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
     made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told, known.repairs())
     return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))
-
-
-def say(lines: Iterable[str]) -> None:
-    """Print lines on the error stream."""
-    for line in lines:
-        ERR.print(line, markup=False, highlight=False, soft_wrap=True)

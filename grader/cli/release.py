@@ -10,7 +10,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..rubric import LANGUAGES
-from .terminal import ERR, OUT, fail, prepare
+from .terminal import fail, prepare, say, warn
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "source"
 RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
@@ -35,15 +35,11 @@ def release(
         files = bundle(built, signatures)
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
-            ERR.print(line, markup=False, highlight=False, soft_wrap=True)
+            warn(line)
         fail("nothing was released.")
     write_zip(files, out / f"{name}.zip", name)
     try:
         commit = write_repository(files, out / name)
     except (OSError, subprocess.CalledProcessError) as error:
         fail(f"{out / name}: git failed ({getattr(error, 'stderr', '') or error}). The zip beside it is whole.", 3)
-    OUT.print(
-        f"{len(files)} files: {out / name}.zip, and the repository {out / name} (commit {commit[:10]}).",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"{len(files)} files: {out / name}.zip, and the repository {out / name} (commit {commit[:10]}).")

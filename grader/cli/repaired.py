@@ -12,7 +12,7 @@ from ..decisions.words import repair_sentence
 from ..results.report import Summary
 from ..rubric import Rubric
 from .decided import read_decided
-from .terminal import OUT, read_written
+from .terminal import read_written, say
 
 
 def print_repair(first: Path, rubric: Rubric) -> None:
@@ -24,11 +24,10 @@ def print_repair(first: Path, rubric: Rubric) -> None:
         used.add(path)
         repair = known.repair(line.id) if path else None
         if repair:
-            OUT.print(f"{line.id}: {repair_sentence(repair, 'en')}", markup=False, highlight=False, soft_wrap=True)
+            say(f"{line.id}: {repair_sentence(repair, 'en')}")
     for own in read_written(known.rounds.folder / "summary.json", Summary).submissions:
         if own.score is not None and known.rounds.folder / own.id / "report.json" not in used:
-            text = f"{own.id}: no first hand-in to repair, or several second ones; it counts for nobody."
-            OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+            say(f"{own.id}: no first hand-in to repair, or several second ones; it counts for nobody.")
 
 
 def print_regained(repair: Repair, language: str, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,10 +12,14 @@ from ..decisions.folder import about
 from ..decisions.words import for_staff
 from ..pool.progress import follow
 from ..results.language import in_language
+from ..results.pseudonyms import PseudonymError, pseudonyms
 from ..results.report import write_text
 from ..results.statistics import Entry, entry
 from .decided import DecidedClass, read_decided
-from .terminal import ERR, OUT, fail, language_of, prepare, read_attention
+from .terminal import ERR, fail, language_of, prepare, read_attention, say
+
+if TYPE_CHECKING:
+    from ..pages.anonymous import Anonymous
 
 
 def report(
@@ -23,6 +27,14 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Where the pages go: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
     ] = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option(
+            "--anonymous",
+            help="Pseudonyms in place of all that says who somebody is; show finds them. Default folder: "
+            "DIR/html/anonymous.",
+        ),
+    ] = False,
     lang: Annotated[str, typer.Option(help="Language of the pages: en or zh. Default: the locale.")] = "",
     handout: Annotated[
         str, typer.Option(metavar="URL", help="Where the handout can be read, to link to. Default: its file is named.")
@@ -31,9 +43,10 @@ def report(
     """Write static HTML: a page of the class, and one for each student that explains every lost point."""
     from ..pages.render import Pages  # templates are slow to import, and every command imports this file
 
-    out, language = out or written / "html", language_of(lang)
-    known = read_decided(written, ASSIGNMENT.rubric)
-    lines = known.lines
+    out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
+    known = read_decided(written, ASSIGNMENT.rubric, quiet=anonymous)
+    hidden = _hidden(known) if anonymous else None
+    lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
     if handout and not handout.startswith(("https://", "http://")):
         fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
     prepare(students := out / "students")
@@ -41,20 +54,37 @@ def report(
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
     try:
         for line in follow(lines, "pages", len(lines), ERR):
-            one = in_language(known.report(line.id), ASSIGNMENT, language)
-            write_text(
-                students / f"{line.id}.html",
-                pages.student(one, line.practice, known.grades[line.id], known.repair(line.id)),
-            )
+            one, grades = known.report(line.id), known.grades[line.id]
+            if hidden:
+                one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
+            one = in_language(one, ASSIGNMENT, language)
+            text = pages.student(one, line.practice, grades, known.repair(line.id))
+            write_text(students / f"{one.submission.id}.html", text)
             entries.append(entry(one, line.practice))
-        here = {line.id for line in lines}
+        here = {one.line.id for one in entries}
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
                 page.unlink()
-        write_text(out / "index.html", pages.classroom(entries, read_attention(written), _told(known, language)))
+        attention, told = read_attention(written), _told(known, language)
+        if hidden:
+            attention, told = hidden.attention(attention), []
+        write_text(out / "index.html", pages.classroom(entries, attention, told))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)
-    OUT.print(f"{len(entries)} students: {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{len(entries)} students: {out / 'index.html'}")
+
+
+def _hidden(known: DecidedClass) -> Anonymous:
+    """What takes the place of everyone in the class."""
+    from ..pages.anonymous import anonymous
+
+    try:
+        names = pseudonyms(known.folder, [line.id for line in known.lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or known.folder}: {error.strerror}.")
+    return anonymous(names, known.lines, known.rubric)
 
 
 def _told(known: DecidedClass, language: str) -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,12 @@ import typer
 from ..assignment import ASSIGNMENT
 from ..intake.reader import Reader
 from ..intake.submission import Submission
-from ..pool.conditions import settings_of
-from ..results.database import LEDGER, LedgerError, opened
 from ..results.language import in_language
-from ..results.ledger import details_of
 from ..results.outcome import Outcome
 from ..results.report import PropertyReport, Report, write_text
-from ..settings import CannotGrade, Settings
-from .submissions import Submissions, candidates_of
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, find, language_of, read_written
+from ..settings import CannotGrade
+from .submissions import Submissions, candidates_of, say_what_differs, settings_then
+from .terminal import EXIT_GRADER_ERROR, fail, find, language_of, read_written, say
 
 
 def reproduce(
@@ -53,8 +49,8 @@ def reproduce(
     if case is None:
         fail(f"{identifier}: the report has no case of {prop.id}. Grade it again.", EXIT_GRADER_ERROR)
     submission = _read(out, before, submissions)
-    settings = _settings(out, before)
-    _say_what_differs(before, submission)
+    settings = settings_then(out, before)
+    say_what_differs(before, submission)
 
     from ..sandbox.handle import WorkerFailed  # these import torch
     from ..tools.reproduce.bench import Bench
@@ -69,7 +65,7 @@ def reproduce(
             show_case(report, prop, case, again, submission.files, language)
             if for_student:
                 write_text(for_student, script(again.exchanges, ASSIGNMENT, prop.id, case, for_student.name, language))
-                OUT.print(f"for the student: {for_student}", markup=False, highlight=False, soft_wrap=True)
+                say(f"for the student: {for_student}")
             if pdb:
                 converse(bench, submission.files, again)
     except KeyboardInterrupt:
@@ -115,39 +111,3 @@ def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submissi
     if submission.reason is not None:
         fail(f"{identifier}: {submission.reason}")
     return submission
-
-
-def _settings(out: Path, report: Report) -> Settings:
-    """The settings under which it was graded, as far as they are known."""
-    devices = report.environment.devices
-    known = Settings(ASSIGNMENT, "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
-    if not (out / LEDGER).exists():
-        return known
-    try:
-        with opened(out) as ledger:
-            details = details_of(ledger, report.submission.id)
-    except LedgerError as error:
-        fail(str(error))
-    return settings_of(details, ASSIGNMENT) if details else known
-
-
-def _say_what_differs(report: Report, submission: Submission) -> None:
-    """Warn where this is not what was graded."""
-    if submission.sha256 != report.submission.sha256:
-        was = {file.path: file.sha256 for file in report.submission.files}
-        ERR.print(
-            f"{submission.id}: the files have changed since they were graded ({_changed(submission, was)}): "
-            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. This runs what lies there now.",
-            style="yellow",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-    if report.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
-        ERR.print("the rubric has changed since: words and points may differ.", style="yellow", highlight=False)
-
-
-def _changed(submission: Submission, was: dict[str, str]) -> str:
-    """The paths that differ."""
-    now = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in submission.files.items()}
-    return ", ".join(sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path)))

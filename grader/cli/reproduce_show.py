@@ -13,7 +13,7 @@ from ..results.chinese import in_chinese
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
 from ..tools.reproduce.script import transcript
-from .terminal import OUT
+from .terminal import OUT, say
 
 MOST = 1000  # characters of a line
 MARGIN = 12
@@ -36,7 +36,7 @@ def show_case(
     now = again.result
     message = in_chinese(now.message, ASSIGNMENT) if now.message and language == "zh" else now.message
     title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
-    OUT.print(Text(title, style="bold"), soft_wrap=True)
+    say(title, "bold")
     _part("report", [f"{case.outcome}: {case.message.partition(chr(10))[0]}  ({case.id})"])
     _part("hint", [prop.hint])
     _part("now", [f"{now.outcome}: {message.partition(chr(10))[0]}" if message else now.outcome])
@@ -70,16 +70,16 @@ def converse(bench: Bench, files: Mapping[str, str], again: Reproduction) -> Non
     Raises:
         WorkerFailed: If the process ends, by a limit or by itself.
     """
-    OUT.print(HELLO, style="dim", highlight=False, soft_wrap=True)
+    say(HELLO, "dim")
     if bench.debug(files, again, _answer) is None:
-        OUT.print(NO_CODE, highlight=False, soft_wrap=True)
+        say(NO_CODE)
 
 
 def _answer(said: str) -> str:
     """Show what the debugger says, without what could command a terminal, and read the person's line."""
     *lines, prompt = ("".join(char if char.isprintable() else "?" for char in line) for line in said.split("\n"))
     for line in lines:
-        OUT.print(Text(line), soft_wrap=True)
+        say(line)
     try:
         return input(prompt) + "\n"
     except EOFError:

@@ -19,9 +19,9 @@ from ..results.report import Report, write_text
 from ..tools.feedback.collect import ABSENT, MAIL, WAYS, Back, Collector
 from ..tools.feedback.text import comment
 from ..tools.release.write import write_zip
-from .preflight import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared, say
+from .preflight import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from .submissions import Submissions, candidates_of
-from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, OUT, fail, language_of
+from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, language_of, say, warn
 
 MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
@@ -80,10 +80,11 @@ def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: b
     ready.say()
     for reason, names in back.without.items():
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        say([f"{len(names)} would get no feedback: {reason}", f"  {', '.join(names[:MOST_NAMED])}{more}"])
+        warn(f"{len(names)} would get no feedback: {reason}")
+        warn(f"  {', '.join(names[:MOST_NAMED])}{more}")
     none = sum(map(len, back.without.values()))
     counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
-    say([f"{len(ready.made.rows)} students: {counts}"])
+    warn(f"{len(ready.made.rows)} students: {counts}")
     look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale)]
     missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)
     if missing and not accept_blanks:
@@ -106,4 +107,4 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
     if graded:
         remember(ledger, ready.made.rows, to)
     count = len(back.letters) or len(back.files)
-    OUT.print(f"{count} pages for {to}: {', '.join(map(str, paths))}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{count} pages for {to}: {', '.join(map(str, paths))}")

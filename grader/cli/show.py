@@ -13,9 +13,9 @@ from ..decisions.words import for_staff
 from ..results.language import in_language
 from ..results.statistics import class_statistics, entry
 from .console import print_class, print_decisions, print_report, print_statistics
-from .decided import read_decided
+from .decided import DecidedClass, read_decided
 from .repaired import print_regained
-from .terminal import OUT, find, language_of
+from .terminal import OUT, fail, find, language_of, pseudonyms_in, say
 
 
 def show(
@@ -23,11 +23,17 @@ def show(
     identifier: Annotated[
         str | None, typer.Argument(metavar="ID", help="One submission, or a name; all, if left out.")
     ] = None,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Who is who on the pages that report --anonymous writes.")
+    ] = False,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
     rubric, language = ASSIGNMENT.rubric, language_of(lang)
     known = read_decided(out, rubric)
+    if pseudonyms:
+        _print_pseudonyms(known, identifier)
+        return
     if identifier:
         line = known.line(find(out, identifier))
         print_report(in_language(known.report(line.id), ASSIGNMENT, language), rubric, language, OUT)
@@ -38,3 +44,14 @@ def show(
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     print_class(entries, OUT)
     print_statistics(class_statistics(entries), rubric, language, OUT)
+
+
+def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
+    """Print who is who, by pseudonym."""
+    lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
+    hidden = pseudonyms_in(known.folder, lines)
+    if not hidden:
+        fail(f"{known.folder}: nobody has a pseudonym yet. `grader report {known.folder} --anonymous` gives them.")
+    for line in sorted(lines, key=lambda line: hidden[line.id]):
+        names = ", ".join(map(str, line.origin.students)) if line.origin else ""
+        say(f"{hidden[line.id]}  {line.id}  {names}".rstrip())

@@ -17,7 +17,7 @@ from ..pool.progress import follow
 from ..results.report import write_text
 from ..tools.similarity.wording import FILES
 from .intake import Roster, Source, found
-from .terminal import ERR, OUT, fail, language_of, prepare
+from .terminal import ERR, OUT, fail, language_of, prepare, say, warn
 
 if TYPE_CHECKING:
     from ..tools.similarity.findings import Findings
@@ -77,7 +77,7 @@ def _show(findings: Findings, out: Path) -> None:
         what = f"may be the whole of {use.task}" if use.task else "is not among the libraries asked for"
         _line(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
     for identifier, notice in findings.notices:
-        ERR.print(f"{identifier}: {clean(notice)}", markup=False, highlight=False, soft_wrap=True)
+        warn(f"{identifier}: {clean(notice)}")
     rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""
     _line(
         f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html"
@@ -85,7 +85,7 @@ def _show(findings: Findings, out: Path) -> None:
 
 
 def _line(text: str) -> None:
-    OUT.print(text, markup=False, highlight=False, soft_wrap=True)
+    say(text)
 
 
 def _table(findings: Findings) -> Table:

@@ -1,17 +1,25 @@
-"""How commands that come after grading find the submissions again, and the option for that."""
+"""How commands that come after grading find submissions and settings again, and the option for that."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..assignment import ASSIGNMENT
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
+from ..intake.submission import Submission
+from ..pool.conditions import settings_of
+from ..results.database import LEDGER, LedgerError, reading
+from ..results.ledger import details_of
+from ..results.report import Report
 from ..results.sources import Sources, noted
+from ..settings import Settings
 from .intake import found
-from .terminal import fail
+from .terminal import fail, warn
 
 Submissions = Annotated[
     list[Path] | None,
@@ -47,3 +55,36 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
     if roster and not roster.exists():
         fail(f"{roster}: the roster is no longer there, and names may depend on it. Put it back, or grade again.")
     return {own.id: own for own in found(reader, paths, sources.source, roster, sources.every_attempt)}
+
+
+def settings_then(out: Path, report: Report) -> Settings:
+    """The settings under which a submission was graded, as far as they are known."""
+    devices = report.environment.devices
+    known = Settings(ASSIGNMENT, "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
+    if not (out / LEDGER).exists():
+        return known
+    try:
+        with reading(out) as ledger:
+            details = details_of(ledger, report.submission.id)
+    except LedgerError as error:
+        fail(str(error))
+    return settings_of(details, ASSIGNMENT) if details else known
+
+
+def say_what_differs(report: Report, submission: Submission) -> None:
+    """Warn where this is not what was graded."""
+    if submission.sha256 != report.submission.sha256:
+        was = {file.path: file.sha256 for file in report.submission.files}
+        warn(
+            f"{submission.id}: the files have changed since they were graded ({_changed(submission, was)}): "
+            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. This runs what lies there now.",
+            "yellow",
+        )
+    if report.provenance.rubric_sha256 != ASSIGNMENT.rubric.sha256:
+        warn("the rubric has changed since: words and points may differ.", "yellow")
+
+
+def _changed(submission: Submission, was: dict[str, str]) -> str:
+    """The paths that differ."""
+    now = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in submission.files.items()}
+    return ", ".join(sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path)))

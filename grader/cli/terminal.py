@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import locale
 import os
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
+from rich.text import Text
 
-from ..results.report import Attention, Report, Summary, SummaryLine, first_problem, summary_line
+from ..results import written
+from ..results.pseudonyms import PseudonymError, known
+from ..results.report import Attention, Summary, SummaryLine
+from ..results.written import ReadT
 from ..rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
 MOST_NAMED = 10
-ReadT = TypeVar("ReadT", Report, Summary)
 
 
 class _Terminal(Console):
@@ -35,9 +38,19 @@ OUT = _Terminal()
 ERR = _Terminal(stderr=True)
 
 
+def say(text: str, style: str = "") -> None:
+    """Print one line, without markup, and as long as it is."""
+    OUT.print(Text(text, style=style), soft_wrap=True)
+
+
+def warn(text: str, style: str = "") -> None:
+    """The same on the error stream."""
+    ERR.print(Text(text, style=style), soft_wrap=True)
+
+
 def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """End the command with one line on the error stream."""
-    ERR.print(f"grader: {message}", markup=False, highlight=False, soft_wrap=True)
+    warn(f"grader: {message}")
     raise typer.Exit(code)
 
 
@@ -63,11 +76,9 @@ def prepare(out: Path) -> None:
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:
-        return model.model_validate_json(path.read_bytes())
-    except OSError as error:
-        fail(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.")
-    except ValidationError as error:
-        fail(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).")
+        return written.read_written(path, model)
+    except written.NotWritten as error:
+        fail(str(error))
 
 
 def read_attention(out: Path) -> list[Attention]:
@@ -77,11 +88,14 @@ def read_attention(out: Path) -> list[Attention]:
 
 
 def find(out: Path, wanted: str) -> str:
-    """The id of the submission that a person names: by its id, a student's id, address or name, or a part of these."""
+    """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
     lines, folded = read_class(out), wanted.casefold()
     told = {line.id: [line.id, *_known(line)] for line in lines}
+    for identifier, pseudonym in pseudonyms_in(out, lines).items():
+        if pseudonym == folded:  # and not a part of one, which would be found by chance
+            return identifier
     for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
         found = [own for own, texts in told.items() if any(map(fits, texts))]
         if len(found) == 1:
@@ -98,11 +112,19 @@ def _known(line: SummaryLine) -> list[str]:
     return [text for own in students for text in (own.id, own.name, own.email) if text]
 
 
+def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
+    """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
+    try:
+        return known(out, [line.id for line in lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.")
+
+
 def read_class(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
-    if (out / "summary.json").exists():
-        return read_written(out / "summary.json", Summary).submissions
-    paths = sorted(out.glob("*/report.json"))
-    if not paths:
-        fail(f"{out}: no report in it. Give the folder that grade --out wrote to.")
-    return [summary_line(read_written(path, Report)) for path in paths]
+    try:
+        return written.read_lines(out)
+    except written.NotWritten as error:
+        fail(str(error))

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from ..assignment import ASSIGNMENT
 from ..pool.progress import follow
 from ..settings import CannotGrade
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, prepare
+from .terminal import ERR, EXIT_GRADER_ERROR, fail, prepare, say
 
 
 def verify(
@@ -31,7 +30,7 @@ def verify(
         for round_ in rounds(ASSIGNMENT, range(seeds)):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
-                    OUT.print(Text(f"✗ {result.label}: {result.problem}", style="red"), soft_wrap=True)
+                    say(f"✗ {result.label}: {result.problem}", "red")
                 if isinstance(result, Verdict):
                     verdicts.append(result)
                 elif isinstance(result, Attempt):
@@ -44,8 +43,8 @@ def verify(
         fail(str(error), EXIT_GRADER_ERROR)
     out.write_text(page(ASSIGNMENT, verdicts, attempts, comparisons), encoding="utf-8")
     for line in summary(verdicts, attempts, comparisons):
-        OUT.print(line, highlight=False, soft_wrap=True)
-    OUT.print(f"Kill table: {out}", highlight=False, soft_wrap=True)
+        say(line)
+    say(f"Kill table: {out}")
     results: list[Verdict | Attempt | Comparison] = [*verdicts, *attempts, *comparisons]
     if any(result.problem for result in results):
         raise typer.Exit(EXIT_GRADER_ERROR)

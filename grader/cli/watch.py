@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from ..assignment import ASSIGNMENT
+from ..decisions.model import FILE as DECISIONS
 from ..intake.candidate import Candidate
 from ..intake.discover import IntakeError
 from ..intake.reader import Reader
@@ -28,11 +29,11 @@ from ..results.database import LedgerError
 from ..results.report import write_text
 from ..results.sources import note
 from ..settings import CannotGrade, Settings
-from ..tools.watch.quiet import Pace, changes
+from ..tools.watch.quiet import Pace, Seen, changes, seen_files
 from .grade import DeviceChoice
 from .intake import Roster, Source, discovered
 from .report import report
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare
+from .terminal import EXIT_GRADER_ERROR, fail, language_of, prepare, say, warn
 
 if TYPE_CHECKING:
     from ..tools.watch.public import PublicResult
@@ -84,7 +85,8 @@ def watch(
                 pool = stack.enter_context(LocalExecutor(jobs, KEEP_S))
                 grading = _Graded(out, settings, reader, pool, (folder, source, roster))
             _say(f"watching {folder}; Ctrl-C ends it")
-            for _ in changes(folder, Pace(every, settle)):
+            beside = [out / DECISIONS, *([roster] if roster else [])]  # pages follow them, too
+            for _ in changes(folder, Pace(every, settle), beside=beside):
                 _look(grading, reader, folder, source, roster)
     except KeyboardInterrupt:
         _say(f"stopped; what was finished is in {out}")
@@ -105,7 +107,7 @@ def _look(grading: Grading, reader: Reader, folder: Path, source: str | None, ro
     except RosterError as error:
         fail(str(error))
     except (IntakeError, LedgerError) as error:
-        ERR.print(f"waiting: {error}", markup=False, highlight=False, soft_wrap=True)
+        warn(f"waiting: {error}")
 
 
 class _Graded:
@@ -120,7 +122,7 @@ class _Graded:
         given: tuple[Path, str | None, Path | None],
     ) -> None:
         self._out, self._settings, self._reader, self._pool, self._given = out, settings, reader, pool, given
-        self._shown: list[str] | None = None
+        self._shown: Seen | None = None
         nobody = Submission("nobody", reason="a judge starts before the first submission arrives")
         pool.submit(grade_submission, Job(nobody, replace(settings, language="en"), Patience()))
 
@@ -134,11 +136,11 @@ class _Graded:
                 for one in map(run.save, graded):
                     _say(f"{one.submission.id}: {describe(one)}")
             run.finish({})
-            same = not run.waiting and not run.shown_anew
-        here = [candidate.id for candidate in candidates]
-        if not same or here != self._shown:
-            self._shown = here
-            report(self._out, None, self._settings.language, "")
+        reports = [self._out / candidate.id / "report.json" for candidate in candidates]
+        shown = seen_files([*reports, self._out / DECISIONS])
+        if shown != self._shown:
+            self._shown = shown
+            report(self._out, lang=self._settings.language)
 
 
 class _PublicOnly:
@@ -175,4 +177,4 @@ class _PublicOnly:
 
 
 def _say(text: str) -> None:
-    OUT.print(f"{time.strftime('%H:%M:%S')} {text}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{time.strftime('%H:%M:%S')} {text}")

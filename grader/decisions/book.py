@@ -11,7 +11,7 @@ from ..results.policy import extendable
 from ..results.report import PropertyReport, Report, SummaryLine
 from ..rubric import Policy
 from .file import Entry
-from .model import BEST, EVERYONE, LAST, PERSONAL, TOTALS, Decision, Ground, Ruling
+from .model import BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, Decision, Ground, Ruling
 from .people import Key, People, Unknown
 
 Read = Callable[[str], Report]
@@ -59,12 +59,17 @@ class Book:
     def about(self, submission: str, student: Key) -> list[Ruling]:
         """Everything that holds for a submission and one of its students, in the order of the file.
 
-        Which attempt counts is nothing to whoever handed in once.
+        Which attempt counts is nothing to whoever handed in once, and what staff has seen changes nothing for anybody.
         """
         once = len(self.people.handed_in.get(student, ())) < 2
         slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
         personal = filter(None, (self.of(student, slot) for slot in slots))
-        return sorted({*self.held.get(submission, ()), *personal}, key=lambda ruling: ruling.line)
+        works = (ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot != SEEN)
+        return sorted({*works, *personal}, key=lambda ruling: ruling.line)
+
+    def seen(self, submission: str) -> Ruling | None:
+        """That somebody looked at a submission, of which neither files nor points have changed since."""
+        return next((ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == SEEN), None)
 
     def points(self, submission: str) -> dict[str, float]:
         """The points that were decided on, by id of a property, or for ``score`` and ``bonus``."""
@@ -152,6 +157,9 @@ def ground(own: Decision, report: Report) -> Ground | None:
     if own.withdraw:
         return None
     files, slot = report.submission.sha256, own.override
+    if own.seen is not None:
+        earned, most = (report.score or 0) + (report.bonus or 0), report.max_score + report.max_bonus
+        return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
     if slot is None:
         return Ground(files=files)
     if slot in TOTALS:
@@ -180,7 +188,10 @@ def changed(then: Ground | None, now: Ground | None) -> str:
 
 
 def book(found: Sequence[Placed], people: People) -> Book:
-    """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since."""
+    """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since.
+
+    What was seen ends by itself when files or points change, and asks nobody to look at the decision again.
+    """
     held: dict[About, list[Ruling]] = {}
     unsettled = []
     for own in found:
@@ -190,6 +201,8 @@ def book(found: Sequence[Placed], people: People) -> Book:
         for one in () if ruling.void else own.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]
+            if decision.seen is not None and ruling.stale:
+                continue  # something else lies there now, which nobody has seen
             if not decision.withdraw:
                 held[one].append(ruling)
             elif len(held[one]) == len(before):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -42,6 +42,18 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
         raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
     grounded = decision.model_copy(update={"ground": own.now})
     return Placed(Ruling(grounded, 0), own.about, own.now)
+
+
+def repeated(own: Decision) -> dict[str, object]:
+    """What a decision says, to be said again: by somebody else, at another time, on new ground."""
+    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+
+
+def named(people: People, made: Sequence[Placed]) -> str:
+    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
+    each = [one for own in made for one in own.about]
+    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
+    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
 
 
 def _whom(text: str, decision: Decision, people: People) -> str:

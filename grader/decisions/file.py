@@ -104,7 +104,7 @@ def append(folder: Path, decisions: Sequence[Decision], about: str = "") -> None
         before = path.read_bytes().decode() if path.exists() else WORDS
         text = before + "\n" * (not before.endswith("\n")) + "".join(f"\n{remark}{entry(own)}" for own in decisions)
         parse(text, str(path))  # nothing is written that could not be read again
-        write_text(path, text)
+        write_text(path, text, lasting=True)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,8 @@ TOTALS = ("score", "bonus")  # what can be overridden beside properties
 LAST, BEST = "last", "best"
 MAX_TEXT = 4000
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
-WHAT = ("override", "comment", *PERSONAL, "withdraw")
+SEEN = "seen"
+WHAT = ("override", "comment", *PERSONAL, SEEN, "withdraw")
 
 
 def _said(text: str) -> str:
@@ -55,10 +56,11 @@ class Decision(BaseModel):
         excuse: The student gets no grade, and loses nothing by that.
         attempt: Of several submissions, the one that counts: ``last``, ``best``, or the id of one.
         team: Others who handed in together with this student.
+        seen: The reasons to look at a submission that somebody has looked at, letting the result stand; staff only.
         withdraw: What no longer holds: the id of a property, ``score``, ``bonus``, or the name of another field.
         who: Who decided.
         when: When it was decided.
-        why: The reason, which students read; a comment needs none.
+        why: The reason, which students read; a comment and what was seen need none.
         ground: What an override, a comment or a choice was based on.
     """
 
@@ -73,6 +75,7 @@ class Decision(BaseModel):
     excuse: Literal[True] | None = None
     attempt: Said | None = None
     team: tuple[Said, ...] | None = Field(default=None, min_length=1, strict=False)
+    seen: tuple[Said, ...] | None = Field(default=None, strict=False)
     withdraw: Said | None = None
     who: Said
     when: AwareDatetime
@@ -86,7 +89,7 @@ class Decision(BaseModel):
             raise ValueError(f"it has {len(said)} of the fields {', '.join(WHAT)}, and needs exactly one")
         if (self.points is None) != (self.override is None):
             raise ValueError("override and points go together: one says what, the other how many")
-        if self.why is None and self.comment is None:
+        if self.why is None and self.comment is None and self.seen is None:
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":
             raise ValueError("only attempt can be decided for everyone; set anything else in the rubric's [policy]")

@@ -25,6 +25,7 @@ _WORDS: Final = {
         "{points:g}.",
         "第二次提交在 {properties} 条性质上挽回了 {regained:g} 分；其中计入 {share:.0%}：{points:g} 分。",
     ),
+    "seen": ("Looked at, and left as it is: {reasons}.", "已查看，维持原结果：{reasons}。"),
     "why": (" Reason: {why}", "理由：{why}"),
     "by": (" ({who}, {when})", "（{who}，{when}）"),
     "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),
@@ -78,4 +79,5 @@ def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
         days=own.late_days,
         attempt=own.attempt,
         names=", ".join(own.team or ()),
+        reasons=", ".join(own.seen or ()) or "–",
     )

@@ -55,7 +55,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             added = [escape(own.comment, quote=False), remark]  # the column holds HTML
             new = [text for text in added if text and text not in cells[comments]]
             cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
-    return Export({"moodle.csv": template.text(filled)}, told, remarks(told) if comments is None else ())
+    return Export({"moodle.csv": template.text(filled)}, told, remarks(told))
 
 
 def _people(template: Template) -> dict[Student, int]:

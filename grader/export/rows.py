@@ -122,12 +122,16 @@ def refusals(rows: Iterable[Row]) -> list[str]:
 
 
 def blanks(rows: Iterable[Row]) -> list[str]:
-    """A line for each student without a grade."""
-    return [f"{row.student} ({row.report.submission.id}): left blank; {row.blank}" for row in rows if row.blank]
+    """A line for each student without a grade; of whoever is excused, with what is written beside the empty cell."""
+    return [
+        f"{row.student} ({row.report.submission.id}): left blank; {row.decided if row.excused else row.blank}"
+        for row in rows
+        if row.blank
+    ]
 
 
 def remarks(rows: Iterable[Row]) -> list[str]:
-    """A line for each grade that the policy or a person changed, for formats that have no place for it."""
+    """A line for each grade that the policy or a person changed, so that nobody uploads one without having read it."""
     return [
         f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.remark}"
         for row in rows

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -38,6 +39,22 @@ def templates(*folders: Path) -> Environment:
     )
 
 
+def prepared(environment: Environment, rubric: Rubric, language: str, handout: str = "") -> Environment:
+    """Templates with all that the pages of a class and of a student use."""
+    environment.filters["number"] = "{:g}".format
+    environment.filters["devices"] = partial(_devices, language)
+    environment.globals |= {
+        "rubric": rubric,
+        "language": language,
+        "say": partial(say, language),
+        "page_of": lambda submission: f"students/{quote(submission)}.html",
+        "task_numbers": {task.id: number for number, task in enumerate(rubric.tasks, start=1)},
+        "hints": {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions},
+        "address": handout.rstrip("/"),
+    }
+    return environment
+
+
 class Pages:
     """Renders pages in one language. The same input gives the same text."""
 
@@ -50,17 +67,7 @@ class Pages:
             handout: Web address of the rendered handout, for links; without it, pages name the file instead.
         """
         self._rubric, self._language = rubric, language
-        environment = templates()
-        environment.filters["number"] = "{:g}".format
-        environment.filters["devices"] = partial(_devices, language)
-        environment.globals |= {
-            "rubric": rubric,
-            "language": language,
-            "say": partial(say, language),
-            "task_numbers": {task.id: number for number, task in enumerate(rubric.tasks, start=1)},
-            "hints": {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions},
-            "address": handout.rstrip("/"),
-        }
+        environment = prepared(templates(), rubric, language, handout)
         self._student = environment.get_template("student.html.j2")
         self._class = environment.get_template("class.html.j2")
 
@@ -131,18 +138,23 @@ class Pages:
         """
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(
-            entries=entries,
+            **class_content(entries),
             attention=attention,
             decisions=decisions,
-            statistics=class_statistics(entries),
-            tasks={
-                task.id: task.max_score for entry in entries if entry.line.score is not None for task in entry.tasks
-            },
-            named=any(entry.line.origin and entry.line.origin.students for entry in entries),
-            practised=any(entry.line.practice for entry in entries),
             script=Markup(script),  # ours, not a student's
             script_sha256=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
+
+
+def class_content(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What the page of a class shows of its reports."""
+    return {
+        "entries": entries,
+        "statistics": class_statistics(entries),
+        "tasks": {task.id: task.max_score for own in entries if own.line.score is not None for task in own.tasks},
+        "named": any(own.line.origin and own.line.origin.students for own in entries),
+        "practised": any(own.line.practice for own in entries),
+    }
 
 
 def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[str]:

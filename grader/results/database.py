@@ -60,8 +60,31 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute("PRAGMA journal_mode = DELETE")
 
 
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the ledger that is in a folder to read from it; its file stays as it is, and nobody can write meanwhile.
+
+    Raises:
+        LedgerError: If a run is under way, or the file is not a ledger of this version.
+        OSError: If the file cannot be read.
+    """
+    path = folder / LEDGER
+    if path.with_name(f"{LEDGER}-wal").exists():  # left by a run that was killed
+        with opened(folder):
+            pass
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    with (
+        _in_one_line(path),
+        contextlib.closing(sqlite3.connect(address, uri=True, timeout=WAIT_S, isolation_level=None)) as connection,
+    ):
+        _check(connection, path)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM results").fetchone()  # nobody can write from here on
+        yield connection
+
+
 def ledger_bytes(folder: Path) -> bytes | None:
-    """The ledger's file as it is, unchanged, while no other process writes to it; None if there is none.
+    """The ledger's file as it is; None if there is none.
 
     Raises:
         LedgerError: If a run is under way, or the file is not a ledger of this version.
@@ -70,18 +93,8 @@ def ledger_bytes(folder: Path) -> bytes | None:
     path = folder / LEDGER
     if not path.exists():
         return None
-    if path.with_name(f"{LEDGER}-wal").exists():  # left by a run that was killed
-        with opened(folder):
-            pass
-    with _in_one_line(path), contextlib.closing(_read_only(path)) as connection:
-        _check(connection, path)
-        connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM results").fetchone()  # nobody can write from here on
+    with reading(folder):
         return path.read_bytes()
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None)
 
 
 @contextlib.contextmanager
@@ -103,7 +116,12 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not (application or tables):
         marks = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
-        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA.read_text(encoding='utf-8')} {marks} COMMIT;")
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA.read_text(encoding='utf-8')} {marks} COMMIT;")
+        except sqlite3.OperationalError:
+            connection.rollback()
+            if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise  # else another process was faster, and has made it
     elif application != APPLICATION_ID:
         raise LedgerError(f"{path}: is a database of another program. Move it away, or choose another folder.")
     elif version != VERSION:

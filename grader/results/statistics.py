@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import StatisticsError, correlation
 
 from .distribution import Distribution, distribution
@@ -35,6 +36,11 @@ class Entry(Standing):
     properties: Mapping[str, Result]
     duration_s: float
     environment: tuple[str, str]
+
+    @cached_property
+    def earned(self) -> float:
+        """The points of all properties."""
+        return sum(result.points for result in self.properties.values())
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def _property(name: str, graded: Iterable[Entry]) -> PropertyStatistic:
     having = [entry for entry in graded if name in entry.properties]
     assessed = [entry for entry in having if entry.properties[name].outcome is not Outcome.NOT_ASSESSED]
     passed = [entry.properties[name].outcome is Outcome.PASSED for entry in assessed]
-    others = [sum(result.points for key, result in entry.properties.items() if key != name) for entry in assessed]
+    others = [entry.earned - entry.properties[name].points for entry in assessed]
     return PropertyStatistic(
         name, having[0].properties[name].max_points, sum(passed), len(assessed), _correlation(passed, others)
     )

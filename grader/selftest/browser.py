@@ -1,126 +1,92 @@
-"""A real browser for tests: Chromium without a window, driven over a pipe by the DevTools protocol."""
+"""A real Chromium for tests, where there is one."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-PATIENCE_S = 60
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--remote-debugging-pipe"),
-]
-CODES = {"Tab": 9, "Enter": 13, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
-CODES |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-# The protocol wants its pipe at the descriptors 3 and 4; a program in between puts it there and becomes the browser.
-MOVE = """
-import fcntl, os, sys
-ends = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
-os.dup2(ends[0], 3)
-os.dup2(ends[1], 4)
-os.execv(sys.argv[3], sys.argv[3:])
-"""
-START = (sys.executable, "-c", MOVE)
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+PATIENCE_S = 60.0
+QUIET = ("disable-background-networking", "disable-component-update", "disable-sync", "no-first-run")
+
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs Chromium and its driver: apt-get install chromium chromium-driver"
+)
 
 
-class Browser:
-    """One tab."""
+@contextlib.contextmanager
+def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
+    """A browser of its own, without a window, in which every message of the console is kept."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    # In a container the browser has no sandbox to use; the pages are ours.
+    for argument in ("headless", "no-sandbox", "disable-gpu", *QUIET, f"user-data-dir={profile}"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        driver.set_page_load_timeout(PATIENCE_S)
+        yield driver
+    finally:
+        driver.quit()
 
-    def __init__(self, commands: BinaryIO, answers: BinaryIO) -> None:
-        self._commands, self._answers = commands, answers
-        self._count = 0
-        self._session = ""
-        target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+class Tab:
+    """A page from a file, driven by keyboard."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        """Use this browser's only tab."""
+        self._driver = driver
 
     def open(self, page: Path, *, width: int = 1200, dark: bool = False, scripts: bool = True) -> None:
-        """Load a page and wait until it is there.
-
-        Args:
-            page: Its file.
-            width: Of the window, in pixels of CSS.
-            dark: Whether the screen asks for dark pages.
-            scripts: Whether JavaScript runs.
-        """
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        self._call("Emulation.setDeviceMetricsOverride", **size)
+        """Load a page; ``dark`` is what the screen asks for, ``scripts`` whether JavaScript runs."""
+        resize(self._driver, width, 900)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self._call("Page.navigate", url=page.resolve().as_uri())
-        self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
+        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        self._driver.get(page.resolve().as_uri())
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in JavaScript."""
-        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", expression))
+        answer = self._driver.execute_cdp_cmd("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+        assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def wait_for(self, expression: str) -> None:
         """Wait until an expression is true."""
-        end = time.monotonic() + PATIENCE_S
-        while not self.evaluate(expression):
-            if time.monotonic() > end:
-                raise TimeoutError(expression)
-            time.sleep(0.02)
+        WebDriverWait(self._driver, PATIENCE_S, 0.02).until(lambda _: self.evaluate(expression))
 
     def press(self, key: str, times: int = 1) -> None:
-        """Press a key and release it, as a person would."""
-        code = CODES[key]
-        text = {" ": " ", "Enter": "\r"}.get(key)
+        """Press a key, as often as that, where the keyboard is; other keys than letters by their names in `Keys`."""
         for _ in range(times):
-            down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "code": key, "windowsVirtualKeyCode": code}
-            self._call("Input.dispatchKeyEvent", **down, **({"text": text} if text else {}))
-            self._call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
+            webdriver.ActionChains(self._driver).send_keys(getattr(Keys, key, key)).perform()
 
-    def _call(self, method: str, **parameters: object) -> dict[str, Any]:
-        self._count += 1
-        message = {"id": self._count, "method": method, "params": parameters}
-        message |= {"sessionId": self._session} if self._session else {}
-        self._commands.write(json.dumps(message).encode() + b"\0")
-        while True:
-            answer = json.loads(self._next())
-            if answer.get("id") == self._count:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return dict(answer["result"])
 
-    def _next(self) -> bytes:
-        """The next message; they end with a zero byte."""
-        parts = []
-        while (byte := self._answers.read(1)) != b"\0":
-            if not byte:
-                raise EOFError("the browser has ended")
-            parts.append(byte)
-        return b"".join(parts)
+def resize(driver: webdriver.Chrome, width: int, height: int) -> None:
+    """Another size of the page, also one that no window can have."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 @contextlib.contextmanager
-def browser(profile: Path) -> Iterator[Browser]:
-    """Start a browser with a new profile in a folder, and end it."""
-    to_browser, commands = os.pipe()
-    answers, from_browser = os.pipe()
-    process = subprocess.Popen(
-        [*START, str(to_browser), str(from_browser), CHROMIUM or "", *FLAGS, f"--user-data-dir={profile}"],
-        pass_fds=(to_browser, from_browser),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(to_browser)
-    os.close(from_browser)
-    try:
-        with os.fdopen(commands, "wb", buffering=0) as out, os.fdopen(answers, "rb") as back:
-            yield Browser(out, back)
-    finally:
-        process.kill()
-        process.wait()
+def served(*arguments: str | Path) -> Iterator[str]:
+    """``grader review`` in a process of its own; gives the address that it prints."""
+    command = [sys.executable, "-m", "grader.selftest.command", "review", *map(str, arguments), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_S)

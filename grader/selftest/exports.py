@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
@@ -21,16 +22,26 @@ LOST = ASSIGNMENT.rubric.properties["attention_causal"].points
 SCORES: dict[str, float | None] = {"good": FULL, "late": FULL, "duplicated": FULL, "wrong": FULL - LOST}
 SCORES |= dict.fromkeys(("hostile", "empty", "absent"))
 
+DUE = datetime(2026, 10, 2, 20)  # in UTC
+LATE = 3 * 60  # minutes
+NOTHING = ("absent", "mate")  # kinds without a submission of their own
+
 Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
 class Someone:
-    """A student of the generated class."""
+    """A student of the generated class.
+
+    Attributes:
+        kind: What was handed in; a ``mate`` is in the team of the student before.
+        minutes: How late, where the platform says so; None for what the platform says of everyone who is late.
+    """
 
     number: int
     name: str
     kind: str
+    minutes: int | None = None
 
     @property
     def user(self) -> str:
@@ -86,7 +97,7 @@ def canvas(people: Sequence[Someone]) -> Files:
     files: dict[str, bytes] = {}
     attachment = 90_000
     for person in people:
-        work = dict(_work(person.kind)) if person.kind != "absent" else {}
+        work = dict(_work(person.kind)) if person.kind not in NOTHING else {}
         if person.kind == "duplicated":
             work = {"submission.zip": zipped(ASSIGNMENT.stubs()), **work}
         name = re.sub(r"\W", "", person.name).lower()
@@ -102,7 +113,7 @@ def moodle(people: Sequence[Someone]) -> Files:
     return {
         f"{person.name}_{person.user}_assignsubmission_file/{file}": data
         for person in people
-        if person.kind != "absent"
+        if person.kind not in NOTHING
         for file, data in _work(person.kind).items()
     }
 
@@ -112,15 +123,19 @@ def gradescope(people: Sequence[Someone]) -> Files:
     files: dict[str, bytes] = {}
     lines = ["---"]
     for person in people:
-        times = {"late": [23], "duplicated": [8, 9], "absent": []}.get(person.kind, [9])
-        for attempt, hour in enumerate(times):
+        moments = {"late": [LATE], "duplicated": [-12 * 60, -11 * 60], "absent": [], "mate": []}
+        times = [person.minutes] if person.minutes is not None else moments.get(person.kind, [-11 * 60])
+        mates = [one for one in people if one.kind == "mate" and one.number == person.number + 1]
+        for attempt, minutes in enumerate(times):
             folder = f"submission_{10 * person.number + attempt + 1}"
             last = attempt == len(times) - 1
             work = _work(person.kind) if last else {"submission.zip": zipped(ASSIGNMENT.stubs())}
             files |= {f"assignment_7_export/{folder}/{file}": data for file, data in work.items()}
-            quoted = person.name.replace("'", "''")
-            lines += [f"{folder}:", "  :submitters:", f"  - :name: '{quoted}'", f"    :sid: '{person.user}'"]
-            lines += [f"    :email: {person.email}", f"  :created_at: 2026-10-02 {hour:02}:00:00.123456000 Z"]
+            lines += [f"{folder}:", "  :submitters:"]
+            for one in (person, *mates):
+                quoted = one.name.replace("'", "''")
+                lines += [f"  - :name: '{quoted}'", f"    :sid: '{one.user}'", f"    :email: {one.email}"]
+            lines += [f"  :created_at: {DUE + timedelta(minutes=minutes):%Y-%m-%d %H:%M:%S}.123456000 Z"]
             lines += ["  :score: 0.0", "  :status: processed"]
     return {**files, "assignment_7_export/submission_metadata.yml": "\n".join(lines).encode()}
 
@@ -133,8 +148,10 @@ def gradebook(people: Sequence[Someone]) -> str:
     return written([head, possible, *rows])
 
 
-def worksheet(people: Sequence[Someone], most: str = "150.00") -> str:
-    """A Moodle grading worksheet as it is downloaded."""
+def worksheet(people: Sequence[Someone], most: str = "150.00", chinese: bool = False) -> str:
+    """A Moodle grading worksheet as it is downloaded, from a site in English or in Chinese."""
+    if chinese:
+        return _chinese_worksheet(people, most)
     head = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed"]
     head += ["Last modified (submission)", "Last modified (grade)", "Feedback comments"]
     return written(
@@ -152,8 +169,52 @@ def worksheet(people: Sequence[Someone], most: str = "150.00") -> str:
 
 
 def _status(person: Someone) -> str:
-    late = " - 1 day 3 hours late" * (person.kind == "late")
+    late = f" - {_span(person, 'day', 'hour', 'min')} late" * (person.kind == "late")
     return f"Submitted for grading{late} - Not marked"
+
+
+def _span(person: Someone, *units: str) -> str:
+    """How late somebody is, in words."""
+    minutes = 27 * 60 if person.minutes is None else person.minutes
+    counts = (minutes // 1440, minutes // 60 % 24, minutes % 60)
+    return " ".join(f"{count} {unit}" for count, unit in zip(counts, units, strict=True) if count)
+
+
+def _chinese_worksheet(people: Sequence[Someone], most: str) -> str:
+    head = [
+        "标识符",
+        "全名",
+        "电子邮件地址",
+        "状态",
+        "成绩",
+        "最高分",
+        "成绩可以更改",
+        "最后修改（提交）",
+        "最后修改（成绩）",
+    ]
+    rows = [
+        [
+            f"参与者 {person.user}",
+            person.name,
+            person.email,
+            _chinese_status(person),
+            "",
+            most,
+            "是",
+            "2026-10-02",
+            "-",
+            "",
+        ]
+        for person in people
+    ]
+    return written([[*head, "反馈评论"], *rows])
+
+
+def _chinese_status(person: Someone) -> str:
+    if person.kind in NOTHING:
+        return "没有提交"
+    late = f" - 迟交 {_span(person, '天', '小时', '分钟')}" * (person.kind == "late")
+    return f"已提交待评分{late} - 未评分"
 
 
 def write_zip(path: Path, files: Files) -> Path:

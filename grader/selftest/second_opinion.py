@@ -1,6 +1,6 @@
 """Grades derived a second time, from the files alone: nothing of the grader is imported here.
 
-It is written as somebody would who only knows the documents: reports, ``decisions.toml`` and ``[policy]``.
+It is written as somebody would who only knows the documents: outcomes in reports, ``decisions.toml`` and the rubric.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ Grades = dict[str, float | str | None]
 def second_opinion(folder: Path, rubric: Path) -> Grades:
     """From a student's id to the grade, "EX" for whoever is excused, None for whoever has none."""
     whole = tomllib.loads(rubric.read_text(encoding="utf-8"))
-    bonus = {prop["id"] for task in whole["tasks"] if task.get("bonus") for prop in task["properties"]}
     listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["submissions"]
     reports = {one["id"]: json.loads((folder / one["id"] / "report.json").read_text("utf-8")) for one in listed}
     owners = {own: [one["id"] for one in _origin(report).get("students", [])] for own, report in reports.items()}
@@ -50,7 +49,7 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
     for own, report in reports.items():
         team = [mate for student in owners[own] for name in person[student].get("team") or () for mate in ids[name]]
         for student in dict.fromkeys(owners[own] + team):
-            candidates[student].append((own, _grade(report, work[own], person[student], whole["policy"], bonus)))
+            candidates[student].append((own, _grade(report, work[own], person[student], whole)))
     return {
         student: EXCUSED if person[student].get("excuse") else _counting(person[student], found, reports, rule)
         for student, found in candidates.items()
@@ -72,14 +71,18 @@ def _counting(
 
 
 def _grade(
-    report: dict[str, Any], overrides: dict[str, Any], person: dict[str, Any], policy: dict[str, Any], bonus: set[str]
+    report: dict[str, Any], overrides: dict[str, Any], person: dict[str, Any], rubric: dict[str, Any]
 ) -> float | None:
+    policy = rubric["policy"]
+    worth = {prop["id"]: prop["points"] for task in rubric["tasks"] for prop in task["properties"]}
+    bonus = {prop["id"] for task in rubric["tasks"] if task.get("bonus") for prop in task["properties"]}
     decided = {name: points for name, points in overrides.items() if points is not None}
     if report["status"] != "graded" and "score" not in decided:
         return None
-    points = {prop["id"]: prop["points"] for task in report["tasks"] for prop in task["properties"]} | decided
-    totals = [sum(points[own] for own in points if own not in ("score", "bonus") and (own in bonus) is extra)
-              for extra in (False, True)]  # fmt: skip
+    ended = {prop["id"]: prop["outcome"] for task in report["tasks"] for prop in task["properties"]}
+    points = {own: worth[own] if ended[own] == "passed" else 0 for own in ended}
+    points |= {own: min(given, worth[own]) for own, given in decided.items() if own in worth}
+    totals = [sum(points[own] for own in points if (own in bonus) is extra) for extra in (False, True)]
     score, extra = decided.get("score", totals[0]), decided.get("bonus", totals[1])
     earned = score + min(extra, policy.get("bonus_cap", extra))
     late = max(0, _days(_origin(report), policy, person.get("due")) - (person.get("late_days") or 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -36,13 +37,14 @@ def with_policy(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *commands: ModuleType,
-    points: tuple[str, str] = ("", ""),
+    points: Mapping[str, str] | None = None,
 ) -> None:
     """The rubric with lines of policy in it, as an assistant would write them, for these commands."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
-    (folder / "rubric.toml").write_text(
-        text.replace("[policy]\n", f"[policy]\n{policy}").replace(*points), encoding="utf-8"
-    )
+    text = text.replace("[policy]\n", f"[policy]\n{policy}")
+    for old, new in (points or {}).items():
+        text = text.replace(old, new)
+    (folder / "rubric.toml").write_text(text, encoding="utf-8")
     changed = replace(ASSIGNMENT)
     changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
     for command in commands:

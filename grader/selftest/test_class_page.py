@@ -108,7 +108,9 @@ def plot(page: Element, name: str) -> Element:
 
 def ticks(page: Element, name: str) -> list[str]:
     """What stands below the bars."""
-    return [text.text for text in plot(page, name).all("text") if text.attributes.get("class") == "tick"]
+    return [
+        text.text for text in plot(page, name).all("text") if (text.attributes.get("class") or "").startswith("tick")
+    ]
 
 
 def check_plot(page: Element, name: str, counts: Sequence[int], points: Sequence[float]) -> None:

@@ -14,7 +14,7 @@ import nbformat
 
 from grader.tools.notebooks import handbook, sources
 
-from .browser import CHROMIUM, Browser, browser
+from .browser import Tab, chromium, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -22,8 +22,6 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
 TOUCHES = sorted(path.stem for path in (sources.ROOT / "touch").glob("*.js") if path.stem != "base")
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
-
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 
 
 def test_every_figure_to_touch_is_in_a_notebook_in_both_languages() -> None:
@@ -47,12 +45,12 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", name="tab")
-def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as tab:
-        yield tab
+def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield Tab(driver)
 
 
-def focus(tab: Browser, selector: str) -> None:
+def focus(tab: Tab, selector: str) -> None:
     """Give the keyboard to an element, which has to be one that can have it."""
     tab.evaluate(f"document.querySelector({selector!r}).focus()")
     assert tab.evaluate(f"document.activeElement === document.querySelector({selector!r})")
@@ -63,69 +61,69 @@ def _page(book: Path) -> Path:
     return book / "en" / f"{NAME}.html"
 
 
-@needs_chromium
-def test_clock_hands_follow_m_and_n(tab: Browser, page: Path) -> None:
+@needs_browser
+def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")
     assert tab.evaluate(told).startswith("m − n = 7:")
     focus(tab, "[aria-label='position m of the query']")
-    tab.press("ArrowRight", 3)
+    tab.press("ARROW_RIGHT", 3)
     tab.wait_for(f"{told}.startsWith('m − n = 10:')")
     before = tab.evaluate(told)
     focus(tab, "[data-touch=clock] input[type=checkbox]")
     tab.press(" ")
     focus(tab, "[aria-label='position n of the key']")
-    tab.press("PageUp", 2)
+    tab.press("PAGE_UP", 2)
     tab.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
     assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
-    tab.press("End")
+    tab.press("END")
     assert tab.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
 
 
-@needs_chromium
-def test_wavelengths_follow_method_and_sliders(tab: Browser, page: Path) -> None:
+@needs_browser
+def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("wavelengths")
     assert "18 of 64 pairs" in tab.evaluate(told)
     assert "nothing new up to 4,096 positions, with 32,768 wanted" in tab.evaluate(told)
     focus(tab, "[data-touch=wavelengths] select")
-    tab.press("ArrowDown")
+    tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
-    tab.press("ArrowDown")
+    tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
     focus(tab, "[data-touch=wavelengths] input")
-    tab.press("Home")
+    tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")
 
 
-@needs_chromium
-def test_a_cache_goes_stale_and_is_mended(tab: Browser, page: Path) -> None:
+@needs_browser
+def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("stale")
     assert tab.evaluate(told).startswith("4 tokens")
     assert "up to 0°" in tab.evaluate(told)
     focus(tab, "[data-touch=stale] button:nth-of-type(2)")
-    tab.press("Enter", 4)
+    tab.press("ENTER", 4)
     tab.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
     focus(tab, "[data-touch=stale] input")
     tab.press(" ")
     tab.wait_for(f"{told}.includes('up to 0°')")
 
 
-@needs_chromium
-def test_every_control_is_reached_by_tab(tab: Browser, page: Path) -> None:
+@needs_browser
+def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
     tab.open(page)
     controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
     wanted = tab.evaluate(f'document.querySelectorAll("{controls}").length')
     reached = 0
     for _ in range(40):
-        tab.press("Tab")
+        tab.press("TAB")
         reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10
 
 
-@needs_chromium
-def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Browser, book: Path) -> None:
+@needs_browser
+def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         page = book / language / f"{NAME}.html"
         tab.open(page, width=375, dark=True)
@@ -134,8 +132,8 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Browser, book: Path) ->
     assert "对" in tab.evaluate(TOLD.format("wavelengths"))
 
 
-@needs_chromium
-def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Browser, book: Path) -> None:
+@needs_browser
+def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Tab, book: Path) -> None:
     tab.open(book / "en" / f"{NAME}.html", scripts=False)
     shown = "[...document.querySelectorAll('.touch')].map((one) => getComputedStyle(one).display)"
     assert tab.evaluate(shown) == ["none"] * len(TOUCHES)

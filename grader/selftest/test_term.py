@@ -160,7 +160,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(
     run(*given, "en")
     assert own.read_bytes() == english
     with monkeypatch.context() as patch:
-        with_policy(LATE, tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        with_policy(LATE, tmp_path, patch, grade, points={"points = 12": "points = 11"})
         run(*given, "en")
         report = Report.model_validate_json(own.read_bytes())
         assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
@@ -195,7 +195,7 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
         assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
         assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
     with monkeypatch.context() as patch:
-        with_policy("", tmp_path, patch, grade, points=("points = 12", "points = 11"))
+        with_policy("", tmp_path, patch, grade, points={"points = 12": "points = 11"})
         lines = run(*given, "--dry-run").stdout.splitlines()
         graded = sum(SCORES[person.kind] is not None for person in people)
         assert lines[0] == f"Fewer points: {graded}"

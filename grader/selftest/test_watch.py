@@ -120,7 +120,7 @@ def watched(
 ) -> Result:
     """``grader watch`` while these things happen, each followed by a look and by ``looked``; then a Ctrl-C."""
 
-    def happening(*_: object) -> Iterator[None]:
+    def happening(*_: object, **__: object) -> Iterator[None]:
         for step in steps:
             step()
             yield
@@ -130,6 +130,43 @@ def watched(
     monkeypatch.setattr(command, "changes", happening)
     arguments = ["watch", str(folder / "drop"), "--out", str(folder / "out"), "--device", "cpu", "--lang", "en"]
     return CliRunner().invoke(app, [*arguments, *options])
+
+
+def test_a_file_beside_the_folder_is_seen_and_need_not_be_there(tmp_path: Path) -> None:
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    before = seen(drop, tmp_path / "decisions.toml")
+    (tmp_path / "decisions.toml").write_text("")
+    assert len(seen(drop, tmp_path / "decisions.toml") - before) == 1
+
+
+@pytest.mark.process
+def test_the_pages_follow_decisions_and_whatever_else_changes_a_report(
+    in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A roster that arrives later says who ada is; a decision says how the points count."""
+    del in_process
+    write_folder(tmp_path / "drop" / "ada", ASSIGNMENT.solution())
+    (tmp_path / "roster.csv").write_text("id,name\nada,\n")
+    page, index = (tmp_path / "out" / "html" / name for name in ("students/ada.html", "index.html"))
+    texts: list[tuple[str, str]] = []
+
+    def decide() -> None:
+        arguments = ["decide", str(tmp_path / "out"), "ada", "--comment", "See me.", "--who", "kim"]
+        assert CliRunner().invoke(app, arguments).exit_code == 0
+
+    steps: list[Do] = [
+        lambda: None,
+        lambda: (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\n"),
+        decide,
+    ]
+    result = watched(
+        *(tmp_path, steps, monkeypatch, "--roster", str(tmp_path / "roster.csv")),
+        looked=lambda: texts.append((page.read_text(encoding="utf-8"), index.read_text(encoding="utf-8"))),
+    )
+    assert result.exit_code == 0, result.output
+    assert [tuple("Ada Lovelace" in text for text in both) for both in texts] == [(False, False), *2 * [(True, True)]]
+    assert [tuple("See me." in text for text in both) for both in texts] == [*2 * [(False, False)], (True, True)]
 
 
 @pytest.mark.process

@@ -16,7 +16,7 @@ from ...decisions.rounds import REPAIR
 from ...intake.bundle import MAX_LISTED, MAX_NAME, open_regular
 from ...intake.candidate import spelled
 from ...results.database import LEDGER, ledger_bytes
-from ...results.report import Summary, json_text
+from ...results.report import Summary, json_text, sync
 from ...results.sources import SOURCES, Sources
 from ..release.write import MOMENT
 from .manifest import MANIFEST, REPORTS, RUBRIC, SUBMISSIONS, ArchiveError, Manifest, Packed
@@ -134,6 +134,7 @@ def write_archive(file: Path, found: Contents, summary: Summary, follow: Follow)
             archive.writestr(_entry(MANIFEST), json_text(manifest))
         if problem := manifest.problem(part.stat().st_size):
             raise ArchiveError(f"{file}: could not be opened again: {problem}. Archive the download as a zip.")
+        sync(part)  # who has an archive may delete all else
         part.replace(file)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,30 +32,43 @@ def changes(
     pace: Pace,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    beside: Sequence[Path] = (),
 ) -> Iterator[None]:
-    """Yield at once, and again whenever the folder has changed and come to rest; never ends.
+    """Yield at once, and again whenever the folder or a file ``beside`` it has changed and come to rest; never ends.
 
     What changes while the caller is at work is found at the next look.
     """
     known: Seen | None = None
     while True:
-        now = seen(folder)
+        now = seen(folder, *beside)
         if now == known:
             sleep(pace.every_s)
             continue
         began = last = clock()
         while known is not None and clock() - last < pace.settle_s and clock() - began < pace.most_s:
             sleep(pace.every_s)
-            later = seen(folder)
+            later = seen(folder, *beside)
             if later != now:
                 now, last = later, clock()
         known = now
         yield
 
 
-def seen(folder: Path) -> Seen:
-    """Every file and folder below ``folder``; what vanishes meanwhile is left out, and no link is followed."""
-    return frozenset(_entries(str(folder)))
+def seen(folder: Path, *beside: Path) -> Seen:
+    """Every file and folder below ``folder``, and files ``beside`` it; what vanishes is left out, and so are links."""
+    return frozenset(_entries(str(folder))) | seen_files(beside)
+
+
+def seen_files(paths: Iterable[Path]) -> Seen:
+    """Those of the files that are there."""
+    return frozenset(_files(paths))
+
+
+def _files(paths: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield str(path), status.st_size, status.st_mtime_ns
 
 
 def _entries(folder: str) -> Iterator[tuple[str, int, int]]:

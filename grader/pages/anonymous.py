@@ -1,0 +1,115 @@
+"""Reports without anything that says whose they are: no id, name, time or file name, and no words of a student."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..decisions.grades import StudentGrade
+from ..intake.origin import Origin, Student
+from ..results.outcome import Outcome
+from ..results.policy import days_late
+from ..results.report import Attention, CaseReport, PropertyReport, Report, SummaryLine
+from ..rubric import Rubric
+
+OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
+SAID = ("near_zero", "nothing_ran", "timed_out", "late_without_date")  # reasons whose texts name no file and nobody
+MARK = "█"
+LEAST = 2  # characters of a name; a single letter would be found in every word
+
+
+@dataclass(frozen=True)
+class Anonymous:
+    """A class in which nobody can be told.
+
+    Attributes:
+        names: From the id of a submission to the pseudonym that takes its place.
+        rubric: Names the files that everyone hands in, and says what is late.
+        hidden: Matches every id, name and address of the class.
+    """
+
+    names: Mapping[str, str]
+    rubric: Rubric
+    hidden: re.Pattern[str]
+
+    def report(self, report: Report) -> Report:
+        """A report that can be shown to people who should not know whose it is."""
+        own, origin = report.submission, report.submission.origin
+        info: dict[str, object] = {
+            "id": self.names[own.id],
+            "sha256": "",
+            "files": [],
+            "notices": [],
+            "origin": self._origin(origin),
+        }
+        tasks = [
+            task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
+            for task in report.tasks
+        ]
+        return report.model_copy(
+            update={
+                "submission": own.model_copy(update=info),
+                "reason": None,
+                "tasks": tasks,
+                "provenance": report.provenance.model_copy(update={"command": ""}),
+            }
+        )
+
+    def _origin(self, origin: Origin | None) -> Origin | None:
+        """Only the platform, and whether it was late: a moment would be known to whoever sees the platform."""
+        return origin and Origin(source=origin.source, late=days_late(self.rubric.policy, origin) > 0 or origin.late)
+
+    def _property(self, prop: PropertyReport) -> PropertyReport:
+        return prop.model_copy(update={"cases": [self._case(case) for case in prop.cases]})
+
+    def _case(self, case: CaseReport) -> CaseReport:
+        told = case.message if case.outcome in OURS else "\n".join(self._bare(case.message))
+        return case.model_copy(update={"message": self.hidden.sub(MARK, told)})
+
+    def _bare(self, message: str) -> Iterator[str]:
+        """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
+        kind = re.match(r"\w+", message)
+        found = getattr(builtins, kind[0], None) if kind else None
+        if kind and isinstance(found, type) and issubclass(found, BaseException):
+            yield kind[0]
+        for path, line in re.findall(r"([\w/.-]+):(\d+)", message):
+            if path in self.rubric.files:
+                yield f"  {path}:{line}"
+
+    def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
+        """The grades of a submission; of a team, each member has a number. What people said about it is left out."""
+        called = [pseudonym] if len(own) == 1 else [f"{pseudonym} ({number})" for number in range(1, len(own) + 1)]
+        pairs = zip(own, called, strict=True)
+        return [replace(one, student=Student(id=name), rulings=(), blank="") for one, name in pairs]
+
+    def attention(self, found: Iterable[Attention]) -> list[Attention]:
+        """Who needs a person, and why; texts about files are left out."""
+        return [
+            one.model_copy(update={"id": self.names[one.id], "text": one.text if one.code in SAID else ""})
+            for one in found
+            if one.id in self.names
+        ]
+
+
+def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
+    """Hide a class.
+
+    Args:
+        names: Pseudonyms by the ids of submissions.
+        lines: Of the summary, which know ids, names and addresses.
+        rubric: Of the assignment.
+    """
+    texts = {part for line in lines for part in _identities(line) if len(part) >= LEAST}
+    whole = "|".join(re.escape(text) for text in sorted(texts, key=lambda text: (-len(text), text)))
+    pattern = rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)"  # no part of a longer word
+    return Anonymous(names, rubric, re.compile(pattern, re.IGNORECASE))
+
+
+def _identities(line: SummaryLine) -> Iterator[str]:
+    """Everything by which somebody may know the students of a submission."""
+    yield line.id
+    for student in line.origin.students if line.origin else ():
+        yield from filter(None, (student.id, student.name, student.email, student.email.partition("@")[0]))
+        yield from re.findall(r"\w+", student.name)

@@ -1,0 +1,184 @@
+"""``python -m grader.selftest.killed FOLDER COMMANDS``: commands, each killed at each of its writes in turn.
+
+A write is the opening of a file to write to it (the kill comes before it, and after it), a rename, a deletion, a new
+folder, a flush to the disk, or a statement that the ledger is given: whatever lies between two of them cannot change
+what a kill leaves behind. Each time, the folder is a fresh copy; a child runs the command and kills itself at the n-th
+write, and this process then looks at what is left.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from grader.cli import appeal, grade
+from grader.cli.app import app
+from grader.decisions.file import read
+from grader.intake.candidate import Candidate
+from grader.intake.discover import discover
+from grader.intake.submission import Submission
+from grader.results.database import LEDGER
+from grader.results.report import Report, Summary
+from grader.selftest.class_reports import graded
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.symlink")
+SAID = ("BEGIN", "INSERT", "UPDATE", "DELETE", "COMMIT", "CREATE", "PRAGMA journal_mode")
+KILLED = -signal.SIGKILL
+
+
+class Here:
+    """Reads submissions in this process."""
+
+    def __enter__(self) -> Here:
+        """Nothing to start."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+    def read(self, candidate: Candidate) -> Submission:
+        """The submission."""
+        return candidate.read()
+
+    def discover(self, *arguments: Any) -> list[Candidate]:
+        """As the reading process finds them."""
+        return discover(*arguments)
+
+
+def all_right(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
+    """A grading in which everything passes."""
+    for own in submissions:
+        report = graded(own.id)
+        info = report.submission.model_copy(update={"sha256": own.sha256})
+        yield report.model_copy(update={"submission": info})
+
+
+def kill_at(number: int, folder: Path) -> None:
+    """From now on, kill this process just before its n-th write below a folder."""
+    left, fsync, connect, opening = number, os.fsync, sqlite3.connect, io.open
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            if _inside(arguments[0], folder) and isinstance(arguments[2], int) and arguments[2] & WRITING:
+                step()
+        elif event in CHANGING and any(_inside(path, folder) for path in arguments):
+            step()
+
+    def flushed(file: Any) -> None:
+        step()
+        fsync(file)
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        if str(folder) in str(arguments[0]):
+            connection.set_trace_callback(lambda statement: step() if statement.startswith(SAID) else None)
+        return connection
+
+    def opened(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        stream = opening(file, mode, *arguments, **options)
+        if not mode.startswith("r") and (isinstance(file, int) or _inside(file, folder)):
+            step()  # what was there is gone, and nothing is written yet
+        return stream
+
+    vars(os)["fsync"] = flushed
+    vars(io)["open"] = vars(builtins)["open"] = opened
+    sqlite3.connect = connected  # type: ignore[assignment]
+    sys.addaudithook(hook)
+
+
+def _inside(path: object, folder: Path) -> bool:
+    return isinstance(path, str | os.PathLike) and Path(path).is_relative_to(folder)
+
+
+def run(*arguments: str) -> str:
+    """A command that must end well."""
+    result = CliRunner().invoke(app, [*arguments])
+    if result.exit_code:
+        raise AssertionError(f"{arguments}: {result.exit_code}: {result.output}")
+    return result.stdout
+
+
+def killed(number: int, work: Path, command: Sequence[str]) -> bool:
+    """Whether the command was killed before it ended."""
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        kill_at(number, work)
+        try:
+            app(command, standalone_mode=False)
+        except BaseException as error:
+            print(f"{command}: {error!r}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, KILLED):
+        raise AssertionError(f"{command} at write {number}: exit status {status}")
+    return status == KILLED
+
+
+def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) -> bool:
+    """Check that nothing that people decided is lost; returns whether what was new has been written."""
+    now = [own.decision.identity for own in read(out)]
+    assert now[: len(before)] == [*before], "a decision is lost"
+    assert len(now) - len(before) in (0, new), "decisions that were made together are torn apart"
+    Summary.model_validate_json((out / "summary.json").read_bytes())
+    assert reports == {path.parent.name: path.read_bytes() for path in out.glob("*/report.json")}
+    listed = run("decide", str(out)).splitlines()
+    with sqlite3.connect(out / LEDGER) as ledger:
+        rows = ledger.execute("SELECT change, decision FROM decisions ORDER BY id").fetchall()
+    assert rows == [("made", own) for own in now], "the history is not that of the file"
+    assert len(listed) == len(now)
+    return len(now) > len(before)
+
+
+def every_kill(folder: Path, new: int, command: Sequence[str]) -> dict[str, int]:
+    """Kill a command at each of its writes; tells at how many, and how often the decision was there by then."""
+    pristine, work = folder / "pristine", folder / "work"
+    before = [own.decision.identity for own in read(pristine / "out")]
+    reports = {path.parent.name: path.read_bytes() for path in (pristine / "out").glob("*/report.json")}
+    number, written, ended = 0, [], False
+    while not ended:
+        number += 1
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(pristine, work)
+        ended = not killed(number, work, [text.replace("WORK", str(work)) for text in command])
+        try:
+            written.append(look(work / "out", before, new, reports))
+        except AssertionError as error:
+            raise AssertionError(f"{command} killed at write {number}: {error}") from error
+    run("export", str(work / "out"), "--to", "csv", "--accept-drops", "--accept-stale")
+    assert written == sorted(written), "a decision that was safe is gone after a later kill"
+    return {"kills": number - 1, "written": sum(written)}
+
+
+def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
+    """Do so with each command, and print what came of it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("grader.cli.", "grader.tools.")) and hasattr(module, "ASSIGNMENT"):
+            vars(module)["ASSIGNMENT"] = ASSIGNMENT
+    vars(appeal)["Reader"] = Here  # a reading process for each child would take seconds
+    vars(grade)["grade_all"] = all_right
+    print(json.dumps({name: every_kill(folder, *own) for name, own in commands.items()}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))

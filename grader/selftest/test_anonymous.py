@@ -1,0 +1,190 @@
+"""Anonymous pages: no byte of them says whose they are, and the assistant can look it up."""
+
+from __future__ import annotations
+
+import random
+import stat
+import string
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader.cli import app as cli
+from grader.decisions.model import FILE as DECISIONS
+from grader.intake.origin import Origin, Student
+from grader.results.outcome import Outcome
+from grader.results.pseudonyms import FILE, pseudonyms
+from grader.results.report import Attention, CaseReport, Report, Summary, write_json
+from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.selftest.small.grader.assignment import ASSIGNMENT
+
+HEADER = "# Author: {name}, student number {id}, {email}"
+FAMILY = "欧阳司马诸葛夏侯"
+
+
+def run(*arguments: str | Path) -> Result:
+    """A command, however it ends."""
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+def somebody(rng: random.Random) -> Student:
+    """A student whose name, number and address stand on no page by chance."""
+    irish = ("O'", "")
+    letters = "".join(rng.sample(string.ascii_lowercase, 9)).capitalize()
+    first = rng.choice([f"Zq{letters}", rng.choice(FAMILY) + rng.choice("珺璟彧翀") + rng.choice("淼焱垚")])
+    name = f"{first} {rng.choice(irish)}Xw{letters[::-1]}"
+    return Student(id=str(rng.randint(10**9, 10**10)), name=name, email=f"{letters}.{rng.randint(10, 99)}@uni.example")
+
+
+def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
+    """A report that names its student wherever a report has room for text, and everything that may not be shown."""
+    team = tuple(somebody(rng) for _ in range(rng.choice([1, 1, 2])))
+    first = team[0]
+    identifier = f"{first.name.split()[0]}_{number}_{first.id}".replace(" ", "_")
+    helper = f"src/{first.name.split()[0].lower()}_helpers.py"
+    header = HEADER.format(name=first.name, id=first.id, email=first.email)
+    outcome = rng.choice([own for own in Outcome if own not in (Outcome.PASSED, Outcome.GRADER_ERROR)])
+    kind = rng.choice(["ValueError", f"{first.name.split()[0]}Error"])
+    messages = {
+        Outcome.FAILED: f"shape [2, 3], 4 of 6 values are wrong; said by {first.name.upper()} ({first.id})",
+        Outcome.TIMED_OUT: f"no answer within 10 s for {first.email}",
+        Outcome.MEMORY_EXCEEDED: f"more memory was used than the 512 MiB that {identifier} may add",
+    }
+    crash = f"{kind}: {header}\n  {helper}:3 in {first.name}: raise\n  src/attention.py:54 in forward: {header}"
+    origin = Origin(source="canvas", students=team, late=True, submitted_at=f"2031-05-0{1 + number % 9}T03:14:15+00:00")
+    if rng.random() < 0.2:
+        whole = ungraded(identifier, "unreadable", f"{first.name}.zip cannot be read: {header}")
+        whole = whole.model_copy(update={"submission": whole.submission.model_copy(update={"origin": origin})})
+    else:
+        whole = graded(identifier, {"attention_causal": outcome}, origin=origin)
+        case = CaseReport(id="some_case", outcome=outcome, message=messages.get(outcome, crash))
+        tasks = [
+            task.model_copy(
+                update={
+                    "properties": [
+                        prop.model_copy(update={"cases": [case]}) if prop.outcome is outcome else prop
+                        for prop in task.properties
+                    ]
+                }
+            )
+            for task in whole.tasks
+        ]
+        whole = whole.model_copy(update={"tasks": tasks})
+    notices = [f"{first.name} attention.py was read as src/attention.py: {header}"]
+    info = whole.submission.model_copy(update={"notices": notices})
+    how = whole.provenance.model_copy(update={"command": f"grader grade {identifier}.zip"})
+    secrets = [identifier, helper, "Author", "03:14", "student number"]
+    secrets += [part for own in team for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]
+    return whole.model_copy(update={"submission": info, "provenance": how}), secrets
+
+
+def somebody_of(report: Report) -> Student:
+    """A student of a submission."""
+    assert report.submission.origin
+    return report.submission.origin.students[0]
+
+
+def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[str]]:
+    """A class in which everything is signed: reports, reasons for attention, decisions."""
+    reports, secrets = zip(*(signed(number, rng) for number in range(count)), strict=True)
+    out = write(tmp_path, reports)
+    path = out / "summary.json"
+    whole = Summary.model_validate_json(path.read_bytes())
+    codes = rng.choices(["left_out", "doubtful", "renamed", "unreadable", "near_zero"], k=count)
+    about = [
+        Attention.model_validate({"id": own.submission.id, "code": code, "text": f"of {own.submission.notices[0]}"})
+        for own, code in zip(reports, codes, strict=True)
+        if code != "near_zero"
+    ]
+    write_json(path, whole.model_copy(update={"attention": about}))
+    own = somebody_of(reports[0])
+    for options in (["--comment", f"Dear {own.name}"], ["--late-days", "1", "--why", f"{own.name} was ill"]):
+        assert run("decide", out, own.id, *options, "--who", "Quimby").exit_code == 0
+    return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
+    out, secrets = folder(tmp_path / "out", random.Random(seed), 12)
+    result = run("report", out, "--anonymous", "--lang", language, "--out", tmp_path / "pages")
+    assert result.exit_code == 0, result.output
+    paths = [path for path in (tmp_path / "pages").rglob("*") if path.is_file()]
+    assert len(paths) == 12 + 1
+    for path in paths:
+        everything = f"{path.relative_to(tmp_path)}\n{path.read_text(encoding='utf-8')}".casefold()
+        assert [text for text in secrets if text.casefold() in everything] == [], path
+    assert not [text for text in secrets if text.casefold() in result.output.casefold()]
+    if language == "en":
+        assert run("report", out, "--lang", "en", "--out", tmp_path / "open").exit_code == 0
+        shown = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "open").rglob("*.html"))
+        assert sum(text in shown for text in secrets) > len(secrets) / 2  # what the other pages do say
+
+
+def test_what_helps_to_mend_it_stays(tmp_path: Path) -> None:
+    crash = "ValueError: by Ada\n  src/ada.py:3 in go: x\n  src/attention.py:54 in forward: y"
+    own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
+    text = own.model_dump_json().replace(
+        "AttributeError: no attribute 'sofmax'\\n  src/attention.py:54 in forward: x.sofmax()",
+        crash.replace("\n", "\\n"),
+    )
+    out = write(tmp_path / "out", [Report.model_validate_json(text)])
+    assert run("report", out, "--anonymous", "--lang", "en").exit_code == 0
+    (page,) = (out / "html" / "anonymous" / "students").iterdir()
+    shown = page.read_text(encoding="utf-8")
+    assert "<pre>ValueError\n  src/attention.py:54</pre>" in shown
+    assert "4 of 6 elements are wrong" in shown
+
+
+def test_pseudonyms_stay_and_cannot_be_computed_without_the_key(tmp_path: Path) -> None:
+    ids = [f"student{number}" for number in range(400)]
+    first = pseudonyms(tmp_path, ids)
+    assert pseudonyms(tmp_path, ids[::-1]) == first
+    assert len({*first.values()}) == len(ids)
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    (tmp_path / FILE).unlink()
+    assert not {*pseudonyms(tmp_path, ids).values()} & {*first.values()}
+
+
+def test_the_order_of_the_class_page_tells_nothing(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", drawn(20))
+    run("report", out, "--anonymous")
+    text = (out / "html" / "anonymous" / "index.html").read_text(encoding="utf-8")
+    places = [
+        text.rindex(f"{name}.html") for name in sorted(pseudonyms(out, [f"student{n:02}" for n in range(20)]).values())
+    ]
+    assert places == sorted(places)
+
+
+def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", [graded("ada"), graded("bo")])
+    nobody = run("show", out, "--pseudonyms")
+    assert (nobody.exit_code, nobody.stderr.count("\n")) == (2, 1)
+    assert "--anonymous` gives them." in nobody.stderr
+    run("report", out, "--anonymous")
+    names = pseudonyms(out, ["ada", "bo"])
+    assert sorted(run("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
+    assert run("show", out, names["bo"]).stdout.startswith("bo: ")
+    assert run("show", out, "anon-").exit_code == 2  # a part of a pseudonym is nobody's name
+    run("decide", out, names["bo"], "--excuse", "--why", "ill", "--who", "kim")
+    assert 'student = "bo"' in (out / DECISIONS).read_text(encoding="utf-8")
+    (out / FILE).write_text("{}")
+    broken = run("report", out, "--anonymous")
+    assert (broken.exit_code, broken.stderr.count("\n")) == (2, 1)
+    assert f"{out / FILE}: key: Field required. Put the file back" in broken.stderr
+
+
+def test_a_team_has_numbers_where_its_grades_differ(tmp_path: Path) -> None:
+    team = Origin(source="gradescope", students=(Student(id="1", name="Ada Zq"), Student(id="2", name="Bo Xw")))
+    out = write(tmp_path / "out", [graded("both", origin=team)])
+    run("decide", out, "1", "--excuse", "--why", "ill", "--who", "kim")
+    run("report", out, "--anonymous", "--lang", "en")
+    name = pseudonyms(out, ["both"])["both"]
+    page = (out / "html" / "anonymous" / "students" / f"{name}.html").read_text(encoding="utf-8")
+    assert f"{name} (1): " in page
+    assert "Ada" not in page
+
+
+def test_the_small_rubric_has_the_file_that_frames_name() -> None:
+    assert "src/attention.py" in ASSIGNMENT.rubric.files
