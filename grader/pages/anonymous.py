@@ -86,11 +86,12 @@ class Anonymous:
 
     def attention(self, found: Iterable[Attention]) -> list[Attention]:
         """Who needs a person, and why; texts about files are left out."""
-        return [
+        told = (
             one.model_copy(update={"id": self.names[one.id], "text": one.text if one.code in SAID else ""})
             for one in found
             if one.id in self.names
-        ]
+        )
+        return sorted(told, key=lambda one: one.id)  # their order is that of the names
 
 
 def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:

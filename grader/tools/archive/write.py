@@ -16,7 +16,8 @@ from ...decisions.rounds import REPAIR
 from ...intake.bundle import MAX_LISTED, MAX_NAME, open_regular
 from ...intake.candidate import spelled
 from ...results.database import LEDGER, ledger_bytes
-from ...results.report import Summary, json_text, sync
+from ...results.files import sync
+from ...results.report import Summary, json_text
 from ...results.sources import SOURCES, Sources
 from ..release.write import MOMENT
 from .manifest import MANIFEST, REPORTS, RUBRIC, SUBMISSIONS, ArchiveError, Manifest, Packed

@@ -1,0 +1,42 @@
+"""Files that are written whole or not at all, and, where it matters, kept even through a power cut."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) -> None:
+    """Write a whole file or none: write a temporary file in the same folder, then rename it.
+
+    Args:
+        path: The file.
+        text: Its content.
+        mode: Who may read it.
+        lasting: Whether to wait until the disk has it, so that not even a power cut undoes it: for what only people
+            know, since all else can be made again.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    if lasting:
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has a file, or the names of a folder's files."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
