@@ -92,6 +92,7 @@ def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
         {"{found}; {n} more": "{found}；还有 {n} 个", "lost {a}": "丢了 {a}", "all": "全部"}
     )
     assert translate("lost 3; 4 more") == "丢了 3；还有 4 个"
+    assert translate("lost 3; 4 more; 5 more") == "丢了 3；还有 4 个；还有 5 个"
     assert [translate("all"), translate("none")] == ["全部", "none"]
 
 

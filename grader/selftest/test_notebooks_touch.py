@@ -20,7 +20,7 @@ from .small_notebook import NAME, reference, small_walkthrough
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
-TOUCHES = sorted(path.stem for path in (sources.ROOT / "touch").glob("*.js") if path.stem != "base")
+TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js") if path.stem != "base")
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 

@@ -186,8 +186,9 @@ def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
 
 def scripts(touches: Sequence[str]) -> str:
     """The script for the figures of a page that can be touched; empty if it has none."""
-    folder = sources.ROOT / "touch"
-    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in ("base", *touches)] if touches else []
+    parts = (
+        [(sources.TOUCHES / f"{name}.js").read_text(encoding="utf-8") for name in ("base", *touches)] if touches else []
+    )
     return "".join([*parts, "touch.start();\n"]) if parts else ""
 
 

@@ -55,7 +55,7 @@ def translator(words: Mapping[str, str]) -> Callable[[str], str]:
         for line, twin in zip(english.split("\n"), other.split("\n"), strict=True):
             places = _PLACE.findall(line)
             fixed = map(re.escape, _PLACE.split(line))
-            patterns.append((re.compile("(.+?)".join(fixed)), twin, places))
+            patterns.append((re.compile("(.+)".join(fixed)), twin, places))
     patterns.sort(key=lambda one: len(one[2]))  # a text without placeholders is the most certain
 
     def translate(text: str) -> str:

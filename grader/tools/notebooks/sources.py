@@ -20,6 +20,7 @@ from . import wording
 ROOT = Path(__file__).parents[3] / "notebooks"
 SOURCES = ROOT / "source"
 LANGUAGES = ("en", "zh")  # the code is written in the first one
+TOUCHES = SOURCES / "touch"  # figures that can be touched, in JavaScript
 NOTEBOOKS = "[0-9]_*.py"
 
 # Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
