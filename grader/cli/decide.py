@@ -42,6 +42,9 @@ def decide(
     team: Annotated[
         list[str] | None, typer.Option(metavar="WHO", help="Somebody who handed in together with STUDENT.")
     ] = None,
+    appeal: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the student asks to have looked at again; for review.")
+    ] = None,
     withdraw: Annotated[
         str | None, typer.Option(metavar="WHAT", help="What no longer holds: a property, score, bonus, due, comment …")
     ] = None,
@@ -65,6 +68,7 @@ def decide(
         "excuse": excuse or None,
         "attempt": attempt,
         "team": tuple(team) if team else None,
+        "appeal": appeal,
         "withdraw": withdraw,
     }
     wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
@@ -166,7 +170,10 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     people = known.book.people
     lines = [people.lines[find(known.folder, student)]] if student else known.lines
-    told = [(line.id, ruling) for line in lines for ruling in (*about(line, known.book), known.book.seen(line.id))]
+    book = known.book
+    told = [
+        (line.id, ruling) for line in lines for ruling in (*about(line, book), *book.asked(line.id), book.seen(line.id))
+    ]
     for submission, ruling in told:
         if ruling:
             say(f"{submission}: {for_staff(ruling, known.rubric, language)}")

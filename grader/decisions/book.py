@@ -11,7 +11,7 @@ from ..results.policy import extendable
 from ..results.report import PropertyReport, Report, SummaryLine
 from ..rubric import Policy
 from .file import Entry
-from .model import BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, Decision, Ground, Ruling
+from .model import ASKED, BEST, EVERYONE, LAST, PERSONAL, SEEN, TOTALS, Decision, Ground, Ruling
 from .people import Key, People, Unknown
 
 Read = Callable[[str], Report]
@@ -59,17 +59,21 @@ class Book:
     def about(self, submission: str, student: Key) -> list[Ruling]:
         """Everything that holds for a submission and one of its students, in the order of the file.
 
-        Which attempt counts is nothing to whoever handed in once, and what staff has seen changes nothing for anybody.
+        Which attempt counts is nothing to whoever handed in once. What was asked and seen changes nothing for anybody.
         """
         once = len(self.people.handed_in.get(student, ())) < 2
         slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
         personal = filter(None, (self.of(student, slot) for slot in slots))
-        works = (ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot != SEEN)
+        works = (ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot not in (ASKED, SEEN))
         return sorted({*works, *personal}, key=lambda ruling: ruling.line)
 
     def seen(self, submission: str) -> Ruling | None:
         """That somebody looked at a submission, of which neither files nor points have changed since."""
         return next((ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == SEEN), None)
+
+    def asked(self, submission: str) -> list[Ruling]:
+        """What students of a submission ask to have looked at again, and nobody has seen since."""
+        return [ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == ASKED]
 
     def points(self, submission: str) -> dict[str, float]:
         """The points that were decided on, by id of a property, or for ``score`` and ``bonus``."""
@@ -154,7 +158,7 @@ def _ids(lines: Sequence[SummaryLine]) -> str:
 
 def ground(own: Decision, report: Report) -> Ground | None:
     """What an override, a comment or their withdrawal would be based on today."""
-    if own.withdraw:
+    if own.withdraw or own.appeal:
         return None
     files, slot = report.submission.sha256, own.override
     if own.seen is not None:
@@ -174,8 +178,14 @@ def _property(identifier: str | None, report: Report) -> PropertyReport | None:
 
 
 def _replaces(own: Decision, other: Decision) -> bool:
-    """Whether a decision ends another one about the same: all but comments do, which add up, unless one is repeated."""
-    return own.slot == other.slot and (own.comment is None or own.comment == other.comment)
+    """Whether a decision ends another one about the same: all but comments and appeals do, which add up.
+
+    A look answers what was asked before, and what is asked after it needs another look.
+    """
+    if {own.slot, other.slot} == {ASKED, SEEN}:
+        return True
+    added = own.comment or own.appeal
+    return own.slot == other.slot and (added is None or added == (other.comment or other.appeal))
 
 
 def changed(then: Ground | None, now: Ground | None) -> str:

@@ -15,8 +15,8 @@ TOTALS = ("score", "bonus")  # what can be overridden beside properties
 LAST, BEST = "last", "best"
 MAX_TEXT = 4000
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
-SEEN = "seen"
-WHAT = ("override", "comment", *PERSONAL, SEEN, "withdraw")
+SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
+WHAT = ("override", "comment", *PERSONAL, ASKED, SEEN, "withdraw")
 
 
 def _said(text: str) -> str:
@@ -56,11 +56,12 @@ class Decision(BaseModel):
         excuse: The student gets no grade, and loses nothing by that.
         attempt: Of several submissions, the one that counts: ``last``, ``best``, or the id of one.
         team: Others who handed in together with this student.
+        appeal: What the student asks to have looked at again; staff only, until somebody has seen it.
         seen: The reasons to look at a submission that somebody has looked at, letting the result stand; staff only.
         withdraw: What no longer holds: the id of a property, ``score``, ``bonus``, or the name of another field.
         who: Who decided.
         when: When it was decided.
-        why: The reason, which students read; a comment and what was seen need none.
+        why: The reason, which students read; a comment, an appeal and what was seen need none.
         ground: What an override, a comment or a choice was based on.
     """
 
@@ -75,6 +76,7 @@ class Decision(BaseModel):
     excuse: Literal[True] | None = None
     attempt: Said | None = None
     team: tuple[Said, ...] | None = Field(default=None, min_length=1, strict=False)
+    appeal: Said | None = None
     seen: tuple[Said, ...] | None = Field(default=None, strict=False)
     withdraw: Said | None = None
     who: Said
@@ -89,7 +91,7 @@ class Decision(BaseModel):
             raise ValueError(f"it has {len(said)} of the fields {', '.join(WHAT)}, and needs exactly one")
         if (self.points is None) != (self.override is None):
             raise ValueError("override and points go together: one says what, the other how many")
-        if self.why is None and self.comment is None and self.seen is None:
+        if self.why is None and self.what not in ("comment", ASKED, SEEN):
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":
             raise ValueError("only attempt can be decided for everyone; set anything else in the rubric's [policy]")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.decisions.file import append, entry, parse, read
-from grader.decisions.model import FILE, MAX_TEXT, Decision, DecisionError, Ground
+from grader.decisions.model import EVERYONE, FILE, MAX_TEXT, Decision, DecisionError, Ground, _said
 from grader.selftest.submissions import REPOSITORY
 
 WHEN = datetime(2026, 10, 5, 10, tzinfo=UTC)
@@ -117,7 +117,7 @@ decisions = st.builds(
     kinds,
     st.fixed_dictionaries(
         {
-            "student": texts.filter(lambda text: text.strip() != "*"),
+            "student": texts.filter(lambda text: _said(text) != EVERYONE),
             "who": texts,
             "when": moments,
             "why": texts,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
@@ -165,7 +165,7 @@ def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.Monkey
     assert "another grader or program is at work with it" in result.stderr
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=8))
 def test_an_export_is_refused_exactly_when_it_is_below_what_was_seen_since_the_last(
     steps: list[tuple[int, bool]], tmp_path_factory: pytest.TempPathFactory

@@ -330,7 +330,7 @@ PIECES = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.lists(PIECES, min_size=1, max_size=6).map("".join), max_size=8))
 def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: list[str]) -> None:
     for split in PLATFORMS.values():

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import ASSIGNMENT
@@ -225,11 +225,7 @@ def seeds() -> list[bytes]:
     ]
 
 
-@settings(
-    max_examples=2000 if os.environ.get("GRADER_LONG") else 150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=2000 if os.environ.get("GRADER_LONG") else 150)
 @given(st.sampled_from(seeds()), changes, st.floats(0, 1))
 def test_no_archive_ends_the_reader_or_fills_its_memory(
     shared: Reader, tmp_path: Path, archive: bytes, changes: list[tuple[float, int]], kept: float

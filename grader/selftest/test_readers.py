@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from grader.cli import app as cli
 from grader.results.report import Report, Summary
 
-fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "40")), deadline=None)
+fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "40")))
 
 ENVIRONMENT = {"python": "3", "torch": "2", "devices": ["cpu"], "isolation": "process"}
 PROVENANCE = {

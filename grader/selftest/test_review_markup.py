@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.decisions.book import Book, book, placed
@@ -114,7 +114,7 @@ def plain(request: pytest.FixtureRequest) -> tuple[str, list[list[tuple[str, tup
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(text=TEXTS.filter(lambda text: any(char.isprintable() and not char.isspace() for char in text)))
 def test_no_text_of_a_student_becomes_markup(
     plain: tuple[str, list[list[tuple[str, tuple[str, ...]]]]], text: str

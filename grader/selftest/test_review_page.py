@@ -100,6 +100,23 @@ def test_what_was_seen_waits_again_for_a_new_reason_other_files_or_other_points(
     assert desk.queue() == ["di", "bo"]
 
 
+def test_an_appeal_waits_until_somebody_has_seen_it_and_is_told_to_nobody(desk: Desk) -> None:
+    run = CliRunner().invoke
+    for text in ("Why did this fail?", "Is it a slow machine?"):
+        assert run(app, ["decide", str(desk.out), "ada", "--appeal", text]).exit_code == 0
+    assert desk.queue() == ["di", "ada", "bo", "cy"]
+    assert "Why did this fail?" in (page := desk.page("student/ada").text)
+    assert "Is it a slow machine?" in page
+    assert run(app, ["export", str(desk.out), "--to", "csv"]).exit_code == 0
+    run(app, ["report", str(desk.out), "--lang", "en"])
+    assert not any("slow machine" in page.read_text() for page in (desk.out / "html").rglob("*.html"))
+    desk.post("ada", "accept")
+    assert desk.queue() == ["di", "bo", "cy"]
+    run(app, ["decide", str(desk.out), "ada", "--appeal", "And again?"])
+    assert desk.queue() == ["di", "ada", "bo", "cy"]
+    assert "Why did this fail?" not in desk.page("student/ada").text
+
+
 def test_what_was_seen_can_be_put_back_and_is_told_to_no_student(desk: Desk) -> None:
     desk.post("cy", "accept")
     run = CliRunner().invoke

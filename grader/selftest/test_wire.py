@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
@@ -97,7 +97,6 @@ def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
 OURS = (ProtocolError, PeerClosed, DeadlineExceeded)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_a_value_or_one_of_three_errors(data: bytes) -> None:
     with contextlib.suppress(*OURS):
@@ -111,7 +110,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(json_values, json_values, st.binary(max_size=64))
 def test_any_json_in_the_header_is_a_value_or_one_of_three_errors(tree: Any, entries: Any, payload: bytes) -> None:
     with contextlib.suppress(*OURS):

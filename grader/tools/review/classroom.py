@@ -18,7 +18,7 @@ from ...definition import Assignment
 from ...results.report import Attention, Report, Summary, SummaryLine
 from ...results.statistics import Entry, entry
 from ...results.written import SUMMARY, read_lines, read_written
-from .reasons import PAIRS, Reason, noticed, similar, unusual
+from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
 
 Stamp = tuple[int, int, int]
 NOWHERE: Final = (0, 0, 0)
@@ -117,7 +117,8 @@ class Classroom:
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
-        return Now(known, entries, queue(lines, book, self._reasons(entries, attention)))
+        reasons = chain(asked(lines, book), self._reasons(entries, attention))
+        return Now(known, entries, queue(lines, book, reasons))
 
     def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:
         rubric, language = self._assignment.rubric, self._language

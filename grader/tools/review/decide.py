@@ -19,9 +19,10 @@ Said = dict[str, object]
 
 
 def rulings(now: Now, line: SummaryLine) -> list[Ruling]:
-    """All that was decided about a submission and its students, and that somebody has seen it."""
-    seen = now.known.book.seen(line.id)
-    return [*about(line, now.known.book), *([seen] if seen else [])]
+    """All that was decided about a submission and its students, what they ask, and that somebody has seen it."""
+    book = now.known.book
+    seen = book.seen(line.id)
+    return [*about(line, book), *book.asked(line.id), *([seen] if seen else [])]
 
 
 def state(now: Now, line: SummaryLine) -> str:

@@ -9,10 +9,12 @@ from itertools import permutations
 from pathlib import Path
 from typing import Final
 
+from ...decisions.book import Book
+from ...decisions.model import ASKED
 from ...definition import Assignment
 from ...results.attention import NOT_BEGUN
 from ...results.chinese import in_chinese
-from ...results.report import Attention
+from ...results.report import Attention, SummaryLine
 from ...results.statistics import Entry
 from ...rubric import Rubric
 from .words import say
@@ -20,7 +22,7 @@ from .words import say
 UNUSUAL, SIMILAR = "unusual", "similar"
 # What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
 ORDER: Final = (
-    *("grader_error", "stale_decision", "unreadable", "appeal", "nothing_ran", "near_zero", "timed_out"),
+    *("grader_error", "stale_decision", "unreadable", ASKED, "nothing_ran", "near_zero", "timed_out"),
     *("doubtful", "left_out", "renamed", "own_import", "late_without_date", UNUSUAL, SIMILAR),
 )
 HIGH, LOW = 0.8, 0.2  # of a task's points
@@ -59,6 +61,13 @@ def noticed(attention: Iterable[Attention], assignment: Assignment, language: st
     """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
     for one in attention:
         yield one.id, Reason(one.code, in_chinese(one.text, assignment) if language == "zh" else one.text)
+
+
+def asked(lines: Iterable[SummaryLine], book: Book) -> Iterator[tuple[str, Reason]]:
+    """What students ask to have looked at again."""
+    for line in lines:
+        for ruling in book.asked(line.id):
+            yield line.id, Reason(ASKED, ruling.decision.appeal or "")
 
 
 def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator[tuple[str, Reason]]:
