@@ -45,7 +45,7 @@ def report(
 
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
     known = read_decided(written, ASSIGNMENT.rubric, quiet=anonymous)
-    hidden = _hidden(known) if anonymous else None
+    hidden = hide(known) if anonymous else None
     lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
     if handout and not handout.startswith(("https://", "http://")):
         fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
@@ -74,7 +74,7 @@ def report(
     say(f"{len(entries)} students: {out / 'index.html'}")
 
 
-def _hidden(known: DecidedClass) -> Anonymous:
+def hide(known: DecidedClass) -> Anonymous:
     """What takes the place of everyone in the class."""
     from ..pages.anonymous import anonymous
 

@@ -16,6 +16,7 @@ from ..decisions.model import FILE
 from ..intake.reader import Reader
 from ..intake.submission import Submission
 from .decided import read_decided
+from .report import hide
 from .submissions import Submissions, candidates_of
 from .terminal import fail, language_of, say
 
@@ -26,6 +27,9 @@ def review(
     pairs: Annotated[
         Path | None, typer.Option("--similar", metavar="FOLDER", help="What `grader similar` wrote. Default: DIR.")
     ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Pseudonyms in place of all that says who somebody is; show finds them.")
+    ] = False,
     by: Annotated[str, typer.Option(help="Who decides. Default: the name of your account.")] = "",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of this machine. Default: a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
@@ -42,7 +46,9 @@ def review(
     from ..tools.review.serve import listening, opened, serve
 
     language = language_of(lang)
-    read_decided(out, ASSIGNMENT.rubric)  # what cannot be read ends the command now
+    known = read_decided(out, ASSIGNMENT.rubric, quiet=anonymous)  # what cannot be read ends the command now
+    if anonymous:
+        hide(known)  # so does a damaged key
     if pairs and not (pairs / PAIRS).exists():
         fail(f"--similar {pairs}: no {PAIRS} in it. Give the folder that `grader similar --out` wrote to.")
     with Reader() as reader:
@@ -61,7 +67,7 @@ def review(
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, ASSIGNMENT, language, pairs or out)
-        pages = ReviewPages(ASSIGNMENT, language, root)
+        pages = ReviewPages(ASSIGNMENT, language, root, hide if anonymous else None)
         room = Review(classroom, pages, read, ASSIGNMENT, by or getpass.getuser())
         room.prepare()
         app = application(room, token, port)

@@ -17,6 +17,7 @@ from ..rubric import Rubric
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
 SAID = ("near_zero", "nothing_ran", "timed_out", "late_without_date")  # reasons whose texts name no file and nobody
 MARK = "█"
+SHORT = 4  # characters; shorter names are words of programs, too, such as max
 LEAST = 2  # characters of a name; a single letter would be found in every word
 
 
@@ -57,6 +58,14 @@ class Anonymous:
             }
         )
 
+    def line(self, line: SummaryLine) -> SummaryLine:
+        """A line of the summary under its pseudonym."""
+        return line.model_copy(update={"id": self.names[line.id], "reason": None, "origin": self._origin(line.origin)})
+
+    def text(self, text: str) -> str:
+        """A text in which nobody of the class is named."""
+        return self.hidden.sub(MARK, text)
+
     def _origin(self, origin: Origin | None) -> Origin | None:
         """Only the platform, and whether it was late: a moment would be known to whoever sees the platform."""
         return origin and Origin(source=origin.source, late=days_late(self.rubric.policy, origin) > 0 or origin.late)
@@ -66,7 +75,7 @@ class Anonymous:
 
     def _case(self, case: CaseReport) -> CaseReport:
         told = case.message if case.outcome in OURS else "\n".join(self._bare(case.message))
-        return case.model_copy(update={"message": self.hidden.sub(MARK, told)})
+        return case.model_copy(update={"message": self.text(told)})
 
     def _bare(self, message: str) -> Iterator[str]:
         """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
@@ -80,8 +89,7 @@ class Anonymous:
 
     def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
         """The grades of a submission; of a team, each member has a number. What people said about it is left out."""
-        called = [pseudonym] if len(own) == 1 else [f"{pseudonym} ({number})" for number in range(1, len(own) + 1)]
-        pairs = zip(own, called, strict=True)
+        pairs = zip(own, called(pseudonym, len(own)), strict=True)
         return [replace(one, student=Student(id=name), rulings=(), blank="") for one, name in pairs]
 
     def attention(self, found: Iterable[Attention]) -> list[Attention]:
@@ -92,6 +100,18 @@ class Anonymous:
             if one.id in self.names
         )
         return sorted(told, key=lambda one: one.id)  # their order is that of the names
+
+
+def called(pseudonym: str, count: int) -> list[str]:
+    """What the students of a submission are called: of several, each has a number."""
+    return [pseudonym] if count == 1 else [f"{pseudonym} ({number})" for number in range(1, count + 1)]
+
+
+def own_names(line: SummaryLine) -> re.Pattern[str]:
+    """Matches what somebody may write about themselves into their files; a short name only as it is written."""
+    texts = sorted({part for part in _identities(line) if len(part) >= LEAST}, key=lambda text: (-len(text), text))
+    whole = "|".join(re.escape(text) if len(text) < SHORT else f"(?i:{re.escape(text)})" for text in texts)
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)")
 
 
 def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:

@@ -20,7 +20,7 @@ from grader.selftest.html_page import Element, parse
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.tools.review.app import Review, application
 from grader.tools.review.classroom import Classroom
-from grader.tools.review.pages import ReviewPages
+from grader.tools.review.pages import Hide, ReviewPages
 
 TOKEN = "t0ken"  # not secret: nobody listens
 PORT = 8123
@@ -92,10 +92,11 @@ class Desk:
     language: str = "en"
     who: str = "kim"
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    hide: Hide | None = None
 
     def __post_init__(self) -> None:
         """Open the review."""
-        pages = ReviewPages(ASSIGNMENT, self.language, f"/{TOKEN}")
+        pages = ReviewPages(ASSIGNMENT, self.language, f"/{TOKEN}", self.hide)
         room = Classroom(self.out, ASSIGNMENT, self.language, self.out)
         review = Review(room, pages, self._read, ASSIGNMENT, self.who)
         self.client = TestClient(application(review, TOKEN, PORT), base_url=HOST, follow_redirects=False)

@@ -211,7 +211,7 @@ def test_forms_write_what_grader_decide_would(desk: Desk, tmp_path: Path) -> Non
     assert desk.post("cy", "override", what=LATE, points="0,5", why="Slow.") == (303, "student/cy")
     assert "Slow. (kim, " in desk.page("student/cy").text
     desk.post("cy", "comment", comment="Come and see me.")
-    desk.post("cy", "excuse", student="c-cy", why="ill")
+    desk.post("cy", "excuse", student="0", why="ill")
     desk.post("cy", "withdraw", what=LATE, why="No.")
     timeless = [
         [own.decision.model_copy(update={"when": None}) for own in read(folder)] for folder in (desk.out, by_command)
@@ -221,7 +221,7 @@ def test_forms_write_what_grader_decide_would(desk: Desk, tmp_path: Path) -> Non
 
 
 def test_an_excuse_is_withdrawn_for_the_student_whom_it_is_about(desk: Desk) -> None:
-    desk.post("cy", "excuse", student="c-cy", why="ill")
+    desk.post("cy", "excuse", student="0", why="ill")
     assert "Excused" in desk.page("student/cy").text
     desk.post("cy", "withdraw", what="excuse", why="well again")
     assert "Nothing yet." in desk.page("student/cy").text
@@ -231,8 +231,9 @@ def test_of_a_team_one_student_is_excused(tmp_path: Path) -> None:
     both = Origin(source="canvas", students=(Student(id="1", name="Ada"), Student(id="2", name="Bo")))
     desk = Desk(write_review_class(tmp_path / "out", [graded("team", origin=both)]))
     choice = desk.page("student/team").one("select", id="student")
-    assert [(one.attributes["value"], one.text) for one in choice.all("option")] == [("1", "Ada"), ("2", "Bo")]
-    desk.post("team", "excuse", student="2", why="ill")
+    assert [(one.attributes["value"], one.text) for one in choice.all("option")] == [("0", "Ada"), ("1", "Bo")]
+    desk.post("team", "excuse", student="1", why="ill")
+    assert "nobody of this submission" in desk.post("team", "excuse", student="2", why="ill")[1]
     assert only(desk).student == "2"
     assert "In the gradebook, Bo: excused: ill" in desk.page("student/team").text
 
@@ -263,7 +264,7 @@ def test_before_and_after_go_around_the_queue_and_pass_who_was_seen(desk: Desk) 
         ("override", {"what": "nothing", "points": "1", "why": "Fair."}, "no property nothing in the report"),
         ("override", {"what": LATE, "points": "1", "why": "  "}, "why: it is empty."),
         ("comment", {"comment": ""}, "comment: it is empty."),
-        ("excuse", {"student": "zoe", "why": "kept"}, "zoe: nobody in the class"),
+        ("excuse", {"student": "zoe", "why": "kept"}, "student: nobody of this submission."),
         ("withdraw", {"what": "excuse", "why": "kept"}, "nothing of that holds"),
         ("dance", {}, "do: no such decision."),
     ],

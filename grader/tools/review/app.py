@@ -91,7 +91,7 @@ class Review:
 
     def _find(self, request: Request) -> tuple[Now, SummaryLine]:
         now = self._classroom.now()
-        line = now.known.book.people.lines.get(request.path_params["submission"])
+        line = now.known.book.people.lines.get(self._pages.meant(request.path_params["submission"], now))
         if line is None:
             raise HTTPException(404)
         return now, line
@@ -129,7 +129,7 @@ class Review:
         thresholds = dict(self._rubric.policy.thresholds)
         if limit == limit:  # a number
             thresholds[say(self._pages.language, "named_limit")] = limit
-        return HTMLResponse(self._pages.moved(what_if(now.known, {prop.id: points}, thresholds)))
+        return HTMLResponse(self._pages.moved(what_if(now.known, {prop.id: points}, thresholds), now))
 
 
 def _static(request: Request) -> Response:

@@ -52,11 +52,6 @@ class Now:
     entries: Sequence[Entry]
     queue: Sequence[Place]
 
-    @property
-    def waiting(self) -> Sequence[Place]:
-        """Those at whom nobody has looked yet."""
-        return [own for own in self.queue if own.seen is None]
-
     def beside(self, submission: str, step: int) -> str | None:
         """The next one in the queue who waits, or the one before; None if nobody else does."""
         ids = [own.line.id for own in self.queue]

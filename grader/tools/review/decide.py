@@ -11,6 +11,7 @@ from ...decisions.draft import drafted, named, repeated
 from ...decisions.file import append
 from ...decisions.folder import about
 from ...decisions.model import PERSONAL, SEEN, DecisionError, Ruling
+from ...decisions.people import key, students
 from ...results.report import SummaryLine
 from .classroom import Now
 
@@ -74,8 +75,13 @@ def _comment(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
     return [{"comment": form.get("comment", "")}]
 
 
-def _excuse(_: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
-    return [{"student": form.get("student", line.id), "excuse": True, "why": form.get("why", "")}]
+def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
+    """One of the submission's students, whom the form names by their place."""
+    people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
+    if form.get("student") not in people:
+        raise DecisionError("student: nobody of this submission.")
+    student = now.known.book.people.name(key(people[form["student"]]))
+    return [{"student": student, "excuse": True, "why": form.get("why", "")}]
 
 
 def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:

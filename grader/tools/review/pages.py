@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from ...decisions.decided import DecidedClass
 from ...decisions.folder import about
 from ...decisions.grades import decided
 from ...decisions.model import Ruling
-from ...decisions.people import key, students
+from ...decisions.people import students
 from ...decisions.words import for_staff
 from ...definition import Assignment
 from ...intake.submission import Submission
+from ...pages.anonymous import MARK, SAID, Anonymous, called, own_names
 from ...pages.render import HERE as SHARED
 from ...pages.render import class_content, prepared, templates
 from ...results.language import in_language, repeats
@@ -37,6 +39,8 @@ STATIC: Final = {
 }
 _EMPTY: Final[Form] = {}
 
+Hide = Callable[[DecidedClass], Anonymous]
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -55,15 +59,17 @@ class Shown:
 class ReviewPages:
     """Renders pages in one language."""
 
-    def __init__(self, assignment: Assignment, language: str, root: str) -> None:
+    def __init__(self, assignment: Assignment, language: str, root: str, hide: Hide | None = None) -> None:
         """Read the templates.
 
         Args:
             assignment: Its rubric gives titles, hints and points.
             language: ``en`` or ``zh``.
             root: What every address of the page begins with.
+            hide: Gives the pseudonyms of a class; without it, names are shown.
         """
-        self._assignment, self.language, self.root = assignment, language, root
+        self._assignment, self.language, self.root, self._hide = assignment, language, root, hide
+        self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
         environment = prepared(templates(HERE), assignment.rubric, language)
         environment.globals |= {
             "say": partial(say, language),
@@ -74,19 +80,36 @@ class ReviewPages:
 
     def page_of(self, submission: str) -> str:
         """The address of a submission's page."""
-        return f"{self.root}/student/{quote(submission, safe='')}"
+        return f"{self.root}/student/{quote(self._names.get(submission, submission), safe='')}"
+
+    def meant(self, shown: str, now: Now) -> str:
+        """The id of a submission whose page has this at the end of its address."""
+        hidden = self._hidden(now)
+        return next((own for own, name in hidden.names.items() if name == shown), "") if hidden else shown
+
+    def _hidden(self, now: Now) -> Anonymous | None:
+        """What takes the place of everyone, where names are not shown."""
+        hidden = self._hide(now.known) if self._hide else None
+        self._names = hidden.names if hidden else {}
+        return hidden
 
     def classroom(self, now: Now) -> str:
         """The page of the class, with the queue first and the hardest properties on top of theirs."""
-        content = class_content(now.entries)
+        hidden = self._hidden(now)
+        entries, queue, told = now.entries, now.queue, self._told(now)
+        void = [str(ruling) for ruling in now.known.book.unsettled if ruling.void]
+        if hidden:
+            entries = sorted((replace(own, line=hidden.line(own.line)) for own in entries), key=lambda own: own.line.id)
+            queue, told, void = [_unnamed(own, hidden) for own in queue], [], []
+        content = class_content(entries)
         statistics = content["statistics"]
         hardest = sorted(statistics.properties, key=lambda own: 2.0 if own.rate is None else own.rate)
         return self._template("review_class.html.j2").render(
             **content | {"statistics": replace(statistics, properties=tuple(hardest))},
-            queue=now.queue,
-            waiting=now.waiting,
-            void=[str(ruling) for ruling in now.known.book.unsettled if ruling.void],
-            decisions=self._told(now),
+            queue=queue,
+            waiting=[own for own in queue if own.seen is None],
+            void=void,
+            decisions=told,
         )
 
     def _told(self, now: Now) -> list[tuple[str, str]]:
@@ -110,23 +133,35 @@ class ReviewPages:
         report = in_language(work.report, self._assignment, self.language)
         final = decided(report, book, rubric)
         files = shown(work.submission, report, rubric) if work.submission else []
+        own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
+        people = list(map(str, students(line.id, line.origin)))
+        grades = now.known.grades.get(line.id, ())
+        told = [(own.decision.slot, self._staff(own), bool(own.stale)) for own in rulings(now, line)]
+        why = work.why
+        if hidden := self._hidden(now):
+            report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
+            grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
+            told = [(slot, hidden.text(text), stale) for slot, text, stale in told]
+            files = [file.without(own_names(line), MARK) for file in files]
+            problem, why = hidden.text(problem), ""
         failing, alike = lost(final), repeats(final)
         following = [prop for others in alike.values() for prop in others]
         place = next((n for n, own in enumerate(now.queue, 1) if own.line.id == line.id), 0)
         return self._template("review_student.html.j2").render(
-            line=line,
+            line=own.line,
             report=report,
             final=final,
-            people=[(now.known.book.people.name(key(own)), str(own)) for own in students(line.id, line.origin)],
-            grades=now.known.grades.get(line.id, ()),
-            own=now.queue[place - 1] if place else Place(line, ()),
+            people=people,
+            grades=grades,
+            own=own,
             place=place,
             all=len(now.queue),
             state=state(now, line),
-            rulings=[(own.decision.slot, self._staff(own), bool(own.stale)) for own in rulings(now, line)],
+            rulings=told,
             files=files,
             anchors=_anchors(files),
             work=work,
+            why=why,
             changed=bool(work.submission and work.submission.sha256 != work.report.submission.sha256),
             lost=failing,
             first=[prop for prop in failing if prop not in following],
@@ -139,8 +174,10 @@ class ReviewPages:
             form=form,
         )
 
-    def moved(self, moved: Sequence[Moved]) -> str:
+    def moved(self, moved: Sequence[Moved], now: Now) -> str:
         """Whose grade would change, as a part of a page."""
+        if hidden := self._hidden(now):
+            moved = [replace(own, move=replace(own.move, student=hidden.names[own.submission])) for own in moved]
         crossing = sum(bool(own.move.crossed) for own in moved)
         rest = max(0, len(moved) - MOST_MOVED)
         template = self._template("moved.html.j2")
@@ -148,7 +185,18 @@ class ReviewPages:
 
     def broken(self, problem: str, form: Form = _EMPTY) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
+        if self._hide:
+            problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
         return self._template("broken.html.j2").render(problem=problem, form=form)
+
+
+def _unnamed(own: Place, hidden: Anonymous) -> Place:
+    """A place in the queue under a pseudonym; of reasons, only those texts that name no file and nobody."""
+    reasons = [
+        replace(one, text=one.text if one.code in SAID else "", other=hidden.names.get(one.other, ""))
+        for one in own.reasons
+    ]
+    return replace(own, line=hidden.line(own.line), reasons=reasons)
 
 
 def _overridable(report: Report) -> list[tuple[str, str, float, float]]:

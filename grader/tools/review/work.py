@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...intake.submission import Submission
@@ -45,6 +45,11 @@ class File:
     number: int
     lines: Sequence[Line]
     left_out: int = 0
+
+    def without(self, names: re.Pattern[str], mark: str) -> File:
+        """The same file with a mark in the place of names, in its path as well."""
+        lines = [replace(line, text=names.sub(mark, line.text)) for line in self.lines]
+        return replace(self, path=names.sub(mark, self.path), lines=lines)
 
 
 def lost(report: Report) -> list[PropertyReport]:
