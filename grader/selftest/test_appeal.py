@@ -140,7 +140,6 @@ def test_a_property_that_is_only_worth_more_is_left_to_a_regrade_of_the_class() 
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(out: Path) -> None:
     before = contents(out)
     result = appeal(out, "cleo", "--check")
@@ -156,7 +155,6 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_once(out: Path, tmp_path: Path) -> None:
     write_folder(tmp_path / "sent", {"attention.py": ASSIGNMENT.solution()[ATTENTION]})
     before = contents(out)
@@ -180,7 +178,6 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str, Report], tmp_path: Path) -> None:
     kept = dict(known)
     try:
@@ -201,7 +198,6 @@ def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_path: Path) -> None:
     (tmp_path / "again.zip").write_bytes(zipped(edited(SEES_LATER_TOKENS)))
     told = appeal(out, "eve", tmp_path / "again.zip").stdout.splitlines()
@@ -212,7 +208,6 @@ def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_it_speaks_chinese(out: Path, tmp_path: Path) -> None:
     write_folder(tmp_path / "sent", ASSIGNMENT.solution())
     told = appeal(out, "cleo", tmp_path / "sent", "--lang", "zh").stdout
@@ -221,7 +216,6 @@ def test_it_speaks_chinese(out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_what_cannot_be_done_is_one_line(out: Path) -> None:
     places, before = {"CLASS": str(out.parent / "class"), "OUT": str(out)}, contents(out)
     for arguments, line in REFUSED:
@@ -233,7 +227,6 @@ def test_what_cannot_be_done_is_one_line(out: Path) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_fault_of_the_grader_is_no_answer_to_an_appeal(out: Path, known: dict[str, Report]) -> None:
     kept = dict(known)
     try:
