@@ -17,7 +17,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_S = 60.0
-QUIET = ("disable-background-networking", "disable-component-update", "disable-sync", "no-first-run")
+# In a container the browser has no sandbox to use, and little shared memory; the pages are ours.
+FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run")
+QUIET = ("disable-background-networking", "disable-component-update", "disable-sync")
 
 needs_browser = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs Chromium and its driver: apt-get install chromium chromium-driver"
@@ -29,8 +31,7 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     """A browser of its own, without a window, in which every message of the console is kept."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
-    # In a container the browser has no sandbox to use; the pages are ours.
-    for argument in ("headless", "no-sandbox", "disable-gpu", *QUIET, f"user-data-dir={profile}"):
+    for argument in (*FLAGS, *QUIET, f"user-data-dir={profile}"):
         options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=DRIVER)

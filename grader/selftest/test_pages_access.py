@@ -19,6 +19,7 @@ from grader.results.language import in_language
 from grader.results.report import Practice
 from grader.results.statistics import entry
 from grader.rubric import LANGUAGES, Rubric
+from grader.selftest.browser import FLAGS, QUIET
 from grader.selftest.class_reports import drawn
 from grader.selftest.html_page import Element, parse
 from grader.selftest.small.grader.assignment import ASSIGNMENT
@@ -180,15 +181,9 @@ def test_tables_are_sorted_and_searched(texts: dict[str, str], tmp_path: Path, n
     heads = "const heads = (id) => document.querySelectorAll(`[aria-labelledby=${id}] th button`);"
     text = re.sub(r"<meta http-equiv[^>]*>", "", texts["class-en"])  # which would rightly refuse the next line
     (tmp_path / "page.html").write_text(text.replace("</body>", f"<script>{heads} {CLICKS[name]}</script></body>"))
-    command = [
-        BROWSER or "",
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--dump-dom",
-        f"file://{tmp_path}/page.html",
-    ]
-    page = parse(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+    flags = [f"--{flag}" for flag in (*FLAGS, *QUIET, f"user-data-dir={tmp_path}/profile", "dump-dom")]
+    command = [BROWSER or "", *flags, f"file://{tmp_path}/page.html"]
+    page = parse(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
     table = page.one("table", **{"data-searchable": ""})
     rows = [row for row in table.one("tbody").all("tr") if "hidden" not in row.attributes]
     ids = [row.all("a")[0].text for row in rows]
