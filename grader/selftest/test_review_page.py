@@ -436,6 +436,7 @@ def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(mon
         assert "url=http://127.0.0.1:1/token/" in text
 
 
+@pytest.mark.process
 def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     out = write_review_class(tmp_path / "out")
     with listening(0) as own:
