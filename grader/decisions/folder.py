@@ -11,6 +11,7 @@ from typing import Final
 from ..results.database import LedgerError, opened
 from ..results.decided import Decided, DecisionLine
 from ..results.report import Attention, Summary, SummaryLine, summary_line, write_json
+from ..results.written import SUMMARY
 from ..rubric import Rubric
 from .book import Book, Read, book, placed
 from .file import read
@@ -21,7 +22,6 @@ from .people import People, key, students
 from .words import sentence
 
 STALE: Final = "stale_decision"
-SUMMARY = "summary.json"
 
 
 def decisions_of(

@@ -7,18 +7,18 @@ its own beside the reports of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from ..results.report import Report, Summary, SummaryLine, summary_line
-from ..results.view import overridden
+from ..results.view import overridden, revalued
+from ..results.written import SUMMARY, ReadT
 from ..rubric import Rubric
 from .people import Key, key, students
 
 REPAIR = "round-repair"  # the folder of the second round's reports
-SUMMARY = "summary.json"
-ReadT = TypeVar("ReadT", Report, Summary)
 
 
 class Read(Protocol):
@@ -87,7 +87,8 @@ class Rounds:
             rubric: Has the share; without one, no second round counts.
             read: Reads a file that an earlier command has written.
         """
-        self.folder, self._rubric, self._read = folder / REPAIR, rubric, read
+        self.folder, self._rubric = folder / REPAIR, rubric
+        self._report: Callable[[Path], Report] = lambda path: read(path, Report)
         path = self.folder / SUMMARY
         counts = rubric.policy.repair is not None and path.exists()
         lines = read(path, Summary).submissions if counts else []
@@ -95,6 +96,12 @@ class Rounds:
         for line in lines:
             for student in students(line.id, line.origin):
                 self._of.setdefault(key(student), []).append(line)
+
+    def revalued(self, points: Mapping[str, float]) -> Rounds:
+        """The same second round, as if some properties were worth other points; see :func:`..results.view.revalued`."""
+        other, rubric = copy(self), self._rubric
+        other._report = lambda path: revalued(self._report(path), points, rubric)
+        return other
 
     def path(self, line: SummaryLine) -> Path | None:
         """The report of the second hand-in of whoever handed in the first; None if none counts.
@@ -111,7 +118,7 @@ class Rounds:
         path = self.path(summary_line(first))
         if share is None or path is None or first.status == "grader_error":
             return None
-        found = repaired(first, self._read(path, Report), share, self._rubric)
+        found = repaired(first, self._report(path), share, self._rubric)
         return found if found.regained else None
 
     def counted(self, first: Report) -> Report:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from pydantic import ValidationError
 
-from ..decisions.folder import SUMMARY, decisions_of, retold
+from ..decisions.folder import decisions_of, retold
 from ..decisions.model import DecisionError, Ruling
 from ..decisions.rounds import REPAIR, Rounds, read_model
 from ..intake.candidate import Candidate
@@ -35,6 +35,7 @@ from ..results.report import (
 )
 from ..results.standing import Standing, environments, standings, summary
 from ..results.view import viewed
+from ..results.written import SUMMARY
 from ..settings import Settings
 from .conditions import conditions, differing, view
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import export, grade, report, show
+from grader.cli.decided import read_decided
 from grader.decisions.rounds import REPAIR, Rounds, read_model, repaired
 from grader.judge.judge import Judge
 from grader.rubric import Policy
@@ -20,6 +21,7 @@ from grader.selftest import reports
 from grader.selftest.reports import FAILED, PASSED, unreadable, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
+from grader.tools.review.what_if import what_if
 
 FIRST = {"eps": (PASSED, 6.0), "mean": (FAILED, 4.0), "bonus": (FAILED, 5.0)}
 BETTER = {"eps": (FAILED, 6.0), "mean": (PASSED, 4.0), "bonus": (PASSED, 5.0)}
@@ -93,6 +95,14 @@ def test_exports_pages_and_show_follow_and_both_reports_stay(out: Path) -> None:
     assert "第二次提交" not in (out / "html" / "students" / "bo.html").read_text(encoding="utf-8")
     assert (out / "ada" / "report.json").read_bytes() == before
     assert (out / REPAIR / "ada-2" / "report.json").is_file()
+
+
+def test_trying_out_points_counts_the_second_round_too(out: Path) -> None:
+    known = read_decided(out, HALF.rubric)
+    assert what_if(known, {}, {}) == []
+    moves = {own.submission: (own.move.old, own.move.new) for own in what_if(known, {"mean": 8.0}, {})}
+    assert moves["cy"] == (4.5, 6.5)  # half of four more
+    assert "bo" not in moves
 
 
 def test_without_a_share_in_the_rubric_nothing_counts(out: Path) -> None:

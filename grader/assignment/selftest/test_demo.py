@@ -12,24 +12,12 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.demo import train
 from grader.assignment.variants import all_variants
-from grader.selftest.submissions import handed_out, write_folder
+from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.demo.checkpoint import FILE, load, read
 
 MOST_BYTES = 2 << 20
 VERSE = "处处闻啼鸟"  # how the poem goes on; the model knows it by heart
-
-
-@pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository as it is handed out."""
-    return handed_out(tmp_path_factory.mktemp("untouched"), ASSIGNMENT)
-
-
-@pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with the reference's files over the stubs."""
-    return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
 
 
 def squeezed(text: str) -> str:

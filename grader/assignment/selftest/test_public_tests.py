@@ -11,25 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import ASSIGNMENT
 from grader.rubric import Rubric
 from grader.selftest import submissions
-from grader.selftest.submissions import REPOSITORY, handed_out, write_folder
+from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.selftest.warm import WarmPython
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
-
-
-@pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository as it is handed out."""
-    return handed_out(tmp_path_factory.mktemp("untouched"), ASSIGNMENT)
-
-
-@pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with the reference's files over the stubs."""
-    return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
 
 
 @pytest.mark.process

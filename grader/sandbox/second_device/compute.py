@@ -71,7 +71,9 @@ def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
     Without these, the fallback is called for each of the others, which takes three times as long.
     """
     for full_name in torch._C._dispatch_get_all_op_names():
-        name = full_name.removeprefix("aten::")
+        namespace, _, name = full_name.partition("::")
+        if namespace != "aten":
+            continue  # another library's own
         if name in _FACTORIES or _is_composite(full_name, "CompositeExplicitAutogradNonFunctional"):
             packet, _, overload = name.partition(".")
             op = getattr(getattr(torch.ops.aten, packet), overload or "default")
