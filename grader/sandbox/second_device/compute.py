@@ -21,6 +21,7 @@ _FACTORIES = ("arange", "arange.start", "arange.start_step", "eye", "eye.m", "fu
 _MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: for a GPU, torch moves them itself, too
 _is_composite = torch._C._dispatch_has_kernel_for_dispatch_key
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
+_number_at, _AFTER_POINTER = ctypes.c_int32.from_address, ctypes.sizeof(ctypes.c_void_p)
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
@@ -66,10 +67,13 @@ def fallback(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
-    """The operations that torch would put together from others here, and for each a function that does it in one step.
+    """The operations that have a function of their own, since the fallback would take two or three times as long.
 
-    Without these, the fallback is called for each of the others, which takes three times as long.
+    These are the commonest ones, and those that torch would put together from others here.
     """
+    yield torch.ops.aten.empty.memory_format, _empty
+    yield torch.ops.aten.empty_strided.default, _empty_strided
+    yield torch.ops.aten._copy_from.default, _copy_across
     for full_name in torch._C._dispatch_get_all_op_names():
         namespace, _, name = full_name.partition("::")
         if namespace != "aten":
@@ -84,25 +88,22 @@ def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
     """Check that all tensors are on this device, then let the CPU do the operation on the same bytes."""
     if operation.is_view:
         return operation.redispatch(_CPU_KERNEL, *args, **kwargs)  # a view keeps its tensor's storage and device
-    given = dict(zip(operation.arguments, args, strict=False), **kwargs)
-    if operation.name == "_copy_from":
-        return _copy_across(given["self"], given["dst"])
     ours: list[tuple[Tensor, Tensor]] = []  # each tensor of this device, and what stands for it on the CPU
-    by_number = False
-    for name, value in given.items():
-        if isinstance(value, (Tensor, list, tuple)):
-            given[name] = _lower(value, name, operation.name, ours)
-        elif name in operation.tensors and value is not None:
+    by_number, on_the_cpu = False, []
+    for name, value in zip(operation.arguments, args, strict=False):
+        if value is not None and name in operation.tensors and not isinstance(value, Tensor):
             by_number = True
-    if given.get("device") is not None:
-        given["device"] = "cpu"
+        on_the_cpu.append(_lower(value, name, operation.name, ours))
+    for name, value in kwargs.items():
+        kwargs[name] = _lower(value, name, operation.name, ours)
+    if kwargs.get("device") is not None:
+        kwargs["device"] = "cpu"
     if operation.draws:
-        given["generator"] = stream_of(given.get("generator"))
-    positional = [given.pop(name) for name in operation.arguments[: len(args)]]
+        kwargs["generator"] = stream_of(kwargs.get("generator"))
     if by_number:  # torch finds the overload that takes a number
-        result = operation.with_numbers(*positional, **given)
+        result = operation.with_numbers(*on_the_cpu, **kwargs)
     else:
-        result = operation.redispatch(_CPU_KERNEL, *positional, **given)
+        result = operation.redispatch(_CPU_KERNEL, *on_the_cpu, **kwargs)
     if operation.writes:
         for tensor, stand_in in ours:
             if stand_in.shape != tensor.shape:  # the operation has resized it, as it may an `out`
@@ -110,11 +111,24 @@ def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
     return _lift(result, ours)
 
 
+def _empty(
+    size: list[int], *, dtype: torch.dtype | None = None, memory_format: torch.memory_format | None = None, **_: Any
+) -> Tensor:
+    """What ``torch.empty`` does here."""
+    empty = torch.empty(size, dtype=dtype, device="cpu", memory_format=memory_format or torch.contiguous_format)
+    return _relabelled(empty, NAME)
+
+
+def _empty_strided(size: list[int], stride: list[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """What ``torch.empty_strided`` does here."""
+    return _relabelled(torch.empty_strided(size, stride, dtype=dtype, device="cpu"), NAME)
+
+
 def _relabelled(tensor: Tensor, device: str) -> Tensor:
     """The same bytes as a tensor of the other device."""
     capsule = torch._C._to_dlpack(tensor)
-    pointer = _pointer_in(capsule, b"dltensor")  # to struct { void *data; int32_t device_type; … }
-    ctypes.c_int32.from_address(pointer + ctypes.sizeof(ctypes.c_void_p)).value = _DLPACK[device]
+    # The capsule points to struct { void *data; int32_t device_type; … }
+    _number_at(_pointer_in(capsule, b"dltensor") + _AFTER_POINTER).value = _DLPACK[device]
     return torch._C._from_dlpack(capsule)
 
 
@@ -150,8 +164,9 @@ def _lift(value: Any, ours: list[tuple[Tensor, Tensor]]) -> Any:
     return type(value)(_lift(item, ours) for item in value) if type(value) in (list, tuple) else value
 
 
-def _copy_across(source: Tensor, target: Tensor) -> Tensor:
+def _copy_across(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy within this device, to it, or from it: the only operation between devices."""
+    del non_blocking  # a copy is done when its call returns
     on_cpu = []
     for tensor in (source, target):
         bare = tensor if tensor.device.type == "cpu" or not tensor.numel() else _bare(tensor)
