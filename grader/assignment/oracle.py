@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from grader.judge.cases import kept
+
 
 def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
     """Grouped RMSNorm of ``x: [b, s, h]`` with ``gamma: [h]``, float64."""
@@ -27,6 +29,7 @@ def pair_norm(x: Tensor) -> Tensor:
     return torch.cat((norm, norm), dim=-1)
 
 
+@kept
 def ntk_angles(dim: int, base: float, ratio: int, positions: int) -> Tensor:
     """Angles ``[positions, dim/2]`` of rotary embedding on the base ``base * ratio^(dim/(dim-2))``, float64."""
     scaled = float(base) * float(ratio) ** (dim / (dim - 2))

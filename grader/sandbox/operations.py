@@ -229,6 +229,9 @@ def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
         for tensor in tensors:
             tensor.fill_(value)
         return
+    if len(tensors) == 1 and value.shape == tensors[0].shape:  # as it nearly always is
+        tensors[0].copy_(value)
+        return
     if value.shape != tensors[0].shape == value.shape[::-1]:
         value = value.T
     for tensor, piece in zip(tensors, value.flatten().split(tensors[0].numel()), strict=True):

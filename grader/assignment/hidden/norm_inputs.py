@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.normalising import LARGE, LAW, filled, normalising, numbers
-from grader.judge.cases import normal, signs
+from grader.judge.cases import kept, normal, signs
 from grader.judge.compare import DTYPES, check_close, name
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
@@ -61,6 +61,7 @@ def check_law(actual: Tensor, expected: Tensor, what: str) -> None:
     check_close(actual, expected, size, torch.float32, LAW_LIMIT, what)
 
 
+@kept
 def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
     """Groups of clearly different scales, so large that eps hardly matters, none with mean zero.
 
@@ -79,6 +80,7 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
     return torch.stack((tokens, -tokens))  # [2, s, h]
 
 
+@kept
 def powers_of_two(hidden: int) -> Tensor:
     """A gamma of powers of two, so that multiplying by it rounds nothing."""
     return torch.exp2(torch.arange(hidden) % 3)

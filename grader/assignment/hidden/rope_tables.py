@@ -17,7 +17,7 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import Convention, module_student
-from grader.judge.cases import generator
+from grader.judge.cases import normal
 from grader.judge.compare import check_close, check_errors, ulp
 from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import Student
@@ -62,7 +62,7 @@ class Ropes:
         self.device = device
         self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
-        self.vector = torch.randn(DIM, generator=generator(0, "rope")) + 2
+        self.vector = normal(0, "rope", shape=(DIM,)) + 2
         self.asking = self.student.reading(read_asking) if asking is None else asking
         self._of_ratio: dict[tuple[int, int], Tensor] = {}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-INTERVAL_S = 0.05
+INTERVAL_S = 0.5
 
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -73,21 +73,18 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 
 class Watch:
-    """Samples memory and CPU of this process's descendants in the background; keeps the largest sums."""
+    """Samples the memory of this process's descendants in the background; keeps the largest sum."""
 
     def __init__(self) -> None:
         """Start sampling at once."""
         self.peak_mib = 0.0
-        self.cpu_s = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
-        while not self._stop.wait(INTERVAL_S * 10):
-            pids = descendants(os.getpid())
-            self.peak_mib = max(self.peak_mib, memory_mib(pids))
-            self.cpu_s = max(self.cpu_s, cpu_s(pids))
+        while not self._stop.wait(INTERVAL_S):
+            self.peak_mib = max(self.peak_mib, memory_mib(descendants(os.getpid())))
 
     def stop(self) -> None:
         """End sampling."""

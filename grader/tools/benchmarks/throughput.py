@@ -49,18 +49,19 @@ def run_class(submissions: Iterable[Submission], jobs: int, **chosen: Any) -> Cl
     """Grade submissions with ``jobs`` judges; ``chosen`` are settings that differ from the defaults."""
     settings = Settings(ASSIGNMENT, device="cpu", limits=Limits(), **chosen)
     moments: list[float] = []
-    watch, cpu_when_warm, started = Watch(), 0.0, time.perf_counter()
+    watch, cpu_when_warm, cpu_at_the_end, started = Watch(), 0.0, 0.0, time.perf_counter()
     with LocalExecutor(jobs) as executor:
         for report in grade_all(submissions, settings, executor):
             assert report.status == "graded", report.submission.id
             moments.append(time.perf_counter())
             if len(moments) == jobs:
                 cpu_when_warm = cpu_s(descendants(os.getpid()))
+        cpu_at_the_end = cpu_s(descendants(os.getpid()))  # while the judges still run
     watch.stop()
     number = len(moments)
     measured = max(number - jobs, 1)
     each = (moments[-1] - moments[min(jobs, number) - 1]) / measured
-    cpu_each = (watch.cpu_s - cpu_when_warm) / measured
+    cpu_each = (cpu_at_the_end - cpu_when_warm) / measured
     return ClassRun(number, jobs, moments[0] - started, each, cpu_each, watch.peak_mib, memory_mib([os.getpid()]))
 
 
