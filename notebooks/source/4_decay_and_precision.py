@@ -166,7 +166,7 @@ ends = paths[:, -1].abs()
 
 figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.75), sharex=True, sharey=True)
 for axes, path, distance, colour in zip(panels, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
-    path = torch.cat([torch.zeros(1), path])  # the walk starts at S_0 = 0
+    path = torch.cat([torch.zeros(1), path])  # the walk starts at T_0 = 0
     axes.plot(path.real, path.imag, "-o", color=colour, markersize=1.8, linewidth=1)
     axes.plot(path.real[-1], path.imag[-1], "s", color=BLACK, markersize=5)
     axes.set_title(f"distance {distance:.0f}", fontweight="normal", fontsize=9.5)
@@ -527,7 +527,7 @@ for base in (1e4, 5e5):
 #
 # - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048 to
 #   4,096 only every 16th position does.
-# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, \Delta\theta$
+# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, p\,\theta$
 #   is harmless while it is small against one radian; at an angle of $2^\nu$ radians nothing is left of it.
 #
 # Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
@@ -547,7 +547,7 @@ for base in (1e4, 5e5):
 #
 # - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置
 #   才有一个能表示。
-# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, \Delta\theta$ 远小于 1 弧度时无妨；
+# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, p\,\theta$ 远小于 1 弧度时无妨；
 #   角度到了 $2^\nu$ 弧度，就什么也不剩了。
 #
 # 第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
@@ -659,6 +659,9 @@ for name, dtypes in rows.items():
     print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
 lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))
 print(f"bf16 positions: {lucky:.2f} at 131,071, which is one step from 131,072, but {unlucky:.2f} at 130,816.")
+for position, pairs_off in ((131_071, 16), (130_816, 54)):
+    errors = [table_error(position, theta[i : i + 1], **rows["bf16 positions"]) for i in range(64)]
+    assert sum(error > 0.1 for error in errors) == pairs_off  # what the text says
 assert worst_below(131_072, **rows["bf16 positions"]) >= unlucky, "The worst of the neighbourhood includes 130,816."
 
 # %%
@@ -686,8 +689,8 @@ axes.set_title(f"bfloat16 is off by {worst:.1f} below position 512, float32 by {
 plt.show()
 
 # %% [markdown] lang="en"
-# Why 64 positions and not one? A single position can be lucky: 131,071 is rounded to 131,072, a step away, and only
-# pair 0 is badly off; 130,816 lies halfway between two numbers of bfloat16 and is off by 256.
+# Why 64 positions and not one? A single position can be lucky: 131,071 is rounded to 131,072, a step away, and 16
+# of 64 pairs are off by more than 0.1; 130,816 lies halfway between two numbers of bfloat16, is off by 256, and 54 pairs are.
 #
 # A difference of two cosines cannot exceed 2, and the upper curves are near it: no information is left. The dashed
 # black line is the good news: rounding the *finished* cosine costs about 0.002, the same everywhere. So
@@ -707,8 +710,8 @@ plt.show()
 # float64. Only finished cosines and sines are rounded. The next cell does both.
 
 # %% [markdown] lang="zh"
-# 为什么看 64 个位置，而不是一个？单个位置可能碰巧运气好：131,071 舍入到 131,072，只差一步，只有第 0 对错得厉害；
-# 130,816 正好在 bfloat16 两个数的正中间，一差就是 256。
+# 为什么看 64 个位置，而不是一个？单个位置可能碰巧运气好：131,071 舍入到 131,072，只差一步，64 对里有 16 对的误差超过 0.1；
+# 130,816 正好在 bfloat16 两个数的正中间，一差就是 256，误差超过 0.1 的有 54 对。
 #
 # 两个余弦之差不会超过 2，上面那几条曲线已经接近 2：信息全没了。黑色虚线是好消息：把*算好的*余弦舍入，代价约为 0.002，
 # 在哪里都一样。所以：

@@ -13,7 +13,7 @@
 # # 8 · 2026 年的模型里的位置
 #
 # 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
-# 旋转；同时按几个位置旋转；缩放查询、截断窗口、加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
+# 旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
 # 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
@@ -180,7 +180,7 @@ plt.show()
 # ([its configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
 # A division of labour: order and grammar near by, meaning far away. [Yang et al.,
 # 2025](https://arxiv.org/abs/2501.18795v2) compared such a hybrid, with sliding windows in the rotating layers, to rotation
-# everywhere, and found it better on long tasks and no worse on short ones.
+# everywhere, and found it better on long tasks and competitive on short ones.
 #
 # A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
 # higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
@@ -198,9 +198,9 @@ plt.show()
 # f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
 # $$
 #
-# which leaves the first $F$ tokens alone ([`floor_scale` and
+# which leaves the first $F - 1$ tokens alone ([`floor_scale` and
 # `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)). It is
-# YaRN's $0.1 \ln s + 1$ again, but for each query by itself, not for the whole text: what was computed for an early token
+# YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself, not for the whole text: what was computed for an early token
 # stays as it is when the text grows, so a cache does not go stale.
 
 # %% [markdown] lang="zh"
@@ -210,7 +210,7 @@ plt.show()
 # token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
 # 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
-# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上也不差。
+# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上不相上下。
 #
 # 没有位置的层不会碰到新角度，但会碰到更多的键。设有一个键，也就是要找的针，它的 logit 比其他 $n - 1$ 个键高出 $g$，称为**差距**。
 # 它的权重是
@@ -227,9 +227,9 @@ plt.show()
 # f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
 # $$
 #
-# 它不动最前面的 $F$ 个 token
+# 它不动最前面的 $F - 1$ 个 token
 # （[`floor_scale` 和 `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)）。
-# 这又是 YaRN 的 $0.1 \ln s + 1$，不过是每个查询各有一个，而不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
+# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个，不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
 # 所以缓存不会过期。
 
 # %% [markdown] lang="en"
@@ -1002,7 +1002,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 #   不放进表里，所以是 1.0（第 5 节）。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
 #
-# **先预测，再往下跑。**直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
@@ -1077,8 +1077,8 @@ assert round(slowest) == 188
 # - **LongRoPE2** holds that the slow pairs are trained too little, searches factors for each pair by the perplexity of
 #   needles, and fine-tunes on short and long texts together. Claimed: 128K effective for LLaMA3 8B with 10B tokens,
 #   keeping over 98.5 % of the short performance ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)).
-# - **PaTH** replaces the fixed rotation by a product of reflections, one for each token between key and query, made from
-#   its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
+# - **PaTH** replaces the fixed rotation by a product of Householder-like maps (a reflection is one of them), one for each token
+#   between key and query, made from its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
 #   ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)).
 # - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two
 #   tokens is the sum of what lies between. Shown for gated transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
@@ -1114,7 +1114,7 @@ assert round(slowest) == 188
 #   并把添乱的频率置零；上下文窗口变化时，它比各个基线更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
 # - **LongRoPE2** 认为慢的对训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
 #   token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)）。
-# - **PaTH** 把固定的旋转换成一连串反射之积，键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
+# - **PaTH** 把固定的旋转换成一连串 Householder 式变换之积（反射是其中一种），键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
 #   在状态跟踪和中等规模的语言模型上展示过（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)）。
 # - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
