@@ -939,7 +939,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
     "DeepSeek-V3": (
         64,
         4096,
-        163_840,
+        131_072,
         {
             "rope_type": "yarn",
             "rope_theta": 10_000.0,
@@ -1034,8 +1034,9 @@ assert int(still.sum()) == 192
 assert round(slowest) == 188
 
 # %% [markdown] lang="en"
-# Was it as you predicted? Qwen3, DeepSeek-V3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of
-# YaRN, and not a token more. Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
+# Was it as you predicted? Qwen3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of YaRN, and not
+# a token more. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
+# 128K](https://github.com/deepseek-ai/DeepSeek-V3). Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
 # reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
@@ -1043,7 +1044,8 @@ assert round(slowest) == 188
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
 # %% [markdown] lang="zh"
-# 和你预测的一样吗？Qwen3、DeepSeek-V3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。
+# 和你预测的一样吗？Qwen3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。DeepSeek-V3 留了余地：
+# 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
@@ -1085,11 +1087,11 @@ assert round(slowest) == 188
 #   2025](https://arxiv.org/abs/2511.17388v1)).
 # - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
 #   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
-#   notebook 4). PoPE makes lengths positive by a softplus and drops $\varphi_i$. Lower loss in music, genomes and text at 124M
-#   to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
+#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$. Lower loss in music,
+#   genomes and text, for text from 124M to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
 # - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
 #   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
-#   trained length ([Sakana AI, 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
+#   trained length ([Gelberg et al., 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
 #
 # Two threads run through the list. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
 # the newest ask whether position should depend on *content*, which no fixed rotation can give.
@@ -1119,11 +1121,11 @@ assert round(slowest) == 188
 # - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
 # - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
-#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 用 softplus 让长度为正，去掉
-#   $\varphi_i$。在音乐、基因组和文本上，124M 到 774M 参数，损失更低，不用微调就能读更长的文本
+#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 让每个特征
+#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
 #   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
 # - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
-#   检索上胜过缩放过的 RoPE（[Sakana AI，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
+#   检索上胜过缩放过的 RoPE（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
 #
 # 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
