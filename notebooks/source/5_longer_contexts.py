@@ -461,7 +461,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # %% [markdown] lang="en"
 # So a factor of 8 does *not* give 8 times the context. The first pair that does not know the whole circle, $i = 46$, is
 # slowed by $8^{92/126} = 4.56$ only, and that is the reach. To get 8 we must ask for $\kappa^{92/126} = 8$, that is
-# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ is set larger than the stretch that is wanted, by trial (YaRN, section 3.1).
+# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ has to be set larger than the stretch that is wanted (YaRN, section 3.1).
 #
 # ## Dynamic: only as much as needed
 #
@@ -487,7 +487,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # %% [markdown] lang="zh"
 # 图中，PI 没有让任何一对碰到新角度，$\kappa = 8$ 的 NTK 却让许多对碰到了。可见倍数取 8，*并不能*得到 8 倍的上下文。
 # 最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍，能够到的也就是这么远。要够到 8 倍，
-# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大，靠试（YaRN，3.1 节）。
+# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大（YaRN，3.1 节）。
 #
 # ## 动态：需要多少就放慢多少
 #
