@@ -700,8 +700,10 @@ plt.show()
 # Libraries have learnt this the hard way. [transformers#29285](https://github.com/huggingface/transformers/pull/29285)
 # found Llama and Gemma computing angles in bfloat16 under autocast, with visibly worse training;
 # [vllm#863](https://github.com/vllm-project/vllm/issues/863) asks for the same.
-# Two traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
-# and `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning.
+# Three traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
+# `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning; and positions times frequencies, written as a
+# matrix product, may be multiplied in TF32 on a GPU if `torch.set_float32_matmul_precision("high")` is set: 11 significant
+# bits, so positions beyond 2,048 are rounded ([transformers#48450](https://github.com/huggingface/transformers/pull/48450)).
 #
 # **Float32 fails too**, only later. Its angles have 24 significant bits; at position $10^7$, which some models of today
 # advertise, the angle of pair 1 is rounded to whole radians. The remedy is not a larger type everywhere. Make the
@@ -720,9 +722,11 @@ plt.show()
 #
 # 各个库都为此吃过苦头。[transformers#29285](https://github.com/huggingface/transformers/pull/29285) 发现 Llama 和
 # Gemma 在 autocast 之下用 bfloat16 算角度，训练明显变差；
-# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有两个陷阱：
+# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有三个陷阱：
 # `model.to(torch.bfloat16)` 会舍入*缓冲区*（buffer），注册成缓冲区的频率也就跟着被舍入；
-# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置。
+# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置；把位置乘频率写成矩阵乘法时，如果设置了
+# `torch.set_float32_matmul_precision("high")`，有的 GPU 会用 TF32 来乘，它只有 11 个有效位，2,048 以上的位置就被舍入了
+# （[transformers#48450](https://github.com/huggingface/transformers/pull/48450)）。
 #
 # **float32 也会失灵**，只是来得晚些。它的角度有 24 个有效位；到了位置 $10^7$（如今有的模型就这样宣传），第 1 对的角度
 # 已经舍入到整数个弧度。补救的办法不是处处换成更大的类型。*表*用 float64 来算；设备上没有 float64 的话，先把位置变小：

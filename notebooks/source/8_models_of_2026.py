@@ -592,8 +592,8 @@ plt.show()
 # more than ten thousand positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
-# A factor of YaRN can be smaller than the text-only one; [vLLM's recipe for
-# Qwen3-VL](https://github.com/vllm-project/vllm/pull/25384) takes 3 for a context that is almost 4 times as long.
+# A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
+# vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
 # 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连一度都转不到：16 比一万多个位置。轮流时，每个轴都有分得清相邻两块的对。
