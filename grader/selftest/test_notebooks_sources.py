@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 import nbformat
+from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -23,6 +24,9 @@ PAPER = re.compile(r"\[([^\]]*)\]\(https://arxiv\.org/abs/(\d+\.\d+)(v\d+)?\)([^
 PLACE = re.compile(
     r"\b\d\.\d|(?<!第 )\b\d 节|\b(?:section|appendix|table|theorem|equation)|附录|表|定理", re.IGNORECASE
 )
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+THREAD = re.compile(r"github\.com/([\w.-]+/[\w.-]+)/(issues|pull)/(\d+)")
+FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$]+?\$", re.DOTALL)
 every_notebook = pytest.mark.parametrize("name", NAMES)
 
 
@@ -105,6 +109,31 @@ def test_a_paper_whose_section_is_cited_is_linked_in_that_version(name: str) -> 
 )
 def test_a_section_without_a_version_is_found(cited: str, found: list[str]) -> None:
     assert unversioned(cited) == found
+
+
+@every_notebook
+def test_a_paper_is_dated_by_its_number(name: str) -> None:
+    """All papers by the year in which arXiv had them first, so that one paper has one year throughout."""
+    cited = [(" ".join(said.split()), paper) for said, paper, *_ in PAPER.findall(of(name).read_text(encoding="utf-8"))]
+    assert [said for said, paper in cited if (year := YEAR.search(said)) and year[0] != f"20{paper[:2]}"] == []
+
+
+def test_a_thread_is_linked_as_what_it_is() -> None:
+    kinds: dict[tuple[str, str], set[str]] = {}
+    for name in NAMES:
+        for project, kind, number in THREAD.findall(of(name).read_text(encoding="utf-8")):
+            kinds.setdefault((project, number), set()).add(kind)
+    assert {thread: found for thread, found in kinds.items() if len(found) > 1} == {}
+
+
+@every_notebook
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_no_star_of_emphasis_is_left_over(name: str, language: str) -> None:
+    """Emphasis that ends with a mark of Chinese punctuation is not closed if a letter follows: ``**先预测。**训练``."""
+    read = MarkdownIt("commonmark").enable("table")
+    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
+    spans = [span for text in prose for token in read.parse(FORMULA.sub("x", text)) for span in token.children or []]
+    assert [span.content for span in spans if span.type == "text" and "*" in span.content] == []
 
 
 def test_one_version_of_a_paper_is_cited_throughout() -> None:

@@ -362,7 +362,7 @@ plt.show()
 #
 # Not far by itself: in "the the the the" every token averages equal values, and all outputs are equal, mask or no
 # mask. The mask gives order only where there is a difference to see. One is enough: a first token that is unlike all
-# others, as language models have it at the start of every text.
+# others, such as the mark that many language models put at the start of a text.
 #
 # Let a head weigh all tokens alike, and let the value be 1 for the first token, 0 for every other. The token at position
 # $m = 0, 1, 2, \dots$ sees $m + 1$ tokens, one of which is the first, so out comes the share
@@ -381,7 +381,7 @@ plt.show()
 # ## 这道缝有多宽？
 #
 # 单靠掩码，并不宽：在 the the the the 里，每个 token 都是在对相等的值求平均，有没有掩码，所有输出都相等。
-# 只有本来就有差异的地方，掩码才能带来次序。而一处差异就够了：一个与众不同的首 token；语言模型在每段文本的开头都有这样一个。
+# 只有本来就有差异的地方，掩码才能带来次序。而一处差异就够了：一个与众不同的首 token，例如许多语言模型放在文本开头的标记。
 #
 # 设有一个头对所有 token 一视同仁，首 token 的值为 1，其余的值为 0。位置 $m = 0, 1, 2, \dots$ 上的 token
 # 看得到 $m + 1$ 个 token，其中一个是首 token，所以输出的是首 token 所占的份额

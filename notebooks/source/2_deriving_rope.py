@@ -1,7 +1,7 @@
 # %% [markdown] lang="en" minutes=70 short_minutes=40
 # # 2 · Deriving RoPE
 #
-# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $k$ positions, and it is multiplied by
+# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $\delta$ positions, and it is multiplied by
 # a matrix $M_\delta$ of small rotations. But the code was still *added* to the token, so content and position were mixed
 # before attention could look at either.
 #
@@ -12,7 +12,7 @@
 # %% [markdown] lang="zh" minutes=70 short_minutes=40
 # # 2 · 推导 RoPE
 #
-# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $k$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
+# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $\delta$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
 # 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
 #
 # 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
@@ -593,7 +593,7 @@ with quiet():
 #
 # The form of $A$ in a suitable basis is what linear algebra knows of every orthogonal matrix. ([Su](https://kexue.fm/archives/10862)
 # states the solution so, for matrices.) Entries $1$ and $-1$ are features that stay, or flip at every step; two of a kind
-# are a pair with the angle $0$ or $\pi$. The change of basis can be absorbed by $W_Q$ and $W_K$. So RoPE is not one of
+# are a pair with the angle $0$ or $\pi$. The change of basis can be absorbed by $W_Q$ and $W_K$ ([Su, 2022](https://kexue.fm/archives/9403)). So RoPE is not one of
 # many codes that grant the wish. Up to the choice of basis and speeds it is the general one. The next cell takes a random
 # orthogonal matrix, reads the speeds off its eigenvalues $e^{\pm \mathrm{j} \theta}$, and finds RoPE in it.
 
@@ -603,24 +603,24 @@ with quiet():
 # 愿望说的只是实数得分，我们要求的却是复数相等；把各对并排放在一起，也是我们自己定的。
 # 愿望会不会还允许别的做法？下面是完整的回答，适用于任意 $d$ 个实特征的向量和位置 $0, 1, 2, \dots$
 #
-# **定理。***设 $f(x, 0) = x$。$f$ 满足愿望，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
+# **定理**：*设 $f(x, 0) = x$。$f$ 满足愿望，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
 # $A$ 是沿对角线排列的 $2 \times 2$ 旋转，外加个别的 $1$ 和 $-1$。*
 #
 # 对 $f$ 没有任何假设，连线性也不用假设。分四步：
 #
-# - *它保持内积。*取 $m = n$，愿望就成了
+# - *它保持内积*：取 $m = n$，愿望就成了
 #   $\langle f(q, m), f(k, m) \rangle = g(q, k, 0) = \langle f(q, 0), f(k, 0) \rangle = \langle q, k \rangle$。
-# - *所以它是线性的。*把 $f(x, m)$ 简写成 $f(x)$，设 $z = \xi x + \eta y$，$\xi, \eta$ 是数。把 $\| f(z) - \xi f(x) - \eta f(y) \|^2$
+# - *所以它是线性的*：把 $f(x, m)$ 简写成 $f(x)$，设 $z = \xi x + \eta y$，$\xi, \eta$ 是数。把 $\| f(z) - \xi f(x) - \eta f(y) \|^2$
 #   乘开：它由内积组成，而每个内积去掉 $f$ 之后不变。所以它等于 $\| z - \xi x - \eta y \|^2 = 0$。
 #   于是 $f(x, m) = A_m x$，而保持内积的矩阵是正交的，$A_m^\top A_m = I$。
-# - *所以它是幂。*愿望说的是，$q^\top A_m^\top A_n\, k$ 对 $m$、$n$ 的依赖只通过 $n - m$，而且对所有 $q$ 和 $k$ 都成立，
+# - *所以它是幂*：愿望说的是，$q^\top A_m^\top A_n\, k$ 对 $m$、$n$ 的依赖只通过 $n - m$，而且对所有 $q$ 和 $k$ 都成立，
 #   所以矩阵本身也如此。于是 $A_1^\top A_n = A_0^\top A_{n-1} = A_{n-1}$，
 #   即 $A_n = A_1 A_{n-1} = A_1 A_1 A_{n-2} = \dots = A_1^{\,n}$。
-# - *而且每个幂都行。*$A$ 正交时 $(A^m)^\top = A^{-m}$，所以 $(A^m q)^\top A^n k = q^\top A^{n-m} k$。
+# - *而且每个幂都行*：$A$ 正交时 $(A^m)^\top = A^{-m}$，所以 $(A^m q)^\top A^n k = q^\top A^{n-m} k$。
 #
 # $A$ 在适当的基下是什么样子，是线性代数关于正交矩阵的基本结论（[苏剑林](https://kexue.fm/archives/10862)对矩阵也是这样表述的）。
 # $1$ 和 $-1$ 是不动的特征和每走一步就变号的特征；同样的两个凑在一起，就是角度为 $0$ 或 $\pi$ 的一对。
-# 换基可以并入 $W_Q$ 和 $W_K$。所以在实现愿望的编码当中，RoPE 不是众多选择之一：除了基和转速可以选，它就是一般解。
+# 换基可以并入 $W_Q$ 和 $W_K$（[苏剑林，2022](https://kexue.fm/archives/9403)）。所以在实现愿望的编码当中，RoPE 不是众多选择之一：除了基和转速可以选，它就是一般解。
 # 下一格随机取一个正交矩阵，从特征值 $e^{\pm \mathrm{j} \theta}$ 读出转速，在里面找到 RoPE。
 
 # %%
@@ -662,7 +662,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | generator $X$ | what $G^{\,n-m}$ does | the code |
 # |---|---|---|
 # | antisymmetric | turns each pair by $(n - m)\, \theta_i$ | RoPE |
-# | antisymmetric, plus a multiple of $I$ | turns, and multiplies by $\gamma^{\,m-n}$, $\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
+# | antisymmetric, plus a multiple of $I$ for each pair | turns, and multiplies pair $i$ by $\gamma_i^{\,m-n}$, $\gamma_i < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | with ones above the diagonal, zeros elsewhere | shears: adds $n - m$ times one feature to another | ALiBi |
 # | zero | nothing | NoPE |
 #
@@ -676,8 +676,9 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # $$
 #
 # ALiBi's penalty with the slope $\rho$ (notebook 7). So rotation, decay and ALiBi are three generators of one family. The
-# price of those that are not orthogonal is numerical: a key at $n$ is multiplied by $\gamma^{-n}$, its query by
-# $\gamma^m$, and far out one overflows while the other vanishes. Rotations alone keep every number as large as it was.
+# price of those that are not orthogonal is numerical: a pair of a key at $n$ is multiplied by $\gamma_i^{-n}$, that of
+# its query by $\gamma_i^m$, and far out one overflows while the other vanishes. Rotations alone keep every vector as long as it
+# was.
 
 # %% [markdown] lang="zh"
 # ## 整个家族
@@ -701,7 +702,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | 生成元 $X$ | $G^{\,n-m}$ 做什么 | 编码 |
 # |---|---|---|
 # | 反对称 | 把每一对旋转 $(n - m)\, \theta_i$ | RoPE |
-# | 反对称，再加 $I$ 的倍数 | 旋转，再乘 $\gamma^{\,m-n}$，$\gamma < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
+# | 反对称，每一对再加 $I$ 的倍数 | 旋转，第 $i$ 对再乘 $\gamma_i^{\,m-n}$，$\gamma_i < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
 # | 对角线上方为一，其余为零 | 剪切：把一个特征的 $n - m$ 倍加到另一个上 | ALiBi |
 # | 零 | 什么也不做 | NoPE |
 #
@@ -714,7 +715,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # $$
 #
 # 这正是斜率为 $\rho$ 的 ALiBi 的惩罚（第 7 节）。可见旋转、衰减和 ALiBi 是同一个家族的三个生成元。不是正交的那些，
-# 代价在数值上：$n$ 处的键要乘 $\gamma^{-n}$，查询要乘 $\gamma^m$，走得远了，一个溢出，另一个消失。只有旋转让每个数保持原来的大小。
+# 代价在数值上：$n$ 处的键，第 $i$ 对要乘 $\gamma_i^{-n}$，查询要乘 $\gamma_i^m$，走得远了，一个溢出，另一个消失。只有旋转让每个向量保持原来的长度。
 
 # %%
 identity = torch.eye(2, dtype=torch.float64)
@@ -1029,8 +1030,8 @@ with quiet():
 #
 # 关于历史再说一句，因为常有人讲错：RoPE 并不是 LLaMA 首先采用
 # 的。[GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) 在 2021 年就用了，
-# 然后是[GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) 和 [PaLM](https://arxiv.org/abs/2204.02311)，
-# 都早于[LLaMA](https://arxiv.org/abs/2302.13971v1)；LLaMA 论文的 2.2 节自己注明，这一点取自“GPTNeo”。
+# 然后是 [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) 和 [PaLM](https://arxiv.org/abs/2204.02311)，
+# 都早于 [LLaMA](https://arxiv.org/abs/2302.13971v1)；LLaMA 论文的 2.2 节自己注明，这一点取自“GPTNeo”。
 #
 # **下一节**：没有人会真的去乘一个几乎全是零的矩阵。[第 3 节](3_three_implementations.ipynb)动手写出通行的三种实现，
 # 以及隔在它们之间的那个置换。

@@ -561,7 +561,9 @@ print("\n".join(said))
 #
 # - **Each head by itself.** The rows are `heads * head_dim`; the permutation acts inside each head.
 # - **Grouped queries** ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)): keys have fewer heads than queries.
-#   Before a converter knew that, Llama 2 70B [spoke gibberish](https://github.com/ggml-org/llama.cpp/issues/2376).
+#   Before a converter knew that, Llama 2 70B [spoke gibberish](https://github.com/ggml-org/llama.cpp/issues/2376), and so did
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until it [counted the heads of keys
+#   right](https://github.com/ggml-org/llama.cpp/pull/3364).
 # - **Biases** of queries and keys are reordered like rows.
 # - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388)) stand between projection and
 #   rotation. The root mean square over a head does not care about order, but its weight has one entry for each feature,
@@ -583,7 +585,8 @@ print("\n".join(said))
 #
 # - **每个头各自重排**。行数是 `heads * head_dim`，置换只在每个头内部进行。
 # - **分组查询**（[Ainslie 等，2023](https://arxiv.org/abs/2305.13245)）：键的头数比查询少。
-#   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)。
+#   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)；
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到它[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
 # - 查询和键的**偏置**，与行一样重排。
 # - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388)）在投影与旋转之间。整个头的均方根与次序无关，
 #   但归一化的权重每个特征一个、各头共用，形状是 `[head_dim]`，要当作一个头来重排。
@@ -689,9 +692,8 @@ with quiet():
 # position 5. At distance $m - n$ the score is then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$. It is largest where
 # all cosines are 1: at distance 5. Now we make four mistakes that people make:
 #
-# - **A. Not converted.** The weights have one layout, the code rotates in the other, queries and keys alike. Here the
-#   weights are adjacent; in [TinyLlama #24](https://github.com/jzhang38/TinyLlama/issues/24) it was the other way
-#   round.
+# - **A. Not converted.** The weights have one layout, here adjacent, and the code rotates in the other, queries and keys
+#   alike.
 # - **B. Half converted.** Queries were reordered, keys were not.
 # - **C. Tables of one layout, rotation of the other.** Code with ready-made tables needs each angle twice. In
 #   half-split they are repeated as a block, $(\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots)$; in adjacent, one
@@ -709,8 +711,7 @@ with quiet():
 # 于是距离为 $m - n$ 时的得分是 $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$，在所有余弦都为 1 的地方最大，
 # 也就是距离 5 处。现在犯四个人们常犯的错误：
 #
-# - **A. 没有转换**：权重是一种排布，代码按另一种旋转，查询和键都一样。
-#   这里权重是相邻配对；[TinyLlama #24](https://github.com/jzhang38/TinyLlama/issues/24) 的情形正好反过来。
+# - **A. 没有转换**：权重是一种排布（这里是相邻配对），代码按另一种旋转，查询和键都一样。
 # - **B. 只转换了一半**：查询重排了，键没有。
 # - **C. 表用一种排布，旋转用另一种**：使用现成的表时，每个角度要出现两次。
 #   前后配对是整段重复，$(\omega_0, \omega_1, \dots, \omega_0, \omega_1, \dots)$；

@@ -166,7 +166,7 @@ ends = paths[:, -1].abs()
 
 figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.75), sharex=True, sharey=True)
 for axes, path, distance, colour in zip(panels, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
-    path = torch.cat([torch.zeros(1), path])  # the walk starts at S_0 = 0
+    path = torch.cat([torch.zeros(1), path])  # the walk starts at T_0 = 0
     axes.plot(path.real, path.imag, "-o", color=colour, markersize=1.8, linewidth=1)
     axes.plot(path.real[-1], path.imag[-1], "s", color=BLACK, markersize=5)
     axes.set_title(f"distance {distance:.0f}", fontweight="normal", fontsize=9.5)
@@ -527,7 +527,7 @@ for base in (1e4, 5e5):
 #
 # - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048 to
 #   4,096 only every 16th position does.
-# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, \Delta\theta$
+# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, p\,\theta$
 #   is harmless while it is small against one radian; at an angle of $2^\nu$ radians nothing is left of it.
 #
 # Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
@@ -547,7 +547,7 @@ for base in (1e4, 5e5):
 #
 # - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置
 #   才有一个能表示。
-# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, \Delta\theta$ 远小于 1 弧度时无妨；
+# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, p\,\theta$ 远小于 1 弧度时无妨；
 #   角度到了 $2^\nu$ 弧度，就什么也不剩了。
 #
 # 第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
@@ -659,6 +659,9 @@ for name, dtypes in rows.items():
     print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
 lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))
 print(f"bf16 positions: {lucky:.2f} at 131,071, which is one step from 131,072, but {unlucky:.2f} at 130,816.")
+for position, pairs_off in ((131_071, 16), (130_816, 54)):
+    errors = [table_error(position, theta[i : i + 1], **rows["bf16 positions"]) for i in range(64)]
+    assert sum(error > 0.1 for error in errors) == pairs_off  # what the text says
 assert worst_below(131_072, **rows["bf16 positions"]) >= unlucky, "The worst of the neighbourhood includes 130,816."
 
 # %%
@@ -686,8 +689,8 @@ axes.set_title(f"bfloat16 is off by {worst:.1f} below position 512, float32 by {
 plt.show()
 
 # %% [markdown] lang="en"
-# Why 64 positions and not one? A single position can be lucky: 131,071 is rounded to 131,072, a step away, and only
-# pair 0 is badly off; 130,816 lies halfway between two numbers of bfloat16 and is off by 256.
+# Why 64 positions and not one? A single position can be lucky: 131,071 is rounded to 131,072, a step away, and 16
+# of 64 pairs are off by more than 0.1; 130,816 lies halfway between two numbers of bfloat16, is off by 256, and 54 pairs are.
 #
 # A difference of two cosines cannot exceed 2, and the upper curves are near it: no information is left. The dashed
 # black line is the good news: rounding the *finished* cosine costs about 0.002, the same everywhere. So
@@ -697,8 +700,10 @@ plt.show()
 # Libraries have learnt this the hard way. [transformers#29285](https://github.com/huggingface/transformers/pull/29285)
 # found Llama and Gemma computing angles in bfloat16 under autocast, with visibly worse training;
 # [vllm#863](https://github.com/vllm-project/vllm/issues/863) asks for the same.
-# Two traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
-# and `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning.
+# Three traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
+# `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning; and positions times frequencies, written as a
+# matrix product, may be multiplied in TF32 on a GPU if `torch.set_float32_matmul_precision("high")` is set: 11 significant
+# bits, so positions beyond 2,048 are rounded ([transformers#48450](https://github.com/huggingface/transformers/pull/48450)).
 #
 # **Float32 fails too**, only later. Its angles have 24 significant bits; at position $10^7$, which some models of today
 # advertise, the angle of pair 1 is rounded to whole radians. The remedy is not a larger type everywhere. Make the
@@ -707,8 +712,8 @@ plt.show()
 # float64. Only finished cosines and sines are rounded. The next cell does both.
 
 # %% [markdown] lang="zh"
-# 为什么看 64 个位置，而不是一个？单个位置可能碰巧运气好：131,071 舍入到 131,072，只差一步，只有第 0 对错得厉害；
-# 130,816 正好在 bfloat16 两个数的正中间，一差就是 256。
+# 为什么看 64 个位置，而不是一个？单个位置可能碰巧运气好：131,071 舍入到 131,072，只差一步，64 对里有 16 对的误差超过 0.1；
+# 130,816 正好在 bfloat16 两个数的正中间，一差就是 256，误差超过 0.1 的有 54 对。
 #
 # 两个余弦之差不会超过 2，上面那几条曲线已经接近 2：信息全没了。黑色虚线是好消息：把*算好的*余弦舍入，代价约为 0.002，
 # 在哪里都一样。所以：
@@ -717,9 +722,11 @@ plt.show()
 #
 # 各个库都为此吃过苦头。[transformers#29285](https://github.com/huggingface/transformers/pull/29285) 发现 Llama 和
 # Gemma 在 autocast 之下用 bfloat16 算角度，训练明显变差；
-# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有两个陷阱：
+# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有三个陷阱：
 # `model.to(torch.bfloat16)` 会舍入*缓冲区*（buffer），注册成缓冲区的频率也就跟着被舍入；
-# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置。
+# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置；把位置乘频率写成矩阵乘法时，如果设置了
+# `torch.set_float32_matmul_precision("high")`，有的 GPU 会用 TF32 来乘，它只有 11 个有效位，2,048 以上的位置就被舍入了
+# （[transformers#48450](https://github.com/huggingface/transformers/pull/48450)）。
 #
 # **float32 也会失灵**，只是来得晚些。它的角度有 24 个有效位；到了位置 $10^7$（如今有的模型就这样宣传），第 1 对的角度
 # 已经舍入到整数个弧度。补救的办法不是处处换成更大的类型。*表*用 float64 来算；设备上没有 float64 的话，先把位置变小：

@@ -152,7 +152,7 @@ plt.show()
 #
 # Read beyond $L$, and these slow pairs come to angles that no training step has touched. To a network, such an input is
 # out of distribution, and nothing says what it will do. The hypothesis of this notebook is that *these pairs* are why RoPE
-# fails beyond its training length ([Liu et al., 2024](https://arxiv.org/abs/2310.05209v2) call the number of features that
+# fails beyond its training length ([Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that
 # do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
 # from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
 # [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
@@ -166,7 +166,7 @@ plt.show()
 # 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，不满一圈。
 #
 # 读到 $L$ 以外，这些慢的对就会转到训练从未碰过的角度。对网络来说，这样的输入超出了分布，它会做出什么，谁也说不准。
-# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2024](https://arxiv.org/abs/2310.05209v2)
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
 # 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
 #
@@ -461,7 +461,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # %% [markdown] lang="en"
 # So a factor of 8 does *not* give 8 times the context. The first pair that does not know the whole circle, $i = 46$, is
 # slowed by $8^{92/126} = 4.56$ only, and that is the reach. To get 8 we must ask for $\kappa^{92/126} = 8$, that is
-# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ is set larger than the stretch that is wanted, by trial (YaRN, section 3.1).
+# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ has to be set larger than the stretch that is wanted (YaRN, section 3.1).
 #
 # ## Dynamic: only as much as needed
 #
@@ -479,7 +479,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # $$
 #
 # with a setting $f \ge 1$. It too starts from 1 at $l = L$, and then grows $f$ times as fast, which makes up for the
-# overshoot you just measured. With $f = 1$ it is the paper's. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$. (A rule that
+# shortfall you just measured. With $f = 1$ it is the paper's. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$. (A rule that
 # divides *positions* by $l/L$ is dynamic too, but it is dynamic PI: pair 0 changes. And one that computes a single base
 # for the longest length and keeps it is not dynamic at all,
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488).)
@@ -487,7 +487,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # %% [markdown] lang="zh"
 # 图中，PI 没有让任何一对碰到新角度，$\kappa = 8$ 的 NTK 却让许多对碰到了。可见倍数取 8，*并不能*得到 8 倍的上下文。
 # 最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍，能够到的也就是这么远。要够到 8 倍，
-# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大，靠试（YaRN，3.1 节）。
+# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大（YaRN，3.1 节）。
 #
 # ## 动态：需要多少就放慢多少
 #
@@ -570,7 +570,7 @@ with quiet():
 # + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
 # $$
 #
-# The second term depends on $n$ alone too: the law of RoPE is broken. And the same text gives other scores read at
+# The second term depends on $n$ itself, not only on $m - n$: the law of RoPE is broken. And the same text gives other scores read at
 # once than read token by token. That is [transformers#25104](https://github.com/huggingface/transformers/issues/25104).
 # The cure is in YaRN, section 3.3: cache keys **before** rotation, and rotate all of them with the base of now.
 

@@ -88,7 +88,7 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # | ALiBi | added to $S_{mn}$ | $-\rho_h\,(m - n)$, head $h = 1 \dots H$, $\rho_h = 2^{-8h/H}$ ([Press et al., 3](https://arxiv.org/abs/2108.12409v2)) |
 #
 # with $\theta_i = 10000^{-2i/d}$, $i = 0 \dots d/2 - 1$. For RoPE, $d$ is the size of a head. Ours is 16, so
-# $\theta_i = 10^{-i/2}$: eight pairs with round numbers.
+# $\theta_i = 10^{-i/2}$: eight pairs, every second speed a power of ten.
 #
 # A learned table ends with its last row: ask it for position 64 and it raises an `IndexError`. To have anything to
 # measure, we give it 512 rows, of which training reaches only the first 64; the others stay as random as they were.
@@ -108,7 +108,7 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # | ALiBi | 加到 $S_{mn}$ 上 | $-\rho_h\,(m - n)$，头 $h = 1 \dots H$，$\rho_h = 2^{-8h/H}$（[Press 等，第 3 节](https://arxiv.org/abs/2108.12409v2)） |
 #
 # 其中 $\theta_i = 10000^{-2i/d}$，$i = 0 \dots d/2 - 1$。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
-# 于是 $\theta_i = 10^{-i/2}$：八对，都是整齐的数。
+# 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的转速是十的整数次幂。
 #
 # 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，
 # 训练只碰得到前 64 行，其余各行始终是初始的随机数。
@@ -392,7 +392,7 @@ with quiet():
 
 # %% [markdown] lang="zh"
 # 现在开始读。先验证刚才的规律：对每个模型，比较长读的前 64 个损失与只读 64 个字符时的损失。
-# （差别是零；如果你的机器按另一种次序舍入，就是 1e-6 左右。）
+# （差别是零；如果你的机器按另一种次序相加，就是 1e-6 左右。）
 
 
 # %%
@@ -504,12 +504,12 @@ print("All four hold.")
 # thing to learn, for all positions at once. NoPE has to build that from a faint counter, and an added code has to learn
 # it through the weights; 280 steps are hardly enough for either.
 #
-# **Why RoPE breaks.** At distance 256, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in the
+# **Why RoPE breaks.** At distance 128, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in the
 # training has asked the scores to be small there, and they are not.
 #
 # **Why ALiBi stays.** A key at distance $\Delta$ has $\rho_h \Delta$ taken from its score, that is, its weight is multiplied by
 # $e^{-\rho_h \Delta}$. Our slopes are 1/4, 1/16, 1/64 and 1/256; at $\Delta = 64$ the first head multiplies by
-# $e^{-16} \approx 10^{-7}$. Most of what is far away is muted, so it cannot disturb.
+# $e^{-16} \approx 10^{-7}$, the second by $e^{-4}$. Steep heads hear nothing from far away and flat ones little, so it hardly disturbs them.
 #
 # But does it *help*? Take the last 32 characters of each window, and read them twice: with all 480 characters before
 # them, and with only 32. The difference is what the far text is worth.
@@ -518,12 +518,12 @@ print("All four hold.")
 # **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。
 # NoPE 得从一个微弱的计数里把它拼出来，相加的编码得靠权重去学；280 步对它们来说几乎不够。
 #
-# **RoPE 为什么会垮？** 距离为 256 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。
+# **RoPE 为什么会垮？** 距离为 128 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。
 # 训练中没有任何东西要求那里的得分要小，结果也确实不小。
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，得分要减去 $\rho_h \Delta$，也就是权重乘上 $e^{-\rho_h \Delta}$。我们的斜率是
-# 1/4、1/16、1/64 和 1/256；在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$。
-# 远处的内容大都被压低了声音，自然就干扰不了。
+# 1/4、1/16、1/64 和 1/256；在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个乘的是 $e^{-4}$。
+# 斜率大的头听不到远处，斜率小的头也只听到一点，所以几乎受不到干扰。
 #
 # 可是远处的内容*有帮助*吗？取每个窗口最后 32 个字符，读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
 # 两次损失之差，就是远处文本的价值。
@@ -586,7 +586,7 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的对都截住。这里分开来截，才能把它们区别开。）
 #
-# **先预测。**训练好的模型要读四遍：一对也不截、只截慢的对、只截快的对、全都截。四种里，哪一种在窗口之外会和窗口之内一样好？
+# **先预测**：训练好的模型要读四遍：一对也不截、只截慢的对、只截快的对、全都截。四种里，哪一种在窗口之外会和窗口之内一样好？
 # 哪一种会和原来一样糟？先写下来，写上理由，再往下看。如果假设是对的，必定会发生什么？发生了什么，就说明它错了？
 
 # %% [markdown] lang="en"
@@ -669,6 +669,8 @@ def read_by_distance(model: Reader, angles: Tensor) -> Tensor:
 
 theta = frequencies(HEAD_DIM)
 slow = TRAINED * theta < 2 * math.pi  # less than a turn within the window
+new = 128 * theta % (2 * math.pi) > (TRAINED - 1) * theta  # at distance 128, beyond the arc of the window
+assert torch.equal(new, slow)  # what the text says
 settings = {"none": slow & ~slow, "slow pairs": slow, "fast pairs": ~slow, "all": slow | ~slow}
 clamps = {
     name: read_by_distance(models["RoPE"], clamped_angles(torch.arange(LONGEST), theta, clamped, TRAINED - 1))
@@ -1013,7 +1015,7 @@ table("Perplexity per character, in windows of ... characters:", rows, perplexit
 # logits by its square, $1/t$ (YaRN, 3.4). In the code above it is `strength`, and values are not touched.
 #
 # **Could I train in bfloat16?** Yes, but compute positions and angles in float32, as here; bfloat16 has no 257
-# (notebook 4; [transformers#29285](https://github.com/huggingface/transformers/issues/29285)).
+# (notebook 4; [transformers#29285](https://github.com/huggingface/transformers/pull/29285)).
 #
 # **Next:** [notebook 7](7_alibi_and_nope.ipynb) looks into the two codes that use no angles at all: ALiBi's slopes for
 # any number of heads, and NoPE.
@@ -1048,6 +1050,6 @@ table("Perplexity per character, in windows of ... characters:", rows, perplexit
 # 即 $1/t$（YaRN，3.4 节）。代码里就是 `strength`；值（value）不受影响。
 #
 # **能用 bfloat16 训练吗？** 能，但位置和角度要像这里一样用 float32 计算；bfloat16 里没有 257 这个数（第 4 节；
-# [transformers#29285](https://github.com/huggingface/transformers/issues/29285)）。
+# [transformers#29285](https://github.com/huggingface/transformers/pull/29285)）。
 #
 # **下一节：**[第 7 节](7_alibi_and_nope.ipynb)细看两种完全不用角度的编码：ALiBi 在任意头数下的斜率，以及 NoPE。

@@ -13,7 +13,7 @@
 # # 8 · 2026 年的模型里的位置
 #
 # 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
-# 旋转；同时按几个位置旋转；缩放查询、截断窗口、加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
+# 旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
 # 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
@@ -180,7 +180,7 @@ plt.show()
 # ([its configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
 # A division of labour: order and grammar near by, meaning far away. [Yang et al.,
 # 2025](https://arxiv.org/abs/2501.18795v2) compared such a hybrid, with sliding windows in the rotating layers, to rotation
-# everywhere, and found it better on long tasks and no worse on short ones.
+# everywhere, and found it better on long tasks and competitive on short ones.
 #
 # A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
 # higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
@@ -198,9 +198,9 @@ plt.show()
 # f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
 # $$
 #
-# which leaves the first $F$ tokens alone ([`floor_scale` and
+# which leaves the first $F - 1$ tokens alone ([`floor_scale` and
 # `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)). It is
-# YaRN's $0.1 \ln s + 1$ again, but for each query by itself, not for the whole text: what was computed for an early token
+# YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself, not for the whole text: what was computed for an early token
 # stays as it is when the text grows, so a cache does not go stale.
 
 # %% [markdown] lang="zh"
@@ -210,7 +210,7 @@ plt.show()
 # token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
 # 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
-# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上也不差。
+# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上不相上下。
 #
 # 没有位置的层不会碰到新角度，但会碰到更多的键。设有一个键，也就是要找的针，它的 logit 比其他 $n - 1$ 个键高出 $g$，称为**差距**。
 # 它的权重是
@@ -227,9 +227,9 @@ plt.show()
 # f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
 # $$
 #
-# 它不动最前面的 $F$ 个 token
+# 它不动最前面的 $F - 1$ 个 token
 # （[`floor_scale` 和 `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)）。
-# 这又是 YaRN 的 $0.1 \ln s + 1$，不过是每个查询各有一个，而不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
+# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个，不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
 # 所以缓存不会过期。
 
 # %% [markdown] lang="en"
@@ -592,8 +592,8 @@ plt.show()
 # more than ten thousand positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
-# A factor of YaRN can be smaller than the text-only one; [vLLM's recipe for
-# Qwen3-VL](https://github.com/vllm-project/vllm/pull/25384) takes 3 for a context that is almost 4 times as long.
+# A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
+# vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
 # 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连一度都转不到：16 比一万多个位置。轮流时，每个轴都有分得清相邻两块的对。
@@ -939,7 +939,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
     "DeepSeek-V3": (
         64,
         4096,
-        163_840,
+        131_072,
         {
             "rope_type": "yarn",
             "rope_theta": 10_000.0,
@@ -1002,7 +1002,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 #   不放进表里，所以是 1.0（第 5 节）。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
 #
-# **先预测，再往下跑。**直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
@@ -1034,8 +1034,9 @@ assert int(still.sum()) == 192
 assert round(slowest) == 188
 
 # %% [markdown] lang="en"
-# Was it as you predicted? Qwen3, DeepSeek-V3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of
-# YaRN, and not a token more. Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
+# Was it as you predicted? Qwen3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of YaRN, and not
+# a token more. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
+# 128K](https://github.com/deepseek-ai/DeepSeek-V3). Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
 # reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
@@ -1043,7 +1044,8 @@ assert round(slowest) == 188
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
 # %% [markdown] lang="zh"
-# 和你预测的一样吗？Qwen3、DeepSeek-V3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。
+# 和你预测的一样吗？Qwen3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。DeepSeek-V3 留了余地：
+# 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
@@ -1077,19 +1079,19 @@ assert round(slowest) == 188
 # - **LongRoPE2** holds that the slow pairs are trained too little, searches factors for each pair by the perplexity of
 #   needles, and fine-tunes on short and long texts together. Claimed: 128K effective for LLaMA3 8B with 10B tokens,
 #   keeping over 98.5 % of the short performance ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)).
-# - **PaTH** replaces the fixed rotation by a product of reflections, one for each token between key and query, made from
-#   its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
+# - **PaTH** replaces the fixed rotation by a product of Householder-like maps (a reflection is one of them), one for each token
+#   between key and query, made from its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
 #   ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)).
 # - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two
 #   tokens is the sum of what lies between. Shown for gated transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
 #   2025](https://arxiv.org/abs/2511.17388v1)).
 # - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
 #   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
-#   notebook 4). PoPE makes lengths positive by a softplus and drops $\varphi_i$. Lower loss in music, genomes and text at 124M
-#   to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
+#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$. Lower loss in music,
+#   genomes and text, for text from 124M to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
 # - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
 #   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
-#   trained length ([Sakana AI, 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
+#   trained length ([Gelberg et al., 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
 #
 # Two threads run through the list. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
 # the newest ask whether position should depend on *content*, which no fixed rotation can give.
@@ -1114,16 +1116,16 @@ assert round(slowest) == 188
 #   并把添乱的频率置零；上下文窗口变化时，它比各个基线更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
 # - **LongRoPE2** 认为慢的对训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
 #   token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)）。
-# - **PaTH** 把固定的旋转换成一连串反射之积，键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
+# - **PaTH** 把固定的旋转换成一连串 Householder 式变换之积（反射是其中一种），键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
 #   在状态跟踪和中等规模的语言模型上展示过（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)）。
 # - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
 # - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
-#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 用 softplus 让长度为正，去掉
-#   $\varphi_i$。在音乐、基因组和文本上，124M 到 774M 参数，损失更低，不用微调就能读更长的文本
+#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 让每个特征
+#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
 #   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
 # - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
-#   检索上胜过缩放过的 RoPE（[Sakana AI，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
+#   检索上胜过缩放过的 RoPE（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
 #
 # 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。

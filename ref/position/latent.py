@@ -18,7 +18,7 @@ class LatentAttention(nn.Module):
 
     A score has two parts, content and position. The key of content is ``U c`` with a latent vector ``c`` and a matrix
     ``U``, so ``q . U c = (U^T q) . c``: queries can be taken to the latent space, and only ``c`` is cached. A rotation
-    between query and key would forbid that, since ``U^T R_{n-m}`` is another matrix for each distance. So positions
+    between query and key would forbid that, since ``U^T R_{m-n}`` is another matrix for each distance. So positions
     have ``rotary_dim`` features of their own: one rotated key, shared by all heads, is cached beside ``c``.
 
     Args:

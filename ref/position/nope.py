@@ -11,5 +11,5 @@ class NoPE(PositionEncoding):
     layers can make use of that number.
 
     Source:
-        Kazemnejad et al., section 3, arXiv:2305.19466v2; Haviv et al., arXiv:2203.16634v2.
+        Kazemnejad et al., section 5, arXiv:2305.19466v2; Haviv et al., arXiv:2203.16634v2.
     """

@@ -8,7 +8,8 @@ def query_temperature(positions: Tensor, *, floor: int = 8192, slope: float = 0.
     """``1 + slope * ln(1 + floor((p + 1) / floor))``, by which a query at position ``p`` is multiplied.
 
     Later queries see more keys, among which one that stands out by a fixed gap loses its weight like ``1/n``. Larger
-    logits undo that, as the factor of YaRN does; but here each query has its own factor, 1 up to the first ``floor``.
+    logits undo that, as the factor of YaRN does; but here each query has its own factor, and that is 1 before position
+    ``floor - 1``.
 
     Args:
         positions: ``[seq]``.

@@ -86,7 +86,8 @@ SPOILED = {
     "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not name"),
     "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md leads nowhere"),
     "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
-    "a paper": ("en/task1.md", "abs/1910.07467", "abs/1910.0746", "abs/1910.0746 is no page of an arXiv paper"),
+    "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is no version of an arXiv paper"),
+    "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is no version of an arXiv paper"),
 }
 
 

@@ -16,7 +16,7 @@ SHOWN = 3  # the most differences of a kind that are reported, since one missing
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _REQUIREMENT = re.compile(re.escape(BOX) + r"\*\*(.+?)\*\* · (\d+) (?:points?|分)[.。]")
 _TASK = re.compile(r"\[\d\]\(task\d\.md\)")
-_ARXIV = re.compile(r"arxiv\.org/abs/(\d{4}\.\d{5})$")
+_ARXIV = re.compile(r"arxiv\.org/abs/\d{4}\.\d{5}v\d+$")  # with its version, since sections are renumbered
 
 
 def problems(handouts: Mapping[str, Sequence[Page]], rubric: Rubric) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _bad_links(page: Page) -> Iterator[str]:
         target = str(token.attrs.get("href") or token.attrs.get("src") or "")
         if target.startswith("https://"):
             if "arxiv" in target and not _ARXIV.search(target):
-                yield f"{page.language}/{page.name}: {target} is no page of an arXiv paper"
+                yield f"{page.language}/{page.name}: {target} is no version of an arXiv paper"
         elif target and not (page.folder / target).is_file():
             yield f"{page.language}/{page.name}: {target} leads nowhere"
 
