@@ -212,6 +212,17 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
 
 
 @needs_browser
+def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
+    for language in sources.LANGUAGES:
+        tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
+        colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+        assert tab.evaluate(colours) == ["rgb(26, 26, 26)", "rgb(255, 255, 255)"]
+        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
+        cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
+        assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
+
+
+@needs_browser
 def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Tab, book: Path) -> None:
     tab.open(book / "en" / f"{NAME}.html", scripts=False)
     shown = "[...document.querySelectorAll('.touch')].map((one) => getComputedStyle(one).display)"
