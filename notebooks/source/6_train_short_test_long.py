@@ -824,12 +824,12 @@ means = {
 to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(attention["none"]), "means": means})
 
 # %% [markdown] lang="en"
-# As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: the peaks stand where
-# the distance is a multiple of 63, or one more. That is the wavelength of pair 2, so to the fast pairs a key 63 or 378
-# back looks much like one right here. Telling them apart is the work of the slow pairs, and at angles that no window
-# showed them they do it wrongly. Clamped, they say "as far as can be" to all of these keys, and nearly all of the weight
-# stays where training put it; the peaks are still there, but small. (Both inequalities above held for the seeds 0 to 7.)
-# In the handbook you can choose a head below, and clamp.
+# As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: most peaks stand near
+# multiples of 63. That is the wavelength of pair 2, so to the fast pairs a key 378 back looks much like one that is 1
+# back. Telling them apart is the work of the slow pairs, and at angles that no window showed them they do it wrongly.
+# Clamped, they say "as far as can be" of all of these keys, and nearly all of the weight stays where training put it; the
+# peaks are still there, but small. (Both inequalities above held for the seeds 0 to 3.) In the handbook you can choose
+# a head below, and clamp.
 #
 # <!-- touch: attention -->
 #
@@ -861,10 +861,11 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(attenti
 # by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
 
 # %% [markdown] lang="zh"
-# 照训练时的样子，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰出现在距离为 63 的倍数或再多 1 的地方。
-# 63 正是第 2 对的波长，所以在快的对看来，往回 63 或 378 个字符的键，和就在眼前的键差不多。把它们区别开来是慢的对的事，
-# 而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，慢的对对所有这些键都说“远得不能再远”，权重便几乎都留在训练时学会看的地方；
-# 尖峰还在，但已经很小。（上面两条不等式，在种子 0 到 7 上都成立。）在手册里，你可以在下面选一个头，再截住一些对。
+# 照训练时的样子，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰大多在 63 的倍数附近。
+# 63 正是第 2 对的波长，所以在快的对看来，往回 378 个字符的键，和往回 1 个字符的键差不多。把它们区别开来是慢的对的事，
+# 而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，慢的对对所有这些键都说“远得不能再远”，
+# 权重便几乎都留在训练时学会看的地方；尖峰还在，但已经很小。（上面两条不等式，在种子 0 到 3 上都成立。）
+# 在手册里，你可以在下面选一个头，再截住一些对。
 #
 # <!-- touch: attention -->
 #
