@@ -813,7 +813,7 @@ for axes, name, title in zip(panels, ("none", "slow pairs"), ("as trained", "slo
     axes.set(xscale="log", yscale="log", ylim=(1e-5, 1), xlim=(1, FIRST), xlabel="distance")
     axes.set_title(title, fontweight="normal", fontsize=9.5)
 panels[0].set_ylabel("weight of the key")
-panels[0].legend(fontsize=8, loc="lower left")
+panels[0].legend(fontsize=8, loc="upper center")
 finding = f"The second block's heads look beyond the window with {far['none']:.0%} of their weight;"
 headline(
     figure,
@@ -1111,7 +1111,7 @@ for row, name in enumerate(plans):
     axes.plot([start], [row], "o", color=GREY, markersize=4)
 late = {name: curve[256:].mean().item() for name, curve in after.items()}
 axes.axvline(curves["ALiBi"][256:].mean(), color=BLACK, linestyle=":", linewidth=1.2, label="ALiBi, untouched")
-axes.legend(loc="lower right")
+axes.legend(loc="upper right")
 axes.set_yticks(range(len(plans)), list(plans))
 axes.set(xlabel="loss past 256 characters, before and after", xlim=(1.9, 3.1), ylim=(5.5, -0.5))
 finding = f"YaRN {late[yarns]:.2f}, no scaling {late['as trained']:.2f}, PI {late['PI']:.2f}"
