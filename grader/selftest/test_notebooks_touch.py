@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, sources, touches
+from grader.tools.notebooks import execute, handbook, sources, touches
 
 from .browser import Tab, chromium, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
@@ -56,6 +56,16 @@ def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
     assert (numbers, notebook.cells[1].outputs) == ({"a": ["</script>"]}, [shown])
     assert "</script>" not in touches.script("<!-- touch: clock -->", numbers)
     assert touches.script("no marker", numbers) == ""
+
+
+def test_what_a_cell_hands_over_arrives() -> None:
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("from figures import to_touch\nto_touch('a', {'means': [0.5, 2]})")]
+    )
+    run = execute.execute(notebook, sources.SOURCES)
+    assert run.problems == ()
+    assert touches.taken(run.notebook) == {"a": {"means": [0.5, 2]}}
+    assert run.notebook.cells[0].outputs == []
 
 
 @pytest.fixture(scope="module", name="book")
