@@ -815,10 +815,8 @@ for axes, name, title in zip(panels, ("none", "slow pairs"), ("as trained", "slo
 panels[0].set_ylabel("weight of the key")
 panels[0].legend(fontsize=8, loc="upper center")
 finding = f"The second block's heads look beyond the window with {far['none']:.0%} of their weight;"
-headline(
-    figure,
-    f"{finding}\nslow pairs clamped, with {far['slow pairs']:.0%}; fast pairs clamped, with {far['fast pairs']:.0%}",
-)
+remedy = f"{far['slow pairs']:.0%} with the slow pairs clamped, {far['fast pairs']:.0%} with the fast ones clamped"
+headline(figure, f"{finding}\n{remedy}")
 plt.show()
 
 edges = [*range(16), *(round(16 * 2 ** (step / 6)) for step in range(29)), FIRST + 1]
