@@ -50,11 +50,13 @@ class Tab:
         """Use this browser's only tab."""
         self._driver = driver
 
-    def open(self, page: Path, *, width: int = 1200, dark: bool = False, scripts: bool = True) -> None:
-        """Load a page; ``dark`` is what the screen asks for, ``scripts`` whether JavaScript runs."""
+    def open(
+        self, page: Path, *, width: int = 1200, dark: bool = False, scripts: bool = True, medium: str = "screen"
+    ) -> None:
+        """Load a page; ``dark`` is what the reader asks for, ``scripts`` whether JavaScript runs."""
         resize(self._driver, width, 900)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": [scheme]})
         self._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self._driver.get(page.resolve().as_uri())
 

@@ -39,6 +39,16 @@ SLIPS = {
     "2.4 one too few": Slip("2_deriving_rope", "shift_gap", "longest + 1", "longest", "from 1 * 2 to 4 * 5"),
     "3.1 heads": Slip("3_three_implementations", "rotate_adjacent", ".unsqueeze(-2)", "", "angles belong to positions"),
     "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
+    "6.1 mean first": Slip(
+        "6_train_short_test_long",
+        "loss_by_position",
+        ".squeeze(-1).mean(dim=0)",
+        ".squeeze(-1).exp().mean(dim=0).log()",
+        "(ln 2 + ln 8) / 2",
+    ),
+    "6.2 arithmetic": Slip(
+        "6_train_short_test_long", "perplexity_at", ".mean().exp()", ".exp().mean()", "the geometric mean"
+    ),
     "6.3 angle": Slip(
         "6_train_short_test_long",
         "clamped_angles",
@@ -49,6 +59,13 @@ SLIPS = {
     "6.3 wrong pairs": Slip(
         "6_train_short_test_long", "clamped_angles", "where(clamped", "where(~clamped", "pair 0 turns by 7"
     ),
+    "6.4 ahead": Slip(
+        "6_train_short_test_long", "weight_at_distances", "diagonal(-distance", "diagonal(distance", "one back"
+    ),
+    "6.4 all queries": Slip(
+        "6_train_short_test_long", "weight_at_distances", "[..., first - distance :]", "", "Queries 1 and 2"
+    ),
+    "6.4 total": Slip("6_train_short_test_long", "weight_at_distances", ".mean(-1)", ".sum(-1)", "Queries 1 and 2"),
     "8.1 narrower": Slip(
         "8_models_of_2026",
         "proportional",

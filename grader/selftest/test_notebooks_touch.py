@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, sources
+from grader.tools.notebooks import execute, handbook, sources, touches
 
 from .browser import Tab, chromium, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
@@ -21,12 +21,51 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
 TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js") if path.stem != "base")
+GIVEN = re.compile(r'\bto_touch\("(\w+)"')
+TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
+# Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
+CLAMPED = [[0.5, 0.4, 0.02, 0.01], [0.5, 0.2, 0.12, 0.01]]
+FREE = [[0.1, 0.1, 0.1, 0.1], [0.6, 0.1, 0.0, 0.05]]
+MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all": CLAMPED}
+NUMBERS = {"attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS}}
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 
 def test_every_figure_to_touch_is_in_a_notebook_in_both_languages() -> None:
     marked = [name for script in sources.scripts() for name in MARKER.findall(script.read_text(encoding="utf-8"))]
     assert sorted(marked) == sorted(TOUCHES * len(sources.LANGUAGES))
+
+
+def test_a_figure_gets_the_numbers_that_it_reads() -> None:
+    read = {
+        (path.stem, "".join(name))
+        for path in sources.TOUCHES.glob("*.js")
+        for name in TAKEN.findall(path.read_text(encoding="utf-8"))
+        if path.stem != "base"
+    }
+    given = {name for script in sources.scripts() for name in GIVEN.findall(script.read_text(encoding="utf-8"))}
+    assert read == {(name, name) for name in given} == {("attention", "attention")}
+
+
+def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
+    notebook = reference()
+    shown = nbformat.v4.new_output("stream", text="shown")
+    given = nbformat.v4.new_output("display_data", {touches.NUMBERS: {"a": ["</script>"]}, "text/plain": "(numbers)"})
+    notebook.cells[1].outputs = [given, shown]
+    numbers = touches.taken(notebook)
+    assert (numbers, notebook.cells[1].outputs) == ({"a": ["</script>"]}, [shown])
+    assert "</script>" not in touches.script("<!-- touch: clock -->", numbers)
+    assert touches.script("no marker", numbers) == ""
+
+
+def test_what_a_cell_hands_over_arrives() -> None:
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("from figures import to_touch\nto_touch('a', {'means': [0.5, 2]})")]
+    )
+    run = execute.execute(notebook, sources.SOURCES)
+    assert run.problems == ()
+    assert touches.taken(run.notebook) == {"a": {"means": [0.5, 2]}}
+    assert run.notebook.cells[0].outputs == []
 
 
 @pytest.fixture(scope="module", name="book")
@@ -36,6 +75,7 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with small_walkthrough(folder / "source"):
         for language in sources.LANGUAGES:
             notebook = reference()
+            notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
             path.parent.mkdir(parents=True)
@@ -111,6 +151,55 @@ def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
 
 
 @needs_browser
+@pytest.mark.parametrize(("language", "words"), [("en", "Distance {}:"), ("zh", "距离 {}：")])
+def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, words: str) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, distance = TOLD.format("walk"), "[data-touch=walk] input"
+    assert tab.evaluate(told).startswith(words.format("10"))
+    focus(tab, distance)
+    tab.press("HOME")
+    tab.wait_for(f"{told}.startsWith({words.format('0')!r}) && {told}.includes('64.0')")
+    tab.press("ARROW_RIGHT", 3)
+    tab.wait_for(f"{told}.startsWith({words.format('3')!r})")
+    drawn = "document.querySelectorAll('[data-touch=walk] .step.round').length"
+    assert tab.evaluate(drawn) == 0
+    tab.press("END")
+    tab.wait_for(f"{drawn} > 60")
+    focus(tab, "[data-touch=walk] label:last-child select")
+    tab.press("ARROW_DOWN")
+    at = f"document.querySelector('{distance}')"
+    for _ in range(400):  # down to the distance that the key was made for
+        if "1,000" in tab.evaluate(told):
+            break
+        tab.evaluate(f"{at}.stepDown(), {at}.dispatchEvent(new Event('input'))")
+    assert "64.0" in tab.evaluate(told), "There the walk is straight again."
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("en", "As trained: a key at distance 1 gets 10 %", "Slow pairs clamped: a key at distance 2–3 gets 12 %"),
+        ("zh", "与训练时相同：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
+    ],
+)
+def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language: str, before: str, after: str) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, shares = TOLD.format("attention"), f"{TOLD.format('attention')}.match(/\\d+ %/g)"
+    assert before in tab.evaluate(told)
+    assert tab.evaluate(shares) == ["10 %", "30 %"]
+    focus(tab, "[data-touch=attention] label:nth-of-type(2) select")
+    tab.press("ARROW_DOWN")
+    focus(tab, "[data-touch=attention] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.includes({after!r})")
+    assert tab.evaluate(shares) == ["12 %", "6 %"]
+    focus(tab, "[data-touch=attention] select")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes('2.0 %')")
+
+
+@needs_browser
 def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
     tab.open(page)
     controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
@@ -130,6 +219,17 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375
         assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
     assert "对" in tab.evaluate(TOLD.format("wavelengths"))
+
+
+@needs_browser
+def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
+    for language in sources.LANGUAGES:
+        tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
+        colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+        assert tab.evaluate(colours) == ["rgb(26, 26, 26)", "rgb(255, 255, 255)"]
+        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
+        cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
+        assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
 
 
 @needs_browser

@@ -7,6 +7,8 @@ PuOr; both keep their order in grey or on either side of white.
 
 from __future__ import annotations
 
+import sys
+
 import matplotlib.pyplot as plt
 from cycler import cycler
 
@@ -52,3 +54,16 @@ def no_frame(axes: plt.Axes) -> None:
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def to_touch(name: str, data: object) -> None:
+    """Hand numbers over to the figure to touch of that name: the handbook takes them from the cell's output.
+
+    Args:
+        name: The figure, ``notebooks/source/touch/NAME.js``, which reads ``touch.data.NAME``.
+        data: Whatever JSON can hold. Without a notebook it goes nowhere.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        words = f"(numbers for the handbook's figure: {name})"
+        shell.display_pub.publish({"application/vnd.touch+json": {name: data}, "text/plain": words})

@@ -17,7 +17,7 @@ from latex2mathml.converter import convert
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
-from . import pictures, sources, wording
+from . import pictures, sources, touches, wording
 from .execute import cleared
 
 HERE = Path(__file__).parent
@@ -32,7 +32,6 @@ LONG = 50  # characters of a formula in a line of text that may be wider than a 
 # Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
-_TOUCH = re.compile(r"<!-- touch: (\w+) -->")
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
@@ -62,7 +61,7 @@ class Page:
         minutes: How long it takes, exercises included; 0 if its source does not say.
         short_minutes: How long its part of the short way takes.
         content: The cells, as HTML.
-        touches: The names of the figures that can be touched.
+        script: What brings the figures to life that can be touched; empty if there are none.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Page:
     short_minutes: int
     content: str
     headings: tuple[Heading, ...]
-    touches: tuple[str, ...]
+    script: str
 
     @property
     def on_the_way(self) -> list[Heading]:
@@ -103,7 +102,6 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 others=[other for other in languages if other != language],
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
-                script=scripts(one.touches),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
@@ -121,6 +119,7 @@ def page(path: Path, language: str) -> Page:
     first = notebook.cells[0]
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
     pictures.show(notebook, language, words)
+    numbers = touches.taken(notebook)
     content, short = body(notebook), _short(notebook)
     found = _HEADING.findall(content)
     headings = tuple(
@@ -128,10 +127,10 @@ def page(path: Path, language: str) -> Page:
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
     minutes, short_minutes = (int(first.metadata.get(name, 0)) for name in ("minutes", "short_minutes"))
-    touches = tuple(dict.fromkeys(_TOUCH.findall(content)))
+    script = touches.script(content, numbers)
     content = _CODE.sub(lambda found: _folded(found[0], language), content)
-    content = _TOUCH.sub(r'<figure class="touch" data-touch="\1"></figure>', content)
-    return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, touches)
+    content = touches.placed(content)
+    return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, script)
 
 
 def _folded(code: str, language: str) -> str:
@@ -182,14 +181,6 @@ def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
     wide = "formula" if block else "long" if len(found["inline"]) > LONG else ""  # scrolls where there is no room
     mathematics.append(f'<span class="{wide}">{formula}</span>' if wide else formula)
     return f"MATHEMATICS{len(mathematics) - 1}X"
-
-
-def scripts(touches: Sequence[str]) -> str:
-    """The script for the figures of a page that can be touched; empty if it has none."""
-    parts = (
-        [(sources.TOUCHES / f"{name}.js").read_text(encoding="utf-8") for name in ("base", *touches)] if touches else []
-    )
-    return "".join([*parts, "touch.start();\n"]) if parts else ""
 
 
 @cache

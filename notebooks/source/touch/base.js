@@ -1,6 +1,6 @@
 // What the figures that can be touched share. A page inlines this file, then its figures; none needs a network.
 "use strict";
-const touch = { figures: {} };
+const touch = { figures: {}, data: {} };
 touch.chinese = document.documentElement.lang.startsWith("zh");
 touch.say = (english, chinese) => (touch.chinese ? chinese : english);
 touch.count = (n) => (Number.isFinite(n) ? Math.round(n).toLocaleString("en") : "∞");
@@ -28,6 +28,14 @@ touch.slider = (host, label, options, show, changed) => {
   host.append(touch.make("label", {}, touch.make("span", {}, label), input, output));
   told();
   return input;
+};
+
+// A labelled choice between pairs of a value and its name.
+touch.choice = (host, label, options, changed) => {
+  const choice = touch.make("select", {}, ...options.map(([value, name]) => touch.make("option", { value }, name)));
+  choice.addEventListener("change", changed);
+  host.append(touch.make("label", {}, touch.make("span", {}, label), choice));
+  return choice;
 };
 
 // A straight scale with handles, each dragged by pointer or moved by arrow keys, Page Up and Down, Home and End.

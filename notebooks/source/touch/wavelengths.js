@@ -28,8 +28,6 @@ touch.figures.wavelengths = (host) => {
   const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
   drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat());
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
-  const choice = make("select", {}, ...Object.entries(methods).map(([value, [name]]) => make("option", { value }, name)));
-  controls.append(make("label", {}, make("span", {}, say("method", "方法")), choice));
   const draw = () => {
     const base = 10 ** Number(inputs.base.value), L = 2 ** Number(inputs.length.value), s = 2 ** Number(inputs.factor.value);
     const theta = spectrum(base), slowed = methods[choice.value][1]({ theta, base, s, L });
@@ -48,12 +46,11 @@ touch.figures.wavelengths = (host) => {
       `${many} of 64 pairs never complete a turn within the trained ${count(L)}. ${methods[choice.value][0]}: nothing new up to ${count(reach)} positions, with ${count(s * L)} wanted.`,
       `64 对里有 ${many} 对在训练的 ${count(L)} 个位置之内转不满一圈。${methods[choice.value][0]}：到 ${count(reach)} 个位置为止没有新角度，想要的是 ${count(s * L)}。`);
   };
-  const inputs = {};
-  const later = () => draw();
+  const inputs = {}, later = () => draw();
+  const choice = touch.choice(controls, say("method", "方法"), Object.entries(methods).map(([value, [name]]) => [value, name]), later);
   inputs.base = slider(controls, say("base", "底数"), { min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
   inputs.length = slider(controls, say("trained length L", "训练长度 L"), { min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
   inputs.factor = slider(controls, say("factor s", "倍数 s"), { min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
-  choice.addEventListener("change", draw);
   host.append(controls, drawing, told);
   draw();
 };
