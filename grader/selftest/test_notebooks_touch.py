@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +12,14 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 import nbformat
 
 from grader.tools.notebooks import handbook, sources
+from grader.tools.touch import MARKER
 
 from .browser import Tab, chromium, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-MARKER = re.compile(r"<!-- touch: (\w+) -->")
-TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js") if path.stem != "base")
+TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 

@@ -86,6 +86,8 @@ SPOILED = {
     "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not name"),
     "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md leads nowhere"),
     "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
+    "a figure to touch": ("zh/task1.md", "touch: groups", "touch: group", "zh/task1: touch/group.js, the script of"),
+    "a missing figure to touch": ("en/task3.md", "<!-- touch: shard -->", "", "task3: en and zh differ in symbols"),
     "a paper": ("en/task1.md", "abs/1910.07467", "abs/1910.0746", "abs/1910.0746 is no page of an arXiv paper"),
 }
 
@@ -101,6 +103,13 @@ def test_a_spoiled_page_is_found(source: Path, file: str, old: str, new: str, ex
 def test_a_page_that_is_missing_is_named(source: Path) -> None:
     (source / "zh" / "submit.md").unlink()
     with pytest.raises(HandoutError, match=r"zh.submit\.md: no such file"):
+        read_all(source)
+
+
+def test_html_other_than_the_mark_of_a_figure_is_refused(source: Path) -> None:
+    with (source / "en" / "submit.md").open("a", encoding="utf-8") as page:
+        page.write("\n<!-- to do: more -->\n")
+    with pytest.raises(HandoutError, match=r"submit\.md: '<!-- to do: more -->' is HTML"):
         read_all(source)
 
 
@@ -210,7 +219,7 @@ class Links(HTMLParser):
         self.ids |= {given["id"] or ""} if "id" in given else set()
         if tag == "a":
             self.targets.append(given["href"] or "")
-        elif tag in ("script", "link", "img", "iframe", "object") or "src" in given:
+        elif tag in ("link", "img", "iframe", "object") or "src" in given:
             self.loads.append(tag)
 
 
@@ -244,7 +253,7 @@ def test_mathematics_and_pictures_are_in_the_page(rendered: Path) -> None:
     text = (rendered / "zh" / "task1.html").read_text(encoding="utf-8")
     assert "<mi>rms</mi>" in text
     assert '<svg role="img" aria-label="一个 token 的六个特征' in text
-    assert "$" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    assert "$" not in re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
 
 
 def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
@@ -255,7 +264,8 @@ def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
 
 @pytest.mark.slow
 def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
-    files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in (".md", ".html")]
+    kinds = (".md", ".html", ".js")
+    files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in kinds]
     assert len(files) >= 4 * 7
     named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
     assert list(leaks(named)) == []

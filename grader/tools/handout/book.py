@@ -77,7 +77,7 @@ class _Writer:
         return "".join(self.write(child) for child in node.children)
 
     def write(self, node: SyntaxTreeNode) -> str:
-        if wrapper := self.WRAPPERS.get(node.type):
+        if (wrapper := self.WRAPPERS.get(node.type)) is not None:
             return wrapper.format(self.inside(node))
         return self.WRITERS[node.type](self, node)
 
@@ -134,6 +134,7 @@ class _Writer:
         "softbreak": " ",
         "blockquote": "#quote(block: true)[{}]\n",
         "hr": "#line(length: 100%)\n",
+        "touch": "",  # paper shows the picture or the table before it
     }
     WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
         "heading": heading,

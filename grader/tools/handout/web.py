@@ -16,6 +16,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from ...rubric import LANGUAGES
+from .. import touch
 from .mathematics import mathml
 from .pages import Page, parser
 
@@ -38,6 +39,8 @@ def write(pages: Sequence[Page], out: Path) -> list[Path]:
             pages=pages,
             others={code: OTHER_LANGUAGE[code] for code in LANGUAGES if code != page.language},
             content=body(page),
+            script=touch.script(page.touch_folder, page.touches),
+            touch_styles=touch.styles() if page.touches else "",
             light=HtmlFormatter(style=LIGHT).get_style_defs(".code"),
             dark=HtmlFormatter(style=DARK).get_style_defs(".code"),
         )
@@ -91,6 +94,9 @@ class _Renderer(RendererHTML):
         label = html.escape(tokens[idx].content)
         labelled = re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
         return f'<span class="figure">{labelled}</span>'
+
+    def touch(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return f"{touch.figure(tokens[idx].content)}\n"
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         tokens[idx].attrSet("href", re.sub(r"^(\w+)\.md", r"\1.html", str(tokens[idx].attrs["href"])))

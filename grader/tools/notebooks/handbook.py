@@ -17,6 +17,7 @@ from latex2mathml.converter import convert
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from .. import touch
 from . import pictures, sources, wording
 from .execute import cleared
 
@@ -32,7 +33,6 @@ LONG = 50  # characters of a formula in a line of text that may be wider than a 
 # Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
-_TOUCH = re.compile(r"<!-- touch: (\w+) -->")
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
@@ -103,7 +103,7 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 others=[other for other in languages if other != language],
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
-                script=scripts(one.touches),
+                script=touch.script(sources.TOUCHES, one.touches),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
@@ -128,9 +128,9 @@ def page(path: Path, language: str) -> Page:
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
     minutes, short_minutes = (int(first.metadata.get(name, 0)) for name in ("minutes", "short_minutes"))
-    touches = tuple(dict.fromkeys(_TOUCH.findall(content)))
+    touches = tuple(dict.fromkeys(touch.MARKER.findall(content)))
     content = _CODE.sub(lambda found: _folded(found[0], language), content)
-    content = _TOUCH.sub(r'<figure class="touch" data-touch="\1"></figure>', content)
+    content = touch.MARKER.sub(lambda found: touch.figure(found[1]), content)
     return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, touches)
 
 
@@ -184,14 +184,6 @@ def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
     return f"MATHEMATICS{len(mathematics) - 1}X"
 
 
-def scripts(touches: Sequence[str]) -> str:
-    """The script for the figures of a page that can be touched; empty if it has none."""
-    parts = (
-        [(sources.TOUCHES / f"{name}.js").read_text(encoding="utf-8") for name in ("base", *touches)] if touches else []
-    )
-    return "".join([*parts, "touch.start();\n"]) if parts else ""
-
-
 @cache
 def styles() -> str:
     """The style sheet, with the mathematical font and the colours of code for light and dark screens in it."""
@@ -199,7 +191,7 @@ def styles() -> str:
     sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight pre") for name in ("friendly", "github-dark"))
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
-    return "\n".join([sheet, light, dark, ".highlight pre { background: none; }"])
+    return "\n".join([sheet, touch.styles(), light, dark, ".highlight pre { background: none; }"])
 
 
 def _render(language: str, heading: str, **more: object) -> str:
