@@ -68,10 +68,14 @@ class Tab:
         """Wait until an expression is true."""
         WebDriverWait(self._driver, PATIENCE_S, 0.02).until(lambda _: self.evaluate(expression))
 
+    def focus(self, selector: str) -> None:
+        """Give the keyboard to an element, which has to be one that can have it."""
+        self.evaluate(f"document.querySelector({selector!r}).focus()")
+        assert self.evaluate(f"document.activeElement === document.querySelector({selector!r})")
+
     def press(self, key: str, times: int = 1) -> None:
         """Press a key, as often as that, where the keyboard is; other keys than letters by their names in `Keys`."""
-        for _ in range(times):
-            webdriver.ActionChains(self._driver).send_keys(getattr(Keys, key, key)).perform()
+        webdriver.ActionChains(self._driver).send_keys(*[getattr(Keys, key, key)] * times).perform()
 
 
 def resize(driver: webdriver.Chrome, width: int, height: int) -> None:

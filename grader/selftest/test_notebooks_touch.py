@@ -49,12 +49,6 @@ def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield Tab(driver)
 
 
-def focus(tab: Tab, selector: str) -> None:
-    """Give the keyboard to an element, which has to be one that can have it."""
-    tab.evaluate(f"document.querySelector({selector!r}).focus()")
-    assert tab.evaluate(f"document.activeElement === document.querySelector({selector!r})")
-
-
 @pytest.fixture(name="page")
 def _page(book: Path) -> Path:
     return book / "en" / f"{NAME}.html"
@@ -65,13 +59,13 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")
     assert tab.evaluate(told).startswith("m − n = 7:")
-    focus(tab, "[aria-label='position m of the query']")
+    tab.focus("[aria-label='position m of the query']")
     tab.press("ARROW_RIGHT", 3)
     tab.wait_for(f"{told}.startsWith('m − n = 10:')")
     before = tab.evaluate(told)
-    focus(tab, "[data-touch=clock] input[type=checkbox]")
+    tab.focus("[data-touch=clock] input[type=checkbox]")
     tab.press(" ")
-    focus(tab, "[aria-label='position n of the key']")
+    tab.focus("[aria-label='position n of the key']")
     tab.press("PAGE_UP", 2)
     tab.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
     assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
@@ -85,12 +79,12 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     told = TOLD.format("wavelengths")
     assert "18 of 64 pairs" in tab.evaluate(told)
     assert "nothing new up to 4,096 positions, with 32,768 wanted" in tab.evaluate(told)
-    focus(tab, "[data-touch=wavelengths] select")
+    tab.focus("[data-touch=wavelengths] select")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
-    focus(tab, "[data-touch=wavelengths] input")
+    tab.focus("[data-touch=wavelengths] input")
     tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")
 
@@ -101,10 +95,10 @@ def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     told = TOLD.format("stale")
     assert tab.evaluate(told).startswith("4 tokens")
     assert "up to 0°" in tab.evaluate(told)
-    focus(tab, "[data-touch=stale] button:nth-of-type(2)")
+    tab.focus("[data-touch=stale] button:nth-of-type(2)")
     tab.press("ENTER", 4)
     tab.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
-    focus(tab, "[data-touch=stale] input")
+    tab.focus("[data-touch=stale] input")
     tab.press(" ")
     tab.wait_for(f"{told}.includes('up to 0°')")
 

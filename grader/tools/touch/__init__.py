@@ -1,8 +1,8 @@
-"""Figures that can be touched, in pages of the handout and of the handbook: by pointer and by keys, without a network.
+"""Figures that can be touched, in pages of the handout and the handbook: by pointer and by keys, without a network.
 
-A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in the folder of such figures
-beside the page's source. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing
-of a figure shows, and the picture or table before it stands for itself.
+A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in a folder ``touch`` beside
+the pages. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing of a
+figure shows, and the picture or table before it stands for itself.
 """
 
 from __future__ import annotations

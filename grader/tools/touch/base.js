@@ -86,9 +86,9 @@ touch.table = (host) => [...host.previousElementSibling.querySelectorAll("tr")].
 // stands in the figure.
 touch.worked = (host, fields, compute) => {
   const { make, say } = touch;
-  touch.caption(host, "To edit: the framed numbers of the table", "动手：表中带框的数可以修改");
+  touch.caption(host, "To edit: change a framed number, and the table follows", "动手：修改带框的数，表格随之变化");
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
-  const [{ cell: first }] = fields, table = first.closest("table");
+  const table = host.previousElementSibling.querySelector("table");
   for (const cell of new Set(fields.map((field) => field.cell))) cell?.replaceChildren();
   const inputs = fields.map(({ cell, label, start, text = "", choices, ...limits }) => {
     const input = choices ? make("select", {}, ...choices.map((one) => make("option", {}, `${one}`))) : make("input", { class: "number", type: "number", step: "any", min: -1000, max: 1000, required: "", ...limits });
