@@ -114,7 +114,7 @@ PLANTS = {
     "in a comment of a page": ("handout/en/task4.html", f"<!-- {LINE} -->"),
     "in a picture": ("handout/en/task4.svg", f"<svg><desc>{html.escape(LINE)}</desc></svg>"),
     "in a picture's text": ("handout/en/task4.md", f"![{LINE}](task4.svg)"),
-    "in a script's comment": ("handout/en/task4.html", f"<script>\nlet a = 1; // {LINE}\n// {LINE}\n</script>"),
+    "in a script's comment": ("handout/en/task4.html", f"<script>let a = 1; // {LINE}</script>"),
     "as a script's statement": ("handout/en/task4.html", f"<script>\n  {LINE.strip()};\n</script>"),
     "in a script's string": ("handout/en/task4.html", f"<script>const text = `a\n{LINE}`;</script>"),
     "in a script's strings": ("handout/en/task4.html", f"<script>say({LINE[:30]!r} +\n{LINE[30:]!r});</script>"),

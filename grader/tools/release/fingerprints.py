@@ -14,12 +14,13 @@ LEAST_CHARACTERS = 24  # of a line; two authors may write the same shorter line 
 LEAST_NODES = 16  # of a statement's tree; two authors may write the same smaller statement by chance
 _COMMENT = re.compile(r"\s+#.*$")
 _DECORATION = re.compile(
-    r"^(?:[#>|*+@-]|/[/*]|\.\.\.|\d+[.:])\s*"
+    r"^(?:[#>|*+@-]|\.\.\.|\d+[.:])\s*"
 )  # comments, quotes, decorators, prompts, lists, line numbers
 _TAG = re.compile(r"<[^<>]*>")
 _PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
 _STRING = re.compile(r"""(["'`])((?:\\.|(?!\1).)*)\1""", re.DOTALL)  # of JavaScript
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_REMARK = re.compile(r"(?://|/\*)(.*)")  # of JavaScript
 _STATEMENT = re.compile(r"^\s*(?:(?:const|let|var)\s+)?(.*?);?\s*$")  # of JavaScript
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
@@ -102,7 +103,7 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
     Text that an HTML page contains but does not show is a piece of its own: attributes and comments; of its scripts,
-    the statements without what JavaScript puts around them, and the strings, joined.
+    the statements without what JavaScript puts around them, the comments, and the strings, alone and joined.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
@@ -117,8 +118,8 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
         yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
     if script := _script(path, text):
         statements = "\n".join(_STATEMENT.sub(r"\1", line) for line in script.splitlines())
-        literals = _literals(script)
-        yield from ((f"{path}, script", piece) for piece in (statements, *literals, "".join(literals)))
+        comments, literals = "\n".join(_REMARK.findall(script)), _literals(script)
+        yield from ((f"{path}, script", piece) for piece in (statements, comments, *literals, "".join(literals)))
 
 
 class _Unseen(HTMLParser):
