@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
 from grader.results.outcome import Outcome
@@ -26,6 +28,9 @@ from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, Voc
 from tests.harness.messages import Language, say
 
 SOURCE = ASSIGNMENT.root / "handout"
+needs_chinese_font = pytest.mark.skipif(
+    not {*book.CHINESE_FONTS} & {*typst_package.Fonts().families()}, reason="needs a Chinese font, as for the PDF"
+)
 
 RUBRIC = ASSIGNMENT.rubric
 
@@ -189,6 +194,19 @@ def test_the_worked_examples_of_task_4_are_right() -> None:
         torch.testing.assert_close(rope.sin[1, :3].asin(), torch.tensor(thetas, dtype=torch.float32).sin().asin())
 
 
+def test_the_picture_of_wavelengths_is_to_scale() -> None:
+    picture = (SOURCE / "figures" / "wavelengths.svg").read_text(encoding="utf-8")
+    heights = [float(height) for height in re.findall(r'<circle[^>]* cy="([\d.]+)"', picture)]
+    powers = [float(height) for height in re.findall(r'<path d="M\d+ ([\d.]+)H', picture)]
+    assert powers == sorted(powers, reverse=True)
+    per_power = (powers[0] - powers[-1]) / (len(powers) - 1)
+    for k, drawn in ((1, heights[:8]), (4, heights[8:16])):
+        rope = NTKAwareRoPE(dim=16, max_seq_len=2, base=10000, ratio=k)
+        waves = 2 * torch.pi / torch.atan2(rope.sin[1, :8], rope.cos[1, :8])
+        expected = [powers[0] - per_power * (wave.log10().item() - 1) for wave in waves]
+        assert drawn == pytest.approx(expected, abs=0.2)
+
+
 @pytest.mark.parametrize(("dynamic", "ratios"), [(False, [1, 4, 2]), (True, [1, 4, 4])])
 def test_the_three_calls_of_task_4_use_these_ratios(dynamic: bool, ratios: list[int]) -> None:
     rope = NTKAwareRoPE(dim=4, max_seq_len=10, dynamic=dynamic)
@@ -304,6 +322,26 @@ def test_the_same_pages_give_the_same_pdf(tmp_path: Path) -> None:
     first = book.write(pages, tmp_path, "Title").read_bytes()
     assert first.startswith(b"%PDF-")
     assert book.write(pages, tmp_path, "Title").read_bytes() == first
+
+
+@pytest.mark.parametrize("language", [pytest.param("en"), pytest.param("zh", marks=needs_chinese_font)])
+def test_the_pdf_has_a_cover_its_own_mathematical_font_and_no_half_empty_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="the extra 'notebooks' is not installed: make notebooks")
+    sources: list[bytes] = []
+    compiled = typst_package.compile
+    monkeypatch.setattr(typst_package, "compile", lambda text: sources.append(text) or compiled(text))
+    fonts = re.findall(rb"/FontName */([\w+-]+)", book.write(read_all()[language], tmp_path, "Title").read_bytes())
+    assert [font for font in fonts if re.fullmatch(rb"[A-Z]{6}\+NewCMMath-Book", font)]  # the letters: a part, embedded
+    cover, *pages = (
+        image.open(io.BytesIO(png)).convert("L").point(lambda ink: 255 * (ink < 200))
+        for png in compiled(sources[0], format="png", ppi=20)
+    )
+    assert cover.getpixel((0, 0))  # the picture goes to the edge
+    for number, page in enumerate(pages[:-1], start=2):
+        body = page.crop((0, 0, page.width, round(page.height * 0.935)))  # without the number of the page
+        assert body.getbbox()[3] > 0.6 * body.height, f"page {number} ends early"
 
 
 def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(
