@@ -21,9 +21,10 @@ def figure(name: str) -> str:
 
 
 def script(folder: Path, names: Sequence[str]) -> str:
-    """The script of a page with these figures from this folder; empty if there is none."""
-    paths = [HERE / "base.js", *(folder / f"{name}.js" for name in dict.fromkeys(names))]
-    return "".join([*(path.read_text(encoding="utf-8") for path in paths), "touch.start();\n"]) if names else ""
+    """The script of a page with these figures from this folder; without figures, what lets keys scroll."""
+    figures = [HERE / "base.js", *(folder / f"{name}.js" for name in dict.fromkeys(names))] if names else []
+    text = "".join(path.read_text(encoding="utf-8") for path in (HERE / "scroll.js", *figures))
+    return f"{text}touch.start();\n" if names else text
 
 
 def styles() -> str:

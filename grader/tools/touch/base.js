@@ -1,5 +1,4 @@
 // What the figures that can be touched share. A page inlines this file, then its figures; none needs a network.
-"use strict";
 const touch = { figures: {} };
 touch.chinese = document.documentElement.lang.startsWith("zh");
 touch.say = (english, chinese) => (touch.chinese ? chinese : english);
