@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -331,12 +332,17 @@ def test_the_pdf_has_a_cover_its_own_mathematical_font_and_no_half_empty_page(
     image = pytest.importorskip("PIL.Image", reason="the extra 'notebooks' is not installed: make notebooks")
     sources: list[bytes] = []
     compiled = typst_package.compile
-    monkeypatch.setattr(typst_package, "compile", lambda text: sources.append(text) or compiled(text))
+
+    def kept(text: bytes) -> bytes:
+        sources.append(text)
+        return compiled(text)
+
+    monkeypatch.setattr(typst_package, "compile", kept)
     fonts = re.findall(rb"/FontName */([\w+-]+)", book.write(read_all()[language], tmp_path, "Title").read_bytes())
     assert [font for font in fonts if re.fullmatch(rb"[A-Z]{6}\+NewCMMath-Book", font)]  # the letters: a part, embedded
     cover, *pages = (
         image.open(io.BytesIO(png)).convert("L").point(lambda ink: 255 * (ink < 200))
-        for png in compiled(sources[0], format="png", ppi=20)
+        for png in cast(list[bytes], compiled(sources[0], format="png", ppi=20))
     )
     assert cover.getpixel((0, 0))  # the picture goes to the edge
     for number, page in enumerate(pages[:-1], start=2):
