@@ -91,9 +91,7 @@ def test_pages_fit_and_every_control_is_reached_by_tab(tab: Tab, rendered: Path,
         tab.evaluate("window.reached = new Set()")
         tab.evaluate("document.addEventListener('focusin', ({ target }) => reached.add(target))")
         tab.press("TAB", wanted + 40)
-        assert (
-            tab.evaluate(f"[...document.querySelectorAll('{CONTROLS}')].filter((one) => !reached.has(one)).length") == 0
-        )
+        tab.wait_for(f"[...document.querySelectorAll('{CONTROLS}')].every((one) => reached.has(one))")
         named = (
             "[...document.querySelectorAll('main :is(input, select)')].every((one) => one.ariaLabel || one.labels[0])"
         )
