@@ -14,7 +14,7 @@ import nbformat
 from grader.tools.notebooks import handbook, sources
 from grader.tools.touch import MARKER
 
-from .browser import Tab, chromium, needs_browser
+from .browser import Tab, chromium, needs_axe, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -101,6 +101,15 @@ def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     tab.focus("[data-touch=stale] input")
     tab.press(" ")
     tab.wait_for(f"{told}.includes('up to 0°')")
+
+
+@needs_axe
+@needs_browser
+def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
+    for page in sorted(book.rglob("*.html")):
+        for width, dark in ((1200, False), (375, True)):
+            tab.open(page, width=width, dark=dark)
+            assert tab.violations() == [], page
 
 
 @needs_browser

@@ -11,7 +11,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.rubric import LANGUAGES
-from grader.selftest.browser import Tab, chromium, needs_browser
+from grader.selftest.browser import Tab, chromium, needs_axe, needs_browser
 from grader.tools.handout import web
 from grader.tools.handout.pages import read
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE
@@ -96,6 +96,15 @@ def test_pages_fit_and_every_control_is_reached_by_tab(tab: Tab, rendered: Path,
             "[...document.querySelectorAll('main :is(input, select)')].every((one) => one.ariaLabel || one.labels[0])"
         )
         assert tab.evaluate(named)
+
+
+@needs_axe
+@needs_browser
+def test_axe_finds_nothing(tab: Tab, rendered: Path) -> None:
+    for page in sorted(rendered.rglob("*.html")):
+        for width, dark in ((1200, False), (375, True)):
+            tab.open(page, width=width, dark=dark)
+            assert tab.violations() == [], page
 
 
 @needs_browser
