@@ -81,8 +81,8 @@ touch.number = (value) => {
 touch.table = (host) => [...host.previousElementSibling.querySelectorAll("tr")].map((row) => [...row.cells]);
 
 // Makes numbers of the table before a figure fields to edit. A field has a cell, a label, a start, a text before it, and
-// limits, or choices; `compute` gets all values, writes the other cells, and returns what changed, in words. A field without a cell
-// stands in the figure.
+// limits, or choices; one without a cell stands in the figure. `compute` gets all values, writes the other cells, and
+// returns what changed, in words.
 touch.worked = (host, fields, compute) => {
   const { make, say } = touch;
   touch.caption(host, "To edit: change a framed number, and the table follows", "动手：修改带框的数，表格随之变化");
@@ -90,7 +90,9 @@ touch.worked = (host, fields, compute) => {
   const table = host.previousElementSibling.querySelector("table");
   for (const cell of new Set(fields.map((field) => field.cell))) cell?.replaceChildren();
   const inputs = fields.map(({ cell, label, start, text = "", choices, ...limits }) => {
-    const input = choices ? make("select", {}, ...choices.map((one) => make("option", {}, `${one}`))) : make("input", { class: "number", type: "number", step: "any", min: -1000, max: 1000, required: "", ...limits });
+    const input = choices
+      ? make("select", {}, ...choices.map((one) => make("option", {}, `${one}`)))
+      : make("input", { class: "number", type: "number", step: "any", min: -1000, max: 1000, required: "", ...limits });
     input.value = start;
     if (cell) {
       input.setAttribute("aria-label", label);
