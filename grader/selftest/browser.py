@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,9 @@ PATIENCE_S = 60.0
 FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run")
 QUIET = ("disable-background-networking", "disable-component-update", "disable-sync")
 
+AXE = os.environ.get("AXE", "")  # the path of axe.min.js, from `npm pack axe-core`
+
+needs_axe = pytest.mark.skipif(not AXE, reason="needs axe-core: AXE=PATH/axe.min.js, from npm pack axe-core")
 needs_browser = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs Chromium and its driver: apt-get install chromium chromium-driver"
 )
@@ -70,10 +74,24 @@ class Tab:
         """Wait until an expression is true."""
         WebDriverWait(self._driver, PATIENCE_S, 0.02).until(lambda _: self.evaluate(expression))
 
+    def focus(self, selector: str) -> None:
+        """Give the keyboard to an element, which has to be one that can have it."""
+        self.evaluate(f"document.querySelector({selector!r}).focus()")
+        assert self.evaluate(f"document.activeElement === document.querySelector({selector!r})")
+
+    def violations(self) -> list[str]:
+        """What axe finds on the page: the rule, and the first element that breaks it."""
+        self._driver.set_script_timeout(PATIENCE_S)
+        self._driver.execute_script(Path(AXE).read_text(encoding="utf-8"))
+        found: list[str] = self._driver.execute_async_script(
+            "const done = arguments[0]; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>"
+            " done(violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`)))"
+        )
+        return found
+
     def press(self, key: str, times: int = 1) -> None:
         """Press a key, as often as that, where the keyboard is; other keys than letters by their names in `Keys`."""
-        for _ in range(times):
-            webdriver.ActionChains(self._driver).send_keys(getattr(Keys, key, key)).perform()
+        webdriver.ActionChains(self._driver).send_keys(*[getattr(Keys, key, key)] * times).perform()
 
 
 def resize(driver: webdriver.Chrome, width: int, height: int) -> None:

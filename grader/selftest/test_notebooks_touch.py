@@ -12,15 +12,16 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
+from grader.tools import touch
 from grader.tools.notebooks import execute, handbook, sources, touches
+from grader.tools.touch import MARKER
 
-from .browser import Tab, chromium, needs_browser
+from .browser import Tab, chromium, needs_axe, needs_browser
 from .small_notebook import NAME, reference, small_walkthrough
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-MARKER = re.compile(r"<!-- touch: (\w+) -->")
-TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js") if path.stem != "base")
+TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
 GIVEN = re.compile(r'\bto_touch\("(\w+)"')
 TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
 # Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
@@ -41,7 +42,6 @@ def test_a_figure_gets_the_numbers_that_it_reads() -> None:
         (path.stem, "".join(name))
         for path in sources.TOUCHES.glob("*.js")
         for name in TAKEN.findall(path.read_text(encoding="utf-8"))
-        if path.stem != "base"
     }
     given = {name for script in sources.scripts() for name in GIVEN.findall(script.read_text(encoding="utf-8"))}
     assert read == {(name, name) for name in given} == {("attention", "attention")}
@@ -54,8 +54,7 @@ def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
     notebook.cells[1].outputs = [given, shown]
     numbers = touches.taken(notebook)
     assert (numbers, notebook.cells[1].outputs) == ({"a": ["</script>"]}, [shown])
-    assert "</script>" not in touches.script("<!-- touch: clock -->", numbers)
-    assert touches.script("no marker", numbers) == ""
+    assert "</script>" not in touch.script(sources.TOUCHES, ("clock",), numbers)
 
 
 def test_what_a_cell_hands_over_arrives() -> None:
@@ -90,12 +89,6 @@ def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield Tab(driver)
 
 
-def focus(tab: Tab, selector: str) -> None:
-    """Give the keyboard to an element, which has to be one that can have it."""
-    tab.evaluate(f"document.querySelector({selector!r}).focus()")
-    assert tab.evaluate(f"document.activeElement === document.querySelector({selector!r})")
-
-
 @pytest.fixture(name="page")
 def _page(book: Path) -> Path:
     return book / "en" / f"{NAME}.html"
@@ -106,13 +99,13 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")
     assert tab.evaluate(told).startswith("m − n = 7:")
-    focus(tab, "[aria-label='position m of the query']")
+    tab.focus("[aria-label='position m of the query']")
     tab.press("ARROW_RIGHT", 3)
     tab.wait_for(f"{told}.startsWith('m − n = 10:')")
     before = tab.evaluate(told)
-    focus(tab, "[data-touch=clock] input[type=checkbox]")
+    tab.focus("[data-touch=clock] input[type=checkbox]")
     tab.press(" ")
-    focus(tab, "[aria-label='position n of the key']")
+    tab.focus("[aria-label='position n of the key']")
     tab.press("PAGE_UP", 2)
     tab.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
     assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
@@ -126,12 +119,12 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     told = TOLD.format("wavelengths")
     assert "18 of 64 pairs" in tab.evaluate(told)
     assert "nothing new up to 4,096 positions, with 32,768 wanted" in tab.evaluate(told)
-    focus(tab, "[data-touch=wavelengths] select")
+    tab.focus("[data-touch=wavelengths] select")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
-    focus(tab, "[data-touch=wavelengths] input")
+    tab.focus("[data-touch=wavelengths] input")
     tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")
 
@@ -142,12 +135,21 @@ def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     told = TOLD.format("stale")
     assert tab.evaluate(told).startswith("4 tokens")
     assert "up to 0°" in tab.evaluate(told)
-    focus(tab, "[data-touch=stale] button:nth-of-type(2)")
+    tab.focus("[data-touch=stale] button:nth-of-type(2)")
     tab.press("ENTER", 4)
     tab.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
-    focus(tab, "[data-touch=stale] input")
+    tab.focus("[data-touch=stale] input")
     tab.press(" ")
     tab.wait_for(f"{told}.includes('up to 0°')")
+
+
+@needs_axe
+@needs_browser
+def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
+    for page in sorted(book.rglob("*.html")):
+        for width, dark in ((1200, False), (375, True)):
+            tab.open(page, width=width, dark=dark)
+            assert tab.violations() == [], page
 
 
 @needs_browser
@@ -156,7 +158,7 @@ def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, word
     tab.open(book / language / f"{NAME}.html")
     told, distance = TOLD.format("walk"), "[data-touch=walk] input"
     assert tab.evaluate(told).startswith(words.format("10"))
-    focus(tab, distance)
+    tab.focus(distance)
     tab.press("HOME")
     tab.wait_for(f"{told}.startsWith({words.format('0')!r}) && {told}.includes('64.0')")
     tab.press("ARROW_RIGHT", 3)
@@ -165,7 +167,7 @@ def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, word
     assert tab.evaluate(drawn) == 0
     tab.press("END")
     tab.wait_for(f"{drawn} > 60")
-    focus(tab, "[data-touch=walk] label:last-child select")
+    tab.focus("[data-touch=walk] label:last-child select")
     tab.press("ARROW_DOWN")
     at = f"document.querySelector('{distance}')"
     for _ in range(400):  # down to the distance that the key was made for
@@ -188,13 +190,13 @@ def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language
     told, shares = TOLD.format("attention"), f"{TOLD.format('attention')}.match(/\\d+ %/g)"
     assert before in tab.evaluate(told)
     assert tab.evaluate(shares) == ["10 %", "30 %"]
-    focus(tab, "[data-touch=attention] label:nth-of-type(2) select")
+    tab.focus("[data-touch=attention] label:nth-of-type(2) select")
     tab.press("ARROW_DOWN")
-    focus(tab, "[data-touch=attention] input")
+    tab.focus("[data-touch=attention] input")
     tab.press("ARROW_RIGHT")
     tab.wait_for(f"{told}.includes({after!r})")
     assert tab.evaluate(shares) == ["12 %", "6 %"]
-    focus(tab, "[data-touch=attention] select")
+    tab.focus("[data-touch=attention] select")
     tab.press("HOME")
     tab.wait_for(f"{told}.includes('2.0 %')")
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
+import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
 from grader.results.outcome import Outcome
@@ -26,6 +29,9 @@ from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, Voc
 from tests.harness.messages import Language, say
 
 SOURCE = ASSIGNMENT.root / "handout"
+needs_chinese_font = pytest.mark.skipif(
+    not {*book.CHINESE_FONTS} & {*typst_package.Fonts().families()}, reason="needs a Chinese font, as for the PDF"
+)
 
 RUBRIC = ASSIGNMENT.rubric
 
@@ -88,6 +94,8 @@ SPOILED = {
     "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
     "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is no version of an arXiv paper"),
     "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is no version of an arXiv paper"),
+    "a figure to touch": ("zh/task1.md", "touch: groups", "touch: group", "zh/task1: touch/group.js, the script of"),
+    "a missing figure to touch": ("en/task3.md", "<!-- touch: shard -->", "", "task3: en and zh differ in symbols"),
 }
 
 
@@ -102,6 +110,13 @@ def test_a_spoiled_page_is_found(source: Path, file: str, old: str, new: str, ex
 def test_a_page_that_is_missing_is_named(source: Path) -> None:
     (source / "zh" / "submit.md").unlink()
     with pytest.raises(HandoutError, match=r"zh.submit\.md: no such file"):
+        read_all(source)
+
+
+def test_html_other_than_the_mark_of_a_figure_is_refused(source: Path) -> None:
+    with (source / "en" / "submit.md").open("a", encoding="utf-8") as page:
+        page.write("\n<!-- to do: more -->\n")
+    with pytest.raises(HandoutError, match=r"submit\.md: '<!-- to do: more -->' is HTML"):
         read_all(source)
 
 
@@ -181,6 +196,19 @@ def test_the_worked_examples_of_task_4_are_right() -> None:
         torch.testing.assert_close(rope.sin[1, :3].asin(), torch.tensor(thetas, dtype=torch.float32).sin().asin())
 
 
+def test_the_picture_of_wavelengths_is_to_scale() -> None:
+    picture = (SOURCE / "figures" / "wavelengths.svg").read_text(encoding="utf-8")
+    heights = [float(height) for height in re.findall(r'<circle[^>]* cy="([\d.]+)"', picture)]
+    powers = [float(height) for height in re.findall(r'<path d="M\d+ ([\d.]+)H', picture)]
+    assert powers == sorted(powers, reverse=True)
+    per_power = (powers[0] - powers[-1]) / (len(powers) - 1)
+    for k, drawn in ((1, heights[:8]), (4, heights[8:16])):
+        rope = NTKAwareRoPE(dim=16, max_seq_len=2, base=10000, ratio=k)
+        waves = 2 * torch.pi / torch.atan2(rope.sin[1, :8], rope.cos[1, :8])
+        expected = [powers[0] - per_power * (wave.log10().item() - 1) for wave in waves]
+        assert drawn == pytest.approx(expected, abs=0.2)
+
+
 @pytest.mark.parametrize(("dynamic", "ratios"), [(False, [1, 4, 2]), (True, [1, 4, 4])])
 def test_the_three_calls_of_task_4_use_these_ratios(dynamic: bool, ratios: list[int]) -> None:
     rope = NTKAwareRoPE(dim=4, max_seq_len=10, dynamic=dynamic)
@@ -211,7 +239,7 @@ class Links(HTMLParser):
         self.ids |= {given["id"] or ""} if "id" in given else set()
         if tag == "a":
             self.targets.append(given["href"] or "")
-        elif tag in ("script", "link", "img", "iframe", "object") or "src" in given:
+        elif tag in ("link", "img", "iframe", "object") or "src" in given:
             self.loads.append(tag)
 
 
@@ -245,7 +273,7 @@ def test_mathematics_and_pictures_are_in_the_page(rendered: Path) -> None:
     text = (rendered / "zh" / "task1.html").read_text(encoding="utf-8")
     assert "<mi>rms</mi>" in text
     assert '<svg role="img" aria-label="一个 token 的六个特征' in text
-    assert "$" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    assert "$" not in re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
 
 
 def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
@@ -256,7 +284,8 @@ def test_no_space_stands_where_a_line_of_chinese_ends(rendered: Path) -> None:
 
 @pytest.mark.slow
 def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
-    files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in (".md", ".html")]
+    kinds = (".md", ".html", ".js")
+    files = [path for folder in (SOURCE, rendered) for path in folder.rglob("*") if path.suffix in kinds]
     assert len(files) >= 4 * 7
     named = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
     assert list(leaks(named)) == []
@@ -295,6 +324,31 @@ def test_the_same_pages_give_the_same_pdf(tmp_path: Path) -> None:
     first = book.write(pages, tmp_path, "Title").read_bytes()
     assert first.startswith(b"%PDF-")
     assert book.write(pages, tmp_path, "Title").read_bytes() == first
+
+
+@pytest.mark.parametrize("language", [pytest.param("en"), pytest.param("zh", marks=needs_chinese_font)])
+def test_the_pdf_has_a_cover_its_own_mathematical_font_and_no_half_empty_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="the extra 'notebooks' is not installed: make notebooks")
+    sources: list[bytes] = []
+    compiled = typst_package.compile
+
+    def kept(text: bytes) -> bytes:
+        sources.append(text)
+        return compiled(text)
+
+    monkeypatch.setattr(typst_package, "compile", kept)
+    fonts = re.findall(rb"/FontName */([\w+-]+)", book.write(read_all()[language], tmp_path, "Title").read_bytes())
+    assert [font for font in fonts if re.fullmatch(rb"[A-Z]{6}\+NewCMMath-Book", font)]  # the letters: a part, embedded
+    cover, *pages = (
+        image.open(io.BytesIO(png)).convert("L").point(lambda ink: 255 * (ink < 200))
+        for png in cast(list[bytes], compiled(sources[0], format="png", ppi=20))
+    )
+    assert cover.getpixel((0, 0))  # the picture goes to the edge
+    for number, page in enumerate(pages[:-1], start=2):
+        body = page.crop((0, 0, page.width, round(page.height * 0.935)))  # without the number of the page
+        assert body.getbbox()[3] > 0.6 * body.height, f"page {number} ends early"
 
 
 def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(

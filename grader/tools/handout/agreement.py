@@ -51,10 +51,10 @@ def _structure(page: Page) -> list[str]:
 
 
 def _symbols(page: Page) -> list[str]:
-    """Formulas and code, each once, since one language may repeat a formula more often than another."""
+    """Formulas, code and figures to touch, each once: one language may repeat a formula more often than another."""
     blocks = [token.content for token in page.tokens if token.type == "math_block"]
     inline = [token.content for token in _inline(page) if token.type in ("math_inline", "code_inline")]
-    return sorted({*blocks, *inline})
+    return sorted({*blocks, *inline, *page.touches})
 
 
 def _numbers(page: Page) -> list[str]:
@@ -73,6 +73,9 @@ def _difference(mine: Sequence[str], other: Sequence[str]) -> str:
 
 
 def _bad_links(page: Page) -> Iterator[str]:
+    for name in page.touches:
+        if not (page.touch_folder / f"{name}.js").is_file():
+            yield f"{page.language}/{page.name}: touch/{name}.js, the script of a figure to touch, is not there"
     for token in _inline(page):
         target = str(token.attrs.get("href") or token.attrs.get("src") or "")
         if target.startswith("https://"):

@@ -14,6 +14,7 @@ from . import mathematics
 from .pages import Page
 
 STYLE = Path(__file__).with_name("book.typ")
+COVER = "figures/cover.svg"  # in the handout's source; the title page does without, too
 CHINESE_FONTS = (
     "Noto Serif CJK SC",
     "Source Han Serif SC",
@@ -49,7 +50,9 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
     if language == "zh" and not chinese:
         raise NoFont("no Chinese font here; install one, such as Noto Serif CJK SC (Debian, Ubuntu: fonts-noto-cjk)")
     style = STYLE.read_text(encoding="utf-8")
-    settings = {"title": title, "lang": language, "chinese": chinese[:1]}
+    cover = pages[0].folder.parent / COVER
+    picture = cover.read_text(encoding="utf-8") if cover.is_file() else ""
+    settings = {"title": title, "lang": language, "chinese": chinese[:1], "cover": picture}
     book = "\n".join([style, f"#show: book.with(..json(bytes({_string(json.dumps(settings))})))", *map(source, pages)])
     path = out / "handout.pdf"
     path.write_bytes(typst.compile(book.encode()))
@@ -58,7 +61,7 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
 
 def source(page: Page) -> str:
     """A page as Typst source: function calls with all text in string literals, so that Typst finds no markup in it."""
-    return f"#pagebreak(weak: true)\n#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
+    return f"#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
 
 
 def _string(text: str) -> str:
@@ -77,7 +80,7 @@ class _Writer:
         return "".join(self.write(child) for child in node.children)
 
     def write(self, node: SyntaxTreeNode) -> str:
-        if wrapper := self.WRAPPERS.get(node.type):
+        if (wrapper := self.WRAPPERS.get(node.type)) is not None:
             return wrapper.format(self.inside(node))
         return self.WRITERS[node.type](self, node)
 
@@ -106,7 +109,7 @@ class _Writer:
 
     def image(self, node: SyntaxTreeNode) -> str:
         picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
-        return f'#figure(image(bytes({_string(picture)}), format: "svg", width: 90%, alt: {_string(node.content)}))'
+        return f'#figure(image(bytes({_string(picture)}), format: "svg", width: 84%, alt: {_string(node.content)}))'
 
     def link(self, node: SyntaxTreeNode) -> str:
         target = str(node.attrs["href"])
@@ -134,6 +137,7 @@ class _Writer:
         "softbreak": " ",
         "blockquote": "#quote(block: true)[{}]\n",
         "hr": "#line(length: 100%)\n",
+        "touch": "",  # paper shows the picture or the table before it
     }
     WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
         "heading": heading,

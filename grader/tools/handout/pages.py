@@ -11,6 +11,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from ...rubric import Rubric
+from ..touch import MARKER
 
 FIRST = "index"
 BOX = "[ ] "
@@ -36,14 +37,25 @@ class Page:
         """The first heading of the page."""
         return self.tokens[1].content
 
+    @property
+    def touches(self) -> list[str]:
+        """The names of the figures to touch, in order."""
+        return [token.content for token in self.tokens if token.type == "touch"]
+
+    @property
+    def touch_folder(self) -> Path:
+        """Where the scripts of such figures are; one serves all languages."""
+        return self.folder.parent / "touch"
+
 
 class HandoutError(Exception):
     """A page cannot be rendered; the text says which page, and why."""
 
 
 def parser() -> MarkdownIt:
-    """A parser of CommonMark with tables and formulas between dollar signs, and without HTML."""
-    return MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=False)
+    """A parser of CommonMark with tables and formulas between dollar signs, and without HTML in lines of text."""
+    markdown = MarkdownIt("commonmark", {"html": True}).enable("table").disable("html_inline")
+    return markdown.use(dollarmath_plugin, allow_space=False)
 
 
 def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
@@ -53,7 +65,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     can link to it.
 
     Raises:
-        HandoutError: If a page is missing.
+        HandoutError: If a page is missing, or holds HTML other than the mark of a figure to touch.
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
     pages = []
@@ -67,6 +79,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
             _mark_requirement(item, content, anchors)
         for token in tokens:
             _join_chinese(token.children or [])
+            _mark_touch(token, path)
         pages.append(Page(name, language, path.parent, tokens))
     return pages
 
@@ -96,6 +109,14 @@ def _mark_requirement(item: Token, content: Token, anchors: dict[str, str]) -> N
     title = re.match(r"\[ \] \*\*(.+?)\*\*", content.content)
     if title and title[1] in anchors:
         item.attrSet("id", anchors[title[1]])
+
+
+def _mark_touch(token: Token, path: Path) -> None:
+    """Turn HTML that marks the place of a figure to touch into a token of its own, whose content is the name."""
+    if token.type == "html_block":
+        if not (marker := MARKER.fullmatch(token.content.strip())):
+            raise HandoutError(f"{path}: {token.content.strip()!r} is HTML, which no page may hold. Write Markdown.")
+        token.type, token.content = "touch", marker[1]
 
 
 def _join_chinese(children: list[Token]) -> None:

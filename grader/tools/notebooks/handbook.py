@@ -17,6 +17,7 @@ from latex2mathml.converter import convert
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from .. import touch
 from . import pictures, sources, touches, wording
 from .execute import cleared
 
@@ -32,6 +33,7 @@ LONG = 50  # characters of a formula in a line of text that may be wider than a 
 # Code spans come first, so that a dollar sign in one does not start a formula.
 _MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
+_NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
@@ -127,9 +129,10 @@ def page(path: Path, language: str) -> Page:
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
     minutes, short_minutes = (int(first.metadata.get(name, 0)) for name in ("minutes", "short_minutes"))
-    script = touches.script(content, numbers)
+    names = tuple(dict.fromkeys(touch.MARKER.findall(content)))
+    script = touch.script(sources.TOUCHES, names, numbers)
     content = _CODE.sub(lambda found: _folded(found[0], language), content)
-    content = touches.placed(content)
+    content = touch.MARKER.sub(lambda found: touch.figure(found[1]), content)
     return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, script)
 
 
@@ -169,6 +172,7 @@ def body(notebook: NotebookNode) -> str:
             cell.source = _MATH.sub(lambda found: _set_aside(found, mathematics), cell.source)
     text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
     text = re.sub(r"MATHEMATICS(\d+)X", lambda found: mathematics[int(found[1])], text)
+    text = _NO_HEAD.sub("<td></td>", text)
     return _LINK.sub(r'href="\1.html"', text)
 
 
@@ -188,9 +192,9 @@ def styles() -> str:
     """The style sheet, with the mathematical font and the colours of code for light and dark screens in it."""
     font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
     sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
-    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight pre") for name in ("friendly", "github-dark"))
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight pre") for name in ("xcode", "github-dark"))
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
-    return "\n".join([sheet, light, dark, ".highlight pre { background: none; }"])
+    return "\n".join([sheet, touch.styles(), light, dark, ".highlight pre { background: none; }"])
 
 
 def _render(language: str, heading: str, **more: object) -> str:

@@ -18,6 +18,10 @@ _DECORATION = re.compile(
 )  # comments, quotes, decorators, prompts, lists, line numbers
 _TAG = re.compile(r"<[^<>]*>")
 _PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
+_STRING = re.compile(r"""(["'`])((?:\\.|(?!\1).)*)\1""", re.DOTALL)  # of JavaScript
+_ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_REMARK = re.compile(r"(?://|/\*)(.*)")  # of JavaScript
+_STATEMENT = re.compile(r"^\s*(?:(?:const|let|var)\s+)?(.*?);?\s*$")  # of JavaScript
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -92,12 +96,14 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
                 yield from ((f"{path}, cell {number}", code) for code in _FENCE.findall("".join(cell["source"])))
     else:
         yield from ((path, code) for code in _FENCE.findall(text))
+        yield from ((f"{path}, script", literal) for literal in _literals(_script(path, text)))
 
 
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    Text that an HTML page contains but does not show is a piece of its own: attributes and comments.
+    Text that an HTML page contains but does not show is a piece of its own: attributes and comments; of its scripts,
+    the statements without what JavaScript puts around them, the comments, and the strings, alone and joined.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
@@ -107,25 +113,49 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
         return
     yield path, text
     if path.endswith((".html", ".svg")):
-        unseen = _Unseen()
-        unseen.feed(text)
-        yield from ((f"{path}, unseen", piece) for piece in unseen.pieces)
+        yield from ((f"{path}, unseen", piece) for piece in _Unseen(text).pieces)
     elif path.endswith(".md"):
         yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
+    if script := _script(path, text):
+        statements = "\n".join(_STATEMENT.sub(r"\1", line) for line in script.splitlines())
+        comments, literals = "\n".join(_REMARK.findall(script)), _literals(script)
+        yield from ((f"{path}, script", piece) for piece in (statements, comments, *literals, "".join(literals)))
 
 
 class _Unseen(HTMLParser):
     """Collects what an HTML page contains but does not show."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self.pieces: list[str] = []
+        self.script = ""
+        self.feed(text)
+        self.close()
 
     def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
         self.pieces += [value for _, value in attrs if value]
 
     def handle_comment(self, data: str) -> None:
         self.pieces.append(data)
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "script":
+            self.script += data
+
+
+def _script(path: str, text: str) -> str:
+    """The JavaScript in a file."""
+    return text if path.endswith(".js") else _Unseen(text).script if path.endswith((".html", ".svg")) else ""
+
+
+def _literals(script: str) -> list[str]:
+    """The strings in a script, which one after the other may be a text as well."""
+    return [_ESCAPE.sub(_unescaped, found[2]) for found in _STRING.finditer(script)]
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2]
+    return chr(int(code, 16)) if code else {"n": "\n", "t": "\t", "\n": ""}.get(escape[3], escape[3])
 
 
 def strings(value: object) -> Iterator[str]:

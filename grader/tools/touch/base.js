@@ -1,5 +1,4 @@
 // What the figures that can be touched share. A page inlines this file, then its figures; none needs a network.
-"use strict";
 const touch = { figures: {}, data: {} };
 touch.chinese = document.documentElement.lang.startsWith("zh");
 touch.say = (english, chinese) => (touch.chinese ? chinese : english);
@@ -76,6 +75,54 @@ touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
     handle.set(start);
     return handle;
   });
+};
+
+// A number as the worked examples write it: whole, as a small fraction, or rounded to four digits.
+touch.number = (value) => {
+  for (const below of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 32, 64, 128, 256]) {
+    const above = Math.round(value * below);
+    if (Math.abs(value * below - above) < 1e-9) return below === 1 ? `${above}` : `${above}/${below}`;
+  }
+  return `${Number(value.toPrecision(4))}`;
+};
+
+touch.table = (host) => [...host.previousElementSibling.querySelectorAll("tr")].map((row) => [...row.cells]);
+
+// Makes numbers of the table before a figure fields to edit. A field has a cell, a label, a start, a text before it, and
+// limits, or choices; one without a cell stands in the figure. `compute` gets all values, writes the other cells, and
+// returns what changed, in words.
+touch.worked = (host, fields, compute) => {
+  const { make, say } = touch;
+  touch.caption(host, "To edit: change a framed number, and the table follows", "动手：修改带框的数，表格随之变化");
+  const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
+  const table = host.previousElementSibling.querySelector("table");
+  for (const cell of new Set(fields.map((field) => field.cell))) cell?.replaceChildren();
+  const inputs = fields.map(({ cell, label, start, text = "", choices, ...limits }) => {
+    const input = choices
+      ? make("select", {}, ...choices.map((one) => make("option", {}, `${one}`)))
+      : make("input", { class: "number", type: "number", step: "any", min: -1000, max: 1000, required: "", ...limits });
+    input.value = start;
+    if (cell) {
+      input.setAttribute("aria-label", label);
+      cell.append(cell.childNodes.length ? ", " : text, input);
+    } else controls.append(make("label", {}, make("span", {}, label), input));
+    input.addEventListener("input", () => draw());
+    return input;
+  });
+  const draw = () => {
+    const wrong = inputs.findIndex((input) => !input.validity.valid), label = fields[wrong]?.label;
+    table.classList.toggle("behind", wrong >= 0);
+    told.textContent = wrong < 0
+      ? compute(inputs.map((input) => Number(input.value)))
+      : say(`${label}: a ${whole(inputs[wrong]) ? "whole " : ""}number from ${inputs[wrong].min} to ${inputs[wrong].max} is needed.`,
+        `${label}：需要 ${inputs[wrong].min} 到 ${inputs[wrong].max} 之间的${whole(inputs[wrong]) ? "整" : ""}数。`);
+  };
+  const whole = (input) => input.step === "1";
+  const back = make("button", { type: "button" }, say("as in the text", "恢复原样"));
+  back.addEventListener("click", () => { inputs.forEach((input, i) => { input.value = fields[i].start; }); draw(); });
+  controls.append(back);
+  host.append(controls, told);
+  draw();
 };
 
 touch.start = () => {

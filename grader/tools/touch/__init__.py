@@ -1,0 +1,42 @@
+"""Figures that can be touched, in pages of the handout and the handbook: by pointer and by keys, without a network.
+
+A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in a folder ``touch`` beside
+the pages. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing of a
+figure shows, and the picture or table before it stands for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MARKER = re.compile(r"<!-- touch: (\w+) -->")
+
+
+def figure(name: str) -> str:
+    """The element that a figure fills when the page has loaded."""
+    return f'<figure class="touch" data-touch="{name}"></figure>'
+
+
+def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | None = None) -> str:
+    """The script of a page with these figures from this folder; without figures, what lets keys scroll.
+
+    Args:
+        folder: Has a file of JavaScript for each figure.
+        names: The figures of the page.
+        numbers: By figure, what it shows that a cell of a notebook has measured.
+    """
+    scroll, base = ((HERE / name).read_text(encoding="utf-8") for name in ("scroll.js", "base.js"))
+    if not names:
+        return scroll
+    given = json.dumps(numbers or {}, separators=(",", ":")).replace("</", "<\\/")
+    figures = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in dict.fromkeys(names)]
+    return "".join([scroll, base, f"touch.data = {given};\n", *figures, "touch.start();\n"])
+
+
+def styles() -> str:
+    """How figures look; the page's own style sheet defines the colours ``ink``, ``paper``, ``faint`` and ``line``."""
+    return (HERE / "touch.css").read_text(encoding="utf-8")
