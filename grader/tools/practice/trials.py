@@ -23,7 +23,7 @@ from .shared import MOST_TESTS, TRIAL, Runs
 
 TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
 ALL_S = 60.0  # of all workers' time for one file
-MOST_STOPPED = 3  # tests that may hang or end their worker before the file is given up
+MOST_STOPPED = 3  # tests that may hang, end their worker or be unsteady before the file is given up
 TURNS = 2
 EXAM = """
 from . import trial
@@ -84,9 +84,9 @@ def run(text: str, practice: Practice, start: Start) -> Runs:
         for turn in range(TURNS):
             for name in session.order(turn):
                 session.run(name, turn)
+        return session.runs()
     except _Unusable as end:
         return Runs(broken=end.problem)
-    return session.runs()
 
 
 class _Session:
@@ -108,8 +108,11 @@ class _Session:
     def run(self, name: str, turn: int) -> None:
         """Run what is left of the tests on one implementation; each worker that ends costs the test that ended it."""
         while not self._finished(name, turn):
-            if len(self._stopped) > MOST_STOPPED:
-                raise _Unusable({"type": "stops"})
+            self._check_patience()
+
+    def _check_patience(self) -> None:
+        if len(self._stopped) > MOST_STOPPED:
+            raise _Unusable({"type": "stops"})
 
     def _finished(self, name: str, turn: int) -> bool:
         """The same in one worker; returns whether it got through all tests that are left."""
@@ -176,6 +179,7 @@ class _Session:
         for (turn, name, test), failure in self._outcomes.items():
             if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
                 self._stopped[test] = "unsteady"
+        self._check_patience()  # of many coins that are tossed, some fall as they should
         first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
         return Runs(None, self._tests or {}, self._stopped, first)
 

@@ -39,8 +39,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "ended": ("{file} ended the program when it was imported.", "{file} 一导入就结束了程序。"),
     "stops": (
-        "{file} was given up: too many of its tests hang, or end the program.",
-        "已放弃 {file}：其中太多测试不结束，或者结束了程序。",
+        "{file} was given up: too many of its tests hang, end the program, or say two different things.",
+        "已放弃 {file}：其中太多测试不结束、结束了程序，或者前后结果不同。",
     ),
     "slow": ("{file} was given up: its tests take too long together.", "已放弃 {file}：全部测试用时过长。"),
     "unsteady": (
