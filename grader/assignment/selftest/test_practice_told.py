@@ -83,7 +83,7 @@ STATES = {  # what is in the file, and what is said of it in English and in Chin
     "failing import": ("x = 1\nimport nothing_of_that_name\n", f"{MINE}:2: ModuleNotFoundError", "无法导入"),
     "exit at import": ("import sys\nsys.exit(3)\n", f"{MINE}:2: SystemExit: 3", "无法导入"),
     "end at import": ("import os\nos._exit(0)\n", "ends the program when it is imported", "一导入就结束了程序"),
-    "another encoding": (b"# \xe9\n", "cannot be imported. SyntaxError", "无法导入"),
+    "another encoding": (b"# \xe9\n", f"{MINE} is not UTF-8 (byte 2); save it as UTF-8", f"{MINE} 不是 UTF-8 编码"),
 }
 
 

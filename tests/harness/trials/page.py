@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .. import messages
 from ..messages import Language
 from ..student import ROOT
 from ..terminal import Painter, wrap
@@ -51,6 +52,10 @@ class _Page:
     def unusable(self) -> Iterator[str]:
         """Why nothing could be run."""
         problem = self._runs.broken or {"type": "no_tests"}
+        if problem["type"] == "refused":
+            why = messages.say(self._language, f"source_{problem['code']}", **problem["fields"])
+            yield from self._marked(WRONG, f"{self._file} {why}")
+            return
         own = problem["type"] in ("missing", "no_tests", "endless", "ended")
         key = f"file_{problem['type']}" if own else "file_broken"
         yield from self._marked(WRONG, self._say(key, file=self._file, why=self._why(problem)))

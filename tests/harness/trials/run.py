@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .. import source_rules
 from ..messages import language_of
 from ..student import ROOT
 from ..terminal import painter
@@ -52,6 +53,11 @@ def run(exercise: Exercise, seconds: float) -> Runs:
     runs = Runs()
     if not exercise.file.is_file():
         runs.broken = {"type": "missing"}
+        return runs
+    try:
+        source_rules.decoded(exercise.file.read_bytes())
+    except source_rules.Refused as refusal:  # Python may read it; the grader would not
+        runs.broken = {"type": "refused", "code": refusal.code, "fields": refusal.fields}
         return runs
     while True:
         doing = None  # the test that runs
