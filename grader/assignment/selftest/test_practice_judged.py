@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from grader.assignment.practice import PRACTICE
 from grader.cli.app import app
 from grader.intake.candidate import Candidate
 from grader.intake.submission import Submission
+from grader.rubric import LANGUAGES
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import Isolation
 from grader.selftest.submissions import write_folder, zipped
 from grader.tools.practice.result import Result
 from grader.tools.practice.trials import handed_in_as, judged, sealed
 from grader.tools.release.leaks import leaks
+from tests.harness.trials import trial
 
 ALL = len(PRACTICE.mistakes)
 SHOWN = {name: f"tests.practice.{name}" for name in ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))}
@@ -90,6 +93,20 @@ def test_the_right_ones_agree_everywhere_and_each_wrong_one_differs_somewhere() 
     given = {name: answers(visible) for name, visible in implementations()}
     (right,) = [next(answer for name, answer in given.items() if name == RIGHT[0])]
     assert [name for name, answer in given.items() if answer == right] == sorted(RIGHT, key=list(given).index)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_handout_is_true(language: str) -> None:
+    page = (ASSIGNMENT.root / "handout" / language / "practice.md").read_text(encoding="utf-8")
+    shown = re.search(r"visible\((torch\.tensor\(.*?\)), window=(\d), sinks=(\d)\)\n((?:# .*\n)+)", page)
+    assert shown
+    ids = [int(number) for number in re.findall(r"\d+", shown[1])]
+    rows = json.loads(shown[4].replace("#", ""))
+    for name, visible in implementations():
+        if name in RIGHT:
+            assert visible(torch.tensor(ids), int(shown[2]), int(shown[3])).int().tolist() == rows, name
+    assert f" {PRACTICE.points:g} " in page
+    assert f" {trial.MOST_TESTS} " in page
 
 
 def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:
