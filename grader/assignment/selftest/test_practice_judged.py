@@ -107,6 +107,7 @@ def test_the_handout_is_true(language: str) -> None:
             assert visible(torch.tensor(ids), int(shown[2]), int(shown[3])).int().tolist() == rows, name
     assert f" {PRACTICE.points:g} " in page
     assert f" {trial.MOST_TESTS} " in page
+    assert f" {trial.MOST_S} " in page
 
 
 def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:

@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_used_is_told_in_a_line(
 
 
 ODD = """
-import os, sys, torch
+import os, sys, time, torch
 
 def test_exits(visible):
     sys.exit("enough")
@@ -113,6 +113,9 @@ def test_ends(visible):
 
 def test_window(visible):
     os.write(1, b"past Python")
+    end, sys.waited = 0 if hasattr(sys, "waited") else time.process_time() + 4, True
+    while time.process_time() < end:
+        pass
     assert not visible(torch.tensor([1, 1, 1]), 2)[2, 0]
 """
 
@@ -129,6 +132,7 @@ def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
     assert "test_ends: ended the whole program." in page
     assert "✓ wrong_1 caught by test_window" in page
     assert "past Python" not in page
+    assert re.search(r"compute for [\d.]+ s on one implementation; where they are graded, they have 3 s", page)
 
 
 @pytest.mark.process

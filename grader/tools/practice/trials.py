@@ -22,7 +22,7 @@ from .result import NOBODYS_FAULT, Result
 from .shared import MOST_TESTS, TRIAL, Runs
 
 TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
-ALL_S = 60.0  # of all workers' time for one file
+ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation
 MOST_STOPPED = 3  # tests that may hang, end their worker or be unsteady before the file is given up
 TURNS = 2
 EXAM = """
@@ -180,6 +180,7 @@ class _Session:
             if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
                 self._stopped[test] = "unsteady"
         self._check_patience()  # of many coins that are tossed, some fall as they should
+        first: dict[tuple[str, str], Mapping[str, Any] | None]
         first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
         return Runs(None, self._tests or {}, self._stopped, first)
 

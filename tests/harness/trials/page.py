@@ -11,7 +11,7 @@ from ..messages import Language
 from ..student import ROOT
 from ..terminal import Painter, wrap
 from .exercise import Exercise
-from .trial import MOST_TESTS
+from .trial import MOST_S, MOST_TESTS
 from .verdict import Runs
 from .words import say
 
@@ -72,6 +72,8 @@ class _Page:
         yield self._paint(self._say("score", caught=caught, all=all_), "bold")
         if len(self._runs.tests) >= MOST_TESTS:
             yield from self._told(self._say("most_tests", most=MOST_TESTS), 0)
+        if self._runs.spent_s > MOST_S:
+            yield from self._told(self._say("slow", spent=self._runs.spent_s, most=MOST_S), 0)
         if self._refused:
             yield ""
             yield self._say("to_correct")

@@ -73,6 +73,8 @@ def run(exercise: Exercise, seconds: float) -> Runs:
                 case {"implementation": name, "test": test, "failure": failure}:
                     runs.outcomes[name, test] = failure
                     doing = None
+                case {"spent_s": spent_s}:
+                    runs.spent_s = max(runs.spent_s, spent_s)
                 case {"stopped": how} if doing is None:
                     runs.broken = {"type": how}
                     return runs

@@ -18,12 +18,14 @@ class Runs:
         tests: How many arguments each test takes.
         stopped: Tests that did not come to an end: ``endless``, or ``ended`` the whole process.
         outcomes: By implementation and test.
+        spent_s: Seconds of computing on the implementation that took most.
     """
 
     broken: Mapping[str, Any] | None = None
     tests: dict[str, int] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
     outcomes: dict[tuple[str, str], Failure] = field(default_factory=dict)
+    spent_s: float = 0.0
 
     def refused(self, right: Collection[str]) -> dict[str, str]:
         """From each test that does not count to why: a state, or the right implementation that it refuses."""

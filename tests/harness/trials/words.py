@@ -14,6 +14,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "survives": ("not caught", "未被发现"),
     "score": ("Caught: {caught} of {all}", "已发现：{caught} / {all}"),
     "most_tests": ("At most {most} tests are run: the first ones.", "最多运行 {most} 个测试：只取最前面的。"),
+    "slow": (
+        "Your tests compute for {spent:.1f} s on one implementation; where they are graded, they have {most} s.",
+        "你的测试在一个实现上计算了 {spent:.1f} 秒；评分时只有 {most} 秒。",
+    ),
     "to_correct": ("Tests that do not count yet", "暂时不算数的测试"),
     "test_refuses": (
         "your test refuses a right implementation, {name}. Does the contract promise what this line asks for?",
