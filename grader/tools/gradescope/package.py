@@ -10,15 +10,7 @@ from ..release.leaks import REPOSITORY
 SCRIPTS = ("run_autograder", "setup.sh")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip needs to install the grader
 NOT_NEEDED = (
-    "attacks",
-    "benchmarks",
-    "docs",
-    "gallery",
-    "handout",
-    "mutation",
-    "notebooks",
-    "practice",
-    "selftest",
+    *("attacks", "benchmarks", "docs", "gallery", "handout", "mutation", "notebooks", "practice", "selftest"),
     "variants",
 )
 
