@@ -109,8 +109,7 @@ class _Page:
         failure = self._runs.outcomes[why, test] or {}
         yield from self._marked(WRONG, f"{test}: {self._say('test_refuses', name=why)}")
         yield from self._told(self._why(failure))
-        if text := self._source(failure["line"]):
-            yield f"        {text[: self._columns - 8]}"
+        yield from self._told(self._source(failure["line"]), 8)
         if printed := failure["printed"].strip():
             yield from self._told(self._say("printed", text=printed))
 
