@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test watch demo submit grade handout signatures release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
+.PHONY: help setup test watch demo practice submit grade handout signatures release notebooks notebooks-grade handbook quick check lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ watch: $(VENV)/.student ## the tests of what changed, each time you save a file 
 demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
 	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
 	@$(PY) -m tests.demo $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+practice: $(VENV)/.student ## your own tests against right and wrong implementations, for practice points (LANG=zh)
+	@test -d tests/practice || { echo "This assignment has no practice."; exit 2; }
+	@$(PY) -m tests.practice $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1 although something is wrong)
 	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(if $(filter command%,$(origin LANG)),--lang $(LANG))

@@ -12,7 +12,14 @@ from typing import Any
 
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = ("attacks", "demo", "laws.py", "selftest", "variants")  # parts that have no influence on a report
+NOT_DECIDING = (
+    "attacks",
+    "demo",
+    "laws.py",
+    "practice",
+    "selftest",
+    "variants",
+)  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class Assignment:
     ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
                   ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
     ``attacks``   ``all_attacks()``: hostile submissions
+    ``practice``  ``PRACTICE``, optional: implementations of a function that students' own tests are to tell apart
     ``laws``      ``LAWS``, optional: what a property asks for, for a student to check, by property and language
     ============  ==================================================================================
 
@@ -78,6 +86,11 @@ class Assignment:
         """What properties ask for as laws that a student can check, by property and language; not all have one."""
         laws: Mapping[str, Mapping[str, str]] = self.part("laws").LAWS if (self.folder / "laws.py").is_file() else {}
         return laws
+
+    @property
+    def practice(self) -> Any:
+        """The implementations that students' own tests are judged with; None if the assignment has no practice."""
+        return self.part("practice").PRACTICE if (self.folder / "practice").is_dir() else None
 
     def solution_paths(self) -> list[Path]:
         """The files of ``ref`` that solve the assignment."""

@@ -14,6 +14,7 @@ from .doctor import doctor
 from .export import export
 from .grade import grade
 from .gradescope import gradescope
+from .practice import practice
 from .release import release
 from .report import report
 from .reproduce import reproduce
@@ -34,7 +35,22 @@ def main() -> None:
 
 
 for _command in (
-    *(grade, show, report, decide, review, reproduce, appeal, diff, export, return_feedback, similar, watch, archive),
+    *(
+        grade,
+        show,
+        report,
+        decide,
+        review,
+        reproduce,
+        appeal,
+        diff,
+        export,
+        return_feedback,
+        similar,
+        practice,
+        watch,
+        archive,
+    ),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

@@ -14,6 +14,7 @@ from ..intake.candidate import Candidate
 from ..intake.discover import FOLDERS, PLATFORMS, IntakeError
 from ..intake.reader import Reader
 from ..intake.roster import RosterError, read_lateness, read_roster
+from ..intake.submission import Expected
 from .terminal import fail
 
 SOURCES = (*PLATFORMS, FOLDERS)
@@ -26,17 +27,36 @@ Roster = Annotated[
 
 
 def found(
-    reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+    reader: Reader,
+    paths: Sequence[Path],
+    source: str | None,
+    roster: Path | None,
+    every_attempt: bool = False,
+    expected: Expected | None = None,
 ) -> list[Candidate]:
-    """Every submission below the paths; ends the command with one line if they cannot be found."""
+    """Every submission below the paths; ends the command with one line if they cannot be found.
+
+    Args:
+        reader: Finds and reads them.
+        paths: Where they are.
+        source: The platform that they come from; None to find out.
+        roster: Who should have handed in.
+        every_attempt: Whether to take what students handed in earlier, too.
+        expected: The files that are asked for; None for those of the rubric.
+    """
     try:
-        return discovered(reader, paths, source, roster, every_attempt)
+        return discovered(reader, paths, source, roster, every_attempt, expected)
     except (IntakeError, RosterError) as error:
         fail(str(error))
 
 
 def discovered(
-    reader: Reader, paths: Sequence[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+    reader: Reader,
+    paths: Sequence[Path],
+    source: str | None,
+    roster: Path | None,
+    every_attempt: bool = False,
+    expected: Expected | None = None,
 ) -> list[Candidate]:
     """Every submission below the paths, with what the roster knows; ends the command if ``--from`` is wrong.
 
@@ -47,5 +67,6 @@ def discovered(
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
     listed = read_roster(roster) if roster else ()
-    candidates = reader.discover(paths, source, listed, ASSIGNMENT.rubric.expected, every_attempt)
+    wanted = ASSIGNMENT.rubric.expected if expected is None else expected
+    candidates = reader.discover(paths, source, listed, wanted, every_attempt)
     return with_lateness(candidates, read_lateness(roster)) if roster else candidates

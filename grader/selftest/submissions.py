@@ -28,6 +28,7 @@ WORK = Rubric.model_validate(  # asks for two functions of one tensor, for tests
         "sha256": "",
     }
 )
+OPTIONAL = ("demo", "practice")  # folders of tests/ that an assignment may do without
 EXPECTED = {  # what an assignment with a nested file asks for, for tests of what is found where
     "src/functional.py": ("apply",),
     "src/modeling/norm.py": ("Norm",),
@@ -77,12 +78,13 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
 def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     """Copy what a student gets into a folder, as far as the tests need it."""
     shutil.copytree(of.root / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    harness = shutil.ignore_patterns("__pycache__", "test_*.py", "rubric.toml", "demo")
+    harness = shutil.ignore_patterns("__pycache__", "test_*.py", "rubric.toml", *OPTIONAL)
     shutil.copytree(REPOSITORY / "tests", folder / "tests", ignore=harness)
     for test in (of.root / "tests").glob("test_*.py"):
         shutil.copy(test, folder / "tests")
-    if (demo := of.root / "tests" / "demo").is_dir():  # an assignment may do without
-        shutil.copytree(demo, folder / "tests" / "demo", ignore=shutil.ignore_patterns("__pycache__"))
+    for part in OPTIONAL:
+        if (own := of.root / "tests" / part).is_dir():
+            shutil.copytree(own, folder / "tests" / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(of.folder / "rubric.toml", folder / "tests")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder

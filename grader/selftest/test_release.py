@@ -71,6 +71,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     }
     assert b"misconceptions" not in files["tests/rubric.toml"]
     assert files["src/functional.py"].decode() == STUB
+    assert {"tests/practice/test_mine.py", "tests/practice/right_1.py"} <= files.keys()
 
 
 def test_the_public_tests_alone_are_those_of_an_assignment_and_what_runs_them() -> None:
@@ -78,7 +79,7 @@ def test_the_public_tests_alone_are_those_of_an_assignment_and_what_runs_them() 
     own = {path for path in files if path.startswith("tests/test_")}
     assert own == {"tests/test_attention.py", "tests/test_swiglu.py"}
     assert "tests/harness/run.py" in files
-    assert not [path for path in files if path.startswith("tests/demo/")]
+    assert not [path for path in files if path.startswith(("tests/demo/", "tests/practice/"))]
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"

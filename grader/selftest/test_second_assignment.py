@@ -18,7 +18,15 @@ from grader.selftest.warm import WarmPython
 pytestmark = pytest.mark.slow  # nine commands
 
 SMALL = Path(__file__).with_name("small")
-REPLACED = ("src", "ref", "handout", "notebooks", "grader/assignment", "tests/demo")  # and tests/test_*.py
+REPLACED = (
+    "src",
+    "ref",
+    "handout",
+    "notebooks",
+    "grader/assignment",
+    "tests/demo",
+    "tests/practice",
+)  # and tests/test_*.py
 LEFT_OUT = ("grader/selftest",)  # the commands below need nothing of it
 FULL, BONUS = 100, 20
 

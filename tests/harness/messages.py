@@ -123,6 +123,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{zip} holds {files} files of src/ ({others} beside those above). Hand it in as it is.",
         "{zip} 已写好，含 src/ 中的 {files} 个文件（除以上文件外另有 {others} 个）。请直接提交它。",
     ),
+    "packed_practice": (
+        "It also holds your own tests, {file}, for practice points.",
+        "其中还有你自己写的测试 {file}，用于练习分。",
+    ),
     # Comparisons
     "nothing_returned": (
         "received None, expected one tensor: is a return missing?",

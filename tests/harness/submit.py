@@ -22,6 +22,7 @@ from .messages import Language, language_of, say
 from .sources import problems, source_files
 from .student import ROOT, SOURCE, import_packages
 from .terminal import pad, painter, width
+from .trials.exercise import handed_in
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
@@ -65,16 +66,18 @@ def main() -> int:
     if any(piece.problem for piece in pieces) and not arguments.anyway:
         print(say(language, "not_packed", command=command("submit", "anyway")))
         return 1
-    files = source_files()
+    files, practised = source_files(), handed_in()
     if names := other_packages(files):
         print(say(language, "other_packages", names=", ".join(names)))
     try:
-        pack(files, arguments.out)
+        pack([*files, *practised], arguments.out)
     except OSError as error:
         print(f"{arguments.out}: {error.strerror}")
         return 2
     others = len(files) - sum((ROOT / file) in files for file in _expected())
     print(say(language, "packed", zip=arguments.out, files=len(files), others=others))
+    if practised:
+        print(say(language, "packed_practice", file=practised[0].relative_to(ROOT).as_posix()))
     return 0
 
 

@@ -9,7 +9,10 @@ from ..release.leaks import REPOSITORY
 
 SCRIPTS = ("run_autograder", "setup.sh")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip needs to install the grader
-NOT_NEEDED = ("attacks", "benchmarks", "docs", "gallery", "handout", "mutation", "notebooks", "selftest", "variants")
+NOT_NEEDED = (
+    *("attacks", "benchmarks", "docs", "gallery", "handout", "mutation", "notebooks", "practice", "selftest"),
+    "variants",
+)
 
 
 def autograder(root: Path = REPOSITORY) -> dict[str, bytes]:

@@ -58,7 +58,11 @@ def public_tests(assignment: Assignment, root: Path = REPOSITORY) -> dict[str, b
     parts = ((root / "tests", "tests"), (root / SHARED, "tests/second_device"))
     files = {path: data for folder, name in parts for path, data in _files(folder, name)}
     own = {f"tests/{path.name}": path.read_bytes() for path in sorted((assignment.root / "tests").glob("test_*.py"))}
-    others = {path: data for path, data in files.items() if not path.startswith(("tests/test_", "tests/demo/"))}
+    others = {
+        path: data
+        for path, data in files.items()
+        if not path.startswith(("tests/test_", "tests/demo/", "tests/practice/"))
+    }
     rubric = _for_students((assignment.folder / "rubric.toml").read_text(encoding="utf-8"))
     settings = (STUDENT / "pyproject.toml").read_bytes()
     return {**others, **own, "tests/rubric.toml": rubric.encode(), "pyproject.toml": settings}

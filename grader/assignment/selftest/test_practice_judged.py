@@ -1,0 +1,247 @@
+"""Students' own tests are judged as they should be: on implementations of known truth, whatever else the tests try."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from typer.testing import CliRunner
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.practice import PRACTICE
+from grader.assignment.selftest.hostile_tests import HOSTILE
+from grader.cli.app import app
+from grader.intake.candidate import Candidate
+from grader.intake.submission import Submission
+from grader.rubric import LANGUAGES
+from grader.sandbox.launch import Zygote
+from grader.sandbox.levels import Isolation
+from grader.selftest.submissions import write_folder, zipped
+from grader.tools.practice.result import Result
+from grader.tools.practice.trials import handed_in_as, judged, sealed
+from grader.tools.release.leaks import leaks
+from tests.harness.trials import trial
+
+ALL = len(PRACTICE.mistakes)
+SHOWN = {name: f"tests.practice.{name}" for name in ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))}
+RIGHT = [*PRACTICE.right, "right_1", "right_2"]
+THOROUGH = """
+import torch
+
+def expected(ids, window, sinks):
+    n = len(ids)
+    near = [[i - j < window or ids[:j].count(ids[j]) < sinks for j in range(n)] for i in range(n)]
+    own = [[j <= i and ids[i] == ids[j] for j in range(n)] for i in range(n)]
+    return torch.tensor(near, dtype=torch.bool).reshape(n, n) & torch.tensor(own, dtype=torch.bool).reshape(n, n)
+
+def test_masks(visible):
+    for ids in ([], [1], [1, 1, 1, 1], [5, 5, 2, 2, 5, 2], [-3, 4, -3, -3, 4], [0, 1 << 32, 0], [9, 9, 1, 1, 1]):
+        for window, sinks in ((1, 0), (2, 0), (1, 1), (2, 2), (9, 0)):
+            documents = torch.tensor(ids, dtype=torch.int64)
+            mask = visible(documents, window, sinks)
+            assert mask.dtype is torch.bool
+            assert torch.equal(mask, expected(ids, window, sinks))
+            assert documents.tolist() == ids
+
+def test_sinks_below_zero(visible):
+    try:
+        visible(torch.tensor([1]), 1, sinks=-1)
+    except ValueError:
+        return
+    raise AssertionError
+"""
+
+
+def function(source: str) -> Callable[..., Tensor]:
+    """The function that a source text, or a sealed one, defines."""
+    names: dict[str, Any] = {}
+    exec(source, names)
+    found: Callable[..., Tensor] = names[PRACTICE.function]
+    return found
+
+
+def implementations() -> Iterator[tuple[str, Callable[..., Tensor]]]:
+    """Those that students see and those that they do not, by name."""
+    for name, source in {**PRACTICE.right, **PRACTICE.wrong}.items():
+        yield name, function(source)
+    for name, module in SHOWN.items():
+        yield name, importlib.import_module(module).visible
+
+
+def answers(visible: Callable[..., Tensor]) -> list[object]:
+    """What an implementation answers to many small inputs, errors and changed inputs among them."""
+    found: list[object] = []
+    some = [list(ids) for length in range(5) for ids in itertools.product((-1, 0, 1 << 32), repeat=length)]
+    for ids, window, sinks in itertools.product([*some, [7] * 6], (0, 1, 2, 9), (-1, 0, 1, 2)):
+        documents = torch.tensor(ids, dtype=torch.int64)
+        try:
+            mask = visible(documents, window, sinks)
+            found.append((mask.dtype, mask.shape, mask.tolist(), documents.tolist()))
+        except Exception as error:
+            found.append(type(error))
+    return found
+
+
+def test_the_right_ones_agree_everywhere_and_each_wrong_one_differs_somewhere() -> None:
+    given = {name: answers(visible) for name, visible in implementations()}
+    (right,) = [next(answer for name, answer in given.items() if name == RIGHT[0])]
+    assert [name for name, answer in given.items() if answer == right] == sorted(RIGHT, key=list(given).index)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_handout_is_true(language: str) -> None:
+    page = (ASSIGNMENT.root / "handout" / language / "practice.md").read_text(encoding="utf-8")
+    shown = re.search(r"visible\((torch\.tensor\(.*?\)), window=(\d), sinks=(\d)\)\n((?:# .*\n)+)", page)
+    assert shown
+    ids = [int(number) for number in re.findall(r"\d+", shown[1])]
+    rows = json.loads(shown[4].replace("#", ""))
+    for name, visible in implementations():
+        if name in RIGHT:
+            assert visible(torch.tensor(ids), int(shown[2]), int(shown[3])).int().tolist() == rows, name
+    assert f" {PRACTICE.points:g} " in page
+    assert f" {trial.MOST_TESTS} " in page
+    assert f" {trial.MOST_S} " in page
+
+
+def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:
+    folder = Path(str(importlib.import_module("tests.practice").__file__)).parent
+    files = {f"tests/practice/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert [*leaks(files)] == []
+    for name, source in PRACTICE.right.items():
+        assert [*leaks({f"tests/practice/{name}.py": source.encode()})], name
+    for name, source in PRACTICE.wrong.items():
+        assert [*leaks({f"tests/practice/{name}.py": source.encode()})], name
+
+
+def test_a_sealed_implementation_does_the_same_and_has_nothing_to_read() -> None:
+    text = sealed(PRACTICE.right["rows"])
+    assert answers(function(text)) == answers(function(PRACTICE.right["rows"]))
+    assert function(text).__doc__ is None
+    assert {function(sealed(source)).__code__.co_filename for source in PRACTICE.wrong.values()} == {
+        function(text).__code__.co_filename
+    }
+
+
+@pytest.fixture
+def judge(zygote: Zygote) -> Callable[[str], Result]:
+    """``judge(text)``: what a file of tests is worth."""
+
+    def judge(text: str) -> Result:
+        submission = Submission("ada", {handed_in_as(PRACTICE): text})
+        return judged(Candidate("ada", Path("ada")), submission, PRACTICE, zygote.start)
+
+    return judge
+
+
+@pytest.mark.process
+def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Callable[[str], Result]) -> None:
+    result = judge(THOROUGH)
+    assert [name for name, tests in result.catching.items() if not tests] == []
+    assert (result.points, dict(result.refused)) == (PRACTICE.points, {})
+    assert result.told("zh") == f"你的测试发现了 {ALL} 个错误实现中的 {ALL} 个：练习分 5 / 5。"
+
+
+@pytest.mark.process
+def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge: Callable[[str], Result]) -> None:
+    unfair = "\ndef test_contiguous(visible):\n    assert visible(torch.tensor([1, 1, 2]), 1).is_contiguous()\n"
+    both, alone = judge(THOROUGH + unfair), judge("import torch\n" + unfair)
+    assert both.points == PRACTICE.points
+    assert dict(both.refused) == {"test_contiguous": "right"}
+    assert "test_contiguous does not count: it refuses a right implementation (test_mine.py:" in both.told("en")
+    assert (alone.points, alone.caught) == (0, 0)
+
+
+@pytest.mark.process
+def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Callable[[str], Result]) -> None:
+    result = judge(THOROUGH + "\ndef test_dies(visible):\n    import os\n    os._exit(0)\n")
+    assert dict(result.refused) == {"test_dies": "ended"}
+    assert result.points == PRACTICE.points
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Callable[[str], Result], text: str) -> None:
+    result = judge(text)
+    assert (result.points, result.caught) == (0, 0)
+    for language in ("en", "zh"):
+        assert result.told(language).isprintable()
+        assert "{" not in result.told(language)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("while True: pass", "endless"),
+        ("def test_a(visible):\n    while True: pass", ""),
+        ("import time\n" + "".join(f"def test_{n}(visible): time.sleep(99)\n" for n in range(9)), "stops"),
+    ],
+    ids=["at import", "in a test", "in all tests"],
+)
+def test_what_never_ends_is_ended(judge: Callable[[str], Result], text: str, problem: str) -> None:
+    result = judge(text)
+    assert (result.points, result.problem) == (0, problem)
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path) -> Path:
+    """A class: thorough tests in a zip, a broken file, a loose file, and no tests at all."""
+    path = f"tests/practice/{PRACTICE.file}"
+    files = {path: THOROUGH, **ASSIGNMENT.stubs()}
+    folder = write_folder(tmp_path / "class", {"ada.zip": zipped(files), f"bo/{path}": "def test_x(:"})
+    write_folder(folder, {f"cy/{PRACTICE.file}": THOROUGH})
+    return write_folder(folder, {f"dana/{name}": text for name, text in ASSIGNMENT.stubs().items()})
+
+
+@pytest.mark.process
+def test_a_class_is_judged_and_gives_the_same_bytes_twice(handed_in: Path, tmp_path: Path) -> None:
+    for out in ("one", "two"):
+        result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / out)])
+        assert result.exit_code == 0, result.output
+    for name in ("practice.csv", "practice.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    told = json.loads((tmp_path / "one/practice.json").read_text(encoding="utf-8"))["submissions"]
+    assert {one["id"]: one["points"] for one in told} == {"ada": 5, "bo": 0, "cy": 5, "dana": 0}
+    assert {one["id"]: one["problem"] for one in told if one["problem"]} == {"bo": "SyntaxError", "dana": "missing"}
+    rows = (tmp_path / "one/practice.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[1] == (
+        f"ada,,5,5,{ALL},{ALL},2,2,Your tests catch {ALL} of {ALL} wrong implementations: 5 of 5 practice points."
+    )
+
+
+def test_an_assignment_without_practice_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handed_in: Path
+) -> None:
+    from grader.cli import practice
+    from grader.selftest.small.grader.assignment import ASSIGNMENT as SMALL
+
+    monkeypatch.setattr(practice, "ASSIGNMENT", SMALL)
+    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out")])
+    assert (result.exit_code, result.stderr) == (2, "grader: this assignment has no practice.\n")
+
+
+def test_less_isolation_than_required_is_refused(
+    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Weak:
+        isolation = Isolation(frozenset(), {})
+
+        def __init__(self, *_: object) -> None: ...
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("grader.sandbox.launch.Zygote", Weak)
+    options = ["--require-isolation", "landlock"]
+    result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
+    assert result.exit_code == 2
+    assert "less than required" in result.stderr

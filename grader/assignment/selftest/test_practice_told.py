@@ -1,0 +1,177 @@
+"""`make practice` tells a student what their tests catch, whatever state the file is in, in both languages."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import write_folder
+from grader.selftest.warm import WarmPython
+from grader.tools.release.bundle import public_tests
+from tests.harness.terminal import width
+
+from .test_practice_judged import THOROUGH
+
+MINE = "tests/practice/test_mine.py"
+NEVER_S = "600"  # a limit that no test here reaches, also on a busy machine
+SHORT_S = "5"  # for files in which something never ends
+
+Told = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def told(untouched: Path, tmp_path: Path, run: WarmPython) -> Told:
+    """``told(text, ...)``: exit status and output for a file of tests, without line breaks; no file for None."""
+
+    def told(text: str | bytes | None, *options: str) -> tuple[int, str]:
+        folder = shutil.copytree(untouched, tmp_path / "mine", dirs_exist_ok=True)
+        if text is None:
+            (folder / MINE).unlink()
+        else:
+            write_folder(folder, {MINE: text})
+        if "--seconds" not in options:
+            options = (*options, "--seconds", NEVER_S)
+        result = run(folder, "tests.practice", *options)
+        assert "Traceback" not in result.stdout + result.stderr
+        assert result.stderr == ""
+        return result.returncode, " ".join(result.stdout.split())
+
+    return told
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_session_from_the_example_to_the_end(told: Told) -> None:
+    example = (ASSIGNMENT.root / MINE).read_text(encoding="utf-8")
+    status, first = told(example)
+    assert status == 1
+    assert "Caught: 0 of 6" in first
+    assert first.count("not caught") == 6
+    assert first.count("no test refuses it") == 2
+    assert "Where exactly does the window end?" in first
+
+    window = "import torch\n\ndef test_window(visible):\n    mask = visible(torch.tensor([1, 1, 1]), 2)\n"
+    status, second = told(window + "    print(mask.shape)\n    assert mask[2, 0]\n")
+    assert status == 1
+    assert "✗ right_1 refused by test_window" in second
+    assert "your test refuses a right implementation, right_1" in second
+    assert f"{MINE}:6: AssertionError assert mask[2, 0] your test prints: torch.Size([3, 3])" in second
+    assert "Caught: 0 of 6" in second  # it would catch wrong_1 if it were right
+
+    status, third = told(window + "    assert not mask[2, 0]\n", "--lang", "zh")
+    assert status == 1
+    assert "✓ wrong_1 被发现：test_window" in third
+    assert "已发现：1 / 6" in third
+
+    window_0 = "\ndef test_window_0(visible):\n    try:\n        visible(torch.tensor([1]), 0)\n"
+    status, last = told(THOROUGH + window_0 + "    except ValueError:\n        return\n    raise AssertionError\n")
+    assert status == 0
+    assert "Caught: 6 of 6 All caught." in last
+    assert "✓ wrong_6 caught by test_window_0" in last
+
+
+STATES = {  # what is in the file, and what is said of it in English and in Chinese
+    "missing": (None, f"{MINE} is missing.", f"缺少 {MINE}。"),
+    "empty": ("", f"{MINE} has no test", f"{MINE} 里没有测试"),
+    "syntax error": ("def test_a(visible)\n", f"{MINE}:1: SyntaxError: expected ':'", "无法导入"),
+    "failing import": ("x = 1\nimport nothing_of_that_name\n", f"{MINE}:2: ModuleNotFoundError", "无法导入"),
+    "exit at import": ("import sys\nsys.exit(3)\n", f"{MINE}:2: SystemExit: 3", "无法导入"),
+    "end at import": ("import os\nos._exit(0)\n", "ends the program when it is imported", "一导入就结束了程序"),
+    "another encoding": (b"# \xe9\n", f"{MINE} is not UTF-8 (byte 2); save it as UTF-8", f"{MINE} 不是 UTF-8 编码"),
+}
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "english", "chinese"), STATES.values(), ids=STATES)
+def test_a_file_that_cannot_be_used_is_told_in_a_line(
+    told: Told, text: str | bytes | None, english: str, chinese: str
+) -> None:
+    for language, said in (("en", english), ("zh", chinese)):
+        status, page = told(text, "--lang", language)
+        assert status == 1
+        assert said in page
+
+
+ODD = """
+import os, sys, time, torch
+
+def test_exits(visible):
+    sys.exit("enough")
+
+def test_two(visible, other):
+    pass
+
+def test_ends(visible):
+    os._exit(0)
+
+def test_window(visible):
+    os.write(1, b"past Python")
+    end, sys.waited = 0 if hasattr(sys, "waited") else time.process_time() + 4, True
+    while time.process_time() < end:
+        pass
+    assert not visible(torch.tensor([1, 1, 1]), 2)[2, 0]
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
+    status, page = told(ODD)
+    assert status == 1
+    assert f"test_exits: your test refuses a right implementation, right_1. {MINE}:5: SystemExit: enough" in re.sub(
+        r"Does the .*? asks for\? ", "", page
+    )
+    assert "test_two: takes 2 arguments; a test takes one" in page
+    assert "test_ends: ended the whole program." in page
+    assert "✓ wrong_1 caught by test_window" in page
+    assert "past Python" not in page
+    assert re.search(r"compute for [\d.]+ s on one implementation; where they are graded, they have 3 s", page)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_what_never_ends_is_said_to(told: Told) -> None:
+    status, page = told("while True: pass", "--seconds", SHORT_S)
+    assert (status, "could not be imported in time" in page) == (1, True)
+    endless = "import torch\n\ndef test_loop(visible):\n    while True: pass\n"
+    status, page = told(endless, "--seconds", SHORT_S)
+    assert status == 1
+    assert "test_loop: did not come to an end in time" in page
+
+
+NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice')\n"
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmPython, language: str) -> None:
+    folder = shutil.copytree(untouched, tmp_path / "mine")
+    write_folder(folder, {MINE: ODD, "narrow.py": NARROW})
+    page = run(folder, "narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
+    assert len(page) > 20
+    assert [line for line in page if width(line) > 60] == []
+
+
+@pytest.mark.process
+def test_the_tests_are_handed_in_with_the_rest(solved: Path, run: WarmPython) -> None:
+    result = run(solved, "tests.submit")
+    assert result.returncode == 0
+    assert f"It also holds your own tests, {MINE}, for practice points." in result.stdout
+    with zipfile.ZipFile(solved / "submission.zip") as archive:
+        names = archive.namelist()
+    assert MINE in names
+    assert [name for name in names if not name.startswith("src/")] == [MINE]
+
+
+def test_the_public_tests_alone_come_with_what_runs_the_exercise_and_without_it() -> None:
+    files = public_tests(ASSIGNMENT)
+    assert "tests/harness/trials/trial.py" in files
+    assert [path for path in files if path.startswith("tests/practice/")] == []

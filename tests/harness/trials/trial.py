@@ -1,0 +1,118 @@
+"""Runs a file of tests on an implementation, and says of each test whether it passes.
+
+Uses Python's standard library alone: ``run.py`` starts it as a process of its own, which a student's code may end or
+hang, and the grader gives its text to a locked worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import io
+import json
+import os
+import random
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+MOST_TESTS = 50
+MOST_S = 3  # of computing for all tests on one implementation; the grader is a little more patient
+MOST_TEXT = 300  # characters of a message, and of what a test prints
+
+
+def names(module: ModuleType) -> dict[str, int]:
+    """The tests of a file in their order, and how many arguments each takes; one argument is right."""
+    found = {name: value for name, value in vars(module).items() if _is_test(name, value)}
+    return {name: len(inspect.signature(test).parameters) for name, test in [*found.items()][:MOST_TESTS]}
+
+
+def _is_test(name: str, value: object) -> bool:
+    return name.startswith("test") and isinstance(value, FunctionType)
+
+
+def outcome(test: Callable[[Any], object], implementation: object) -> dict[str, Any] | None:
+    """What a test says against an implementation: None, or what it raised, and where."""
+    printed = io.StringIO()
+    random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+    try:
+        with contextlib.redirect_stdout(printed):
+            test(implementation)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt, too
+        return described(error, test.__code__.co_filename) | {"printed": printed.getvalue()[:MOST_TEXT]}
+    return None
+
+
+def described(error: BaseException, file: str) -> dict[str, Any]:
+    """An exception as a type, a short message, and the last line in ``file`` that led to it, 0 if there is none."""
+    try:
+        message = " ".join(str(error).split())[:MOST_TEXT]
+    except BaseException:  # a class of the student's own may do anything
+        message = ""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        frames.append((str(error.filename), error.lineno or 0))
+    lines = [line for name, line in frames if name == file]
+    return {"type": type(error).__name__, "message": message, "line": lines[-1] if lines else 0}
+
+
+# ── As a process ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def serve(wanted: Mapping[str, Any]) -> None:
+    """Run what is still to run, and print a line of JSON before and after each test.
+
+    Args:
+        wanted: ``root``, the folder to import from; ``file`` with the tests; ``implementations``, from names to files,
+            and the ``function`` in these; ``without``, tests to leave out; ``known``, names that have been run already.
+    """
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # whatever a test prints past Python
+        os.dup2(nowhere, stream)
+
+    def tell(**message: object) -> None:
+        print(json.dumps(message), file=told, flush=True)
+
+    sys.path[0] = wanted["root"]
+    import torch
+
+    torch.set_num_threads(1)
+    for name, path in wanted["implementations"].items():
+        implementation = getattr(_imported(path), wanted["function"])
+        tell(importing=name)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                module = _imported(wanted["file"])  # anew, so that nothing is left of another implementation
+        except BaseException as error:
+            tell(broken=described(error, wanted["file"]))
+            return
+        tests = names(module)
+        tell(tests=tests)
+        began = time.process_time()
+        for test, arguments in tests.items():
+            if arguments == 1 and test not in wanted["without"] and [name, test] not in wanted["known"]:
+                tell(begin=test)
+                tell(implementation=name, test=test, failure=outcome(getattr(module, test), implementation))
+        tell(spent_s=time.process_time() - began)
+    tell(end=True)
+
+
+def _imported(path: str) -> ModuleType:
+    """A file as a module that is known nowhere else."""
+    spec = importlib.util.spec_from_file_location("practice", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    serve(json.loads(sys.argv[1]))

@@ -1,0 +1,8 @@
+"""``python -m tests.practice``, behind ``make practice``: which wrong implementations do your tests catch?"""
+
+import sys
+
+from ..harness.commands import exit_status
+from ..harness.trials.run import main
+
+sys.exit(exit_status(main))
