@@ -1,7 +1,7 @@
 # %% [markdown] lang="en" minutes=70 short_minutes=40
 # # 2 · Deriving RoPE
 #
-# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $k$ positions, and it is multiplied by
+# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $\delta$ positions, and it is multiplied by
 # a matrix $M_\delta$ of small rotations. But the code was still *added* to the token, so content and position were mixed
 # before attention could look at either.
 #
@@ -12,7 +12,7 @@
 # %% [markdown] lang="zh" minutes=70 short_minutes=40
 # # 2 · 推导 RoPE
 #
-# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $k$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
+# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $\delta$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
 # 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
 #
 # 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
@@ -292,6 +292,10 @@ with quiet():
     turned = rotate(pair, quarter)
     torch.testing.assert_close(turned, torch.tensor([-4.0, 3.0]), msg="A quarter turn takes (3, 4) to (-4, 3).")
     assert abs(rotate(pair, torch.tensor(1.0)).norm() - 5) < 1e-5, "A rotation keeps the length."
+    many = torch.ones(3, 4, 2)
+    turned = rotate(many, torch.tensor([0.0, 0.5, 1.0, 1.5]))
+    assert turned.shape == many.shape, "Each pair gives one pair."
+    assert torch.equal(many, torch.ones(3, 4, 2)), "The input belongs to the caller: leave it as it is."
     ### BEGIN HIDDEN TESTS
     random = torch.Generator().manual_seed(1)
     pairs, angles = torch.randn(5, 3, 2, generator=random), torch.randn(5, 3, generator=random)
@@ -548,6 +552,7 @@ def rotation_matrix(angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotation_matrix_laws", "grade": true, "points": 2}
 with quiet():
     assert torch.equal(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
+    assert rotation_matrix(torch.zeros(3).double()).dtype == torch.float64, "The matrix has the dtype of the angles."
     matrix = rotation_matrix(torch.tensor([math.pi / 2, 0.0]))
     x = torch.tensor([3.0, 4.0, 5.0, 6.0])
     turned = torch.tensor([-4.0, 3.0, 5.0, 6.0])
@@ -555,7 +560,6 @@ with quiet():
     torch.testing.assert_close(matrix.T @ matrix, torch.eye(4), msg="The transpose turns back.")
     ### BEGIN HIDDEN TESTS
     theta = torch.tensor([1.0, 0.3, 0.07, 0.01, 0.002], dtype=torch.float64)
-    assert rotation_matrix(theta).dtype == theta.dtype, "The matrix has the dtype of the angles."
     assert rotation_matrix(theta).shape == (10, 10), "d/2 angles make a matrix of d rows and columns."
     assert int(torch.count_nonzero(rotation_matrix(theta))) == 20, "All but 2 d entries are zero."
     for m, n in [(0, 3), (7, 7), (100, 4), (12, 2000)]:
@@ -784,6 +788,8 @@ with quiet():
     gap = shift_gap(lambda x, p: x / (p + 1), x, x, 0, 0, 3)
     assert gap == 1 - 1 / 16, "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
     assert shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3) == 3, "The largest change, not the last one."
+    gap = shift_gap(lambda x, p: [2, 1, 3][p] * x, x, x, 0, 0, 2)
+    assert gap == 5, "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
     ### BEGIN HIDDEN TESTS
     assert shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4) == 8, "The largest change, wherever it comes."
     assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5) == 3, "The longest shift is included."

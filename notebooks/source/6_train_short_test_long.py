@@ -289,6 +289,8 @@ with quiet():
     losses = loss_by_position(logits, torch.tensor([[0], [0]]))
     expected = torch.tensor([math.log(4)])
     torch.testing.assert_close(losses, expected, msg="P = 1/2 and 1/8 in two windows: (ln 2 + ln 8) / 2 = ln 4.")
+    sure = loss_by_position(torch.tensor([[[500.0, 0.0]]]), torch.tensor([[1]]))
+    torch.testing.assert_close(sure, torch.tensor([500.0]), msg="P = e^-500 is 0 in a float, its logarithm is -500.")
     ### BEGIN HIDDEN TESTS
     generator = torch.Generator().manual_seed(1)
     logits, targets = torch.randn(6, 4, 9, generator=generator), torch.randint(9, (6, 4), generator=generator)
@@ -367,6 +369,7 @@ def perplexity_at(curve: Tensor, length: int) -> float:
 # %% nbgrader={"grade_id": "perplexity_at_laws", "grade": true, "points": 2}
 with quiet():
     even = torch.full((6,), math.log(8))
+    assert type(perplexity_at(even, 6)) is float, "The perplexity is a plain float: .item() takes it out of a tensor."
     assert abs(perplexity_at(even, 6) - 8) < 1e-4, "A loss of ln 8 everywhere is a fair choice among 8."
     curve = torch.tensor([math.log(2), math.log(8), math.log(100)])
     assert abs(perplexity_at(curve, 1) - 2) < 1e-4, "Length 1 is the first position alone."
@@ -376,7 +379,6 @@ with quiet():
     kept = curve.clone()
     for length in (1, 7, 39, 40):
         found = perplexity_at(curve, length)
-        assert type(found) is float, "The perplexity is a plain float: .item() takes it out of a tensor."
         changed = torch.cat([curve[:length], torch.full((5,), 50.0)])
         assert abs(perplexity_at(changed, length) - found) < 1e-4, "Positions from length onwards do not count."
         raised = perplexity_at(curve + math.log(3), length)
