@@ -75,7 +75,7 @@ SLIPS = {
         "2_deriving_rope",
         "shift_gap",
         "max(abs(change.item()) for change in changes)",
-        "(max(0, *changes) - min(0, *changes)).item()",
+        "float(max(0, *changes)) - float(min(0, *changes))",
         "counted from the start",
     ),
     "3.1 heads": Slip("3_three_implementations", "rotate_adjacent", ".unsqueeze(-2)", "", "angles belong to positions"),
@@ -97,9 +97,6 @@ SLIPS = {
     "3.5 heads as one": Slip(
         "3_three_implementations", "convert", "unflatten(0, (number,", "unflatten(0, (1,", "Each head by itself"
     ),
-    "3.6 no whole numbers": Slip(
-        "3_three_implementations", "position_ids", "is_real.", "is_real.float().", "dtype long"
-    ),
     "4.2 conjugate": Slip("4_decay_and_precision", "decay_bound", "key.conj()", "key", "With the conjugate"),
     "4.3 no content": Slip("4_decay_and_precision", "key_for", "query * ", "", "score is highest"),
     "4.3 conjugate": Slip("4_decay_and_precision", "key_for", "query * ", "query.conj() * ", "score is highest"),
@@ -117,7 +114,13 @@ SLIPS = {
     ),
     "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the first sets the limit"),
     "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
-    "5.5 growth": Slip("5_longer_contexts", "dynamic_base", "growth * max", "max", "kappa = 2 * 3.5 - 1"),
+    "5.5 growth": Slip(
+        "5_longer_contexts",
+        "dynamic_base",
+        "growth * max(length, trained) / trained - (growth - 1)",
+        "max(length, trained) / trained",
+        "kappa = 2 * 3.5 - 1",
+    ),
     "5.6 one base": Slip("5_longer_contexts", "decode", "base_at(step + 1)", "base_at(len(keys))", "The fifth row"),
     "6.1 logarithm of nothing": Slip(
         "6_train_short_test_long",

@@ -265,6 +265,7 @@ with quiet():
     ### BEGIN HIDDEN TESTS
     angles = rotary_angles(torch.arange(5), 8)
     freqs_cis = to_freqs_cis(angles)
+    assert freqs_cis.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
     torch.testing.assert_close(
         freqs_cis.abs(), torch.ones_like(angles), msg="Every factor has the absolute value 1: rotations keep lengths."
     )
