@@ -166,7 +166,7 @@ ends = paths[:, -1].abs()
 
 figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.75), sharex=True, sharey=True)
 for axes, path, distance, colour in zip(panels, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
-    path = torch.cat([torch.zeros(1), path])  # the walk starts at S_0 = 0
+    path = torch.cat([torch.zeros(1), path])  # the walk starts at T_0 = 0
     axes.plot(path.real, path.imag, "-o", color=colour, markersize=1.8, linewidth=1)
     axes.plot(path.real[-1], path.imag[-1], "s", color=BLACK, markersize=5)
     axes.set_title(f"distance {distance:.0f}", fontweight="normal", fontsize=9.5)
@@ -176,7 +176,8 @@ headline(figure, f"{finding}\n{', '.join(f'{end:.0f}' for end in ends)} away fro
 plt.show()
 
 # %% [markdown] lang="en"
-# The fast pairs come first in the walk; at distance 1,000 they go in circles, and only the slow ones still make way.
+# Each walk starts at the origin and ends at the black square: the farther apart the tokens, the nearer the end is to the
+# start. The fast pairs come first in the walk; at distance 1,000 they go in circles, and only the slow ones still make way.
 #
 # ## From the walk to a bound
 #

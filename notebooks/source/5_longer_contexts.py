@@ -590,11 +590,11 @@ with quiet():
 #
 # $$
 # m\, \theta_i^{(m+1)} - n\, \theta_i^{(n+1)}
-# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{right}}
-# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
+# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{正确}}
+# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{过期}} .
 # $$
 #
-# 第一项是对的（right），第二项是过期带来的（stale）。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
+# 第一项是正确的，第二项是过期带来的。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
 # 而且同一段文本，一次读完和逐个 token 地读，得分竟然不同。这就是
 # [transformers#25104](https://github.com/huggingface/transformers/issues/25104)。
 # 解决办法写在 YaRN 3.3 节：键在旋转**之前**存入缓存，每次都用当前的底数旋转所有的键。

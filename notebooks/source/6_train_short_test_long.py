@@ -721,7 +721,7 @@ plt.show()
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length. $L = 64$; the wavelength
 # of pair $i$ is $\lambda_i = 2\pi/\theta_i$, so it makes $r_i = L/\lambda_i = L\,\theta_i/2\pi$ turns in the window.
-# All formulas are derived in notebook 5:
+# All formulas are derived in notebook 5; the factor $\kappa$ of NTK is $s$ here:
 #
 # | name | new frequency $\theta_i'$ | source |
 # |---|---|---|
@@ -754,7 +754,7 @@ plt.show()
 # ## 现在拉长 RoPE，不训练
 #
 # 拿训练好的 RoPE 模型，只改频率，目标是 $s = 8$ 倍长度。$L = 64$；第 $i$ 对的波长是 $\lambda_i = 2\pi/\theta_i$，
-# 所以它在一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节：
+# 所以它在一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节；NTK 的倍数 $\kappa$ 在这里就取 $s$：
 #
 # | 名称 | 新频率 $\theta_i'$ | 出处 |
 # |---|---|---|
