@@ -15,7 +15,7 @@ from typing import Any, Final
 from ...rubric import LANGUAGES, Rubric
 from .mistakes import Cause, Known
 
-MOST_BYTES: Final = 200_000
+MOST_BYTES: Final = 250_000
 
 
 @cache
