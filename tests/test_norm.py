@@ -175,6 +175,13 @@ def test_the_layout_in_memory_does_not_matter(layout, device):
 
 
 @pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.hint(
+    "too_large",
+    "too_small",
+    en="Every value is off by the same factor. Is it near 1, as rounding to 16 bits makes it? If not: is the mean "
+    "taken of the squares, or of something else?",
+    zh="所有值都差同一个倍数。它接近 1 吗（舍入到 16 位就会这样）？如果不接近：平均是对平方求的，还是对别的求的？",
+)
 @pytest.mark.parametrize("short_dtype", ["float16", "bfloat16"])
 def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
     """512² + 44² + 10² + 4² = 4 · 257². In float16, 512² is infinite; bfloat16 has no 257. float32 has both.

@@ -59,12 +59,19 @@ def assert_same_tables(received, expected):
     assert_close(received, expected, table_limit(angles))
 
 
+NOT_STRETCHED = pytest.mark.hint(
+    en="With k = 1 nothing is stretched. For position 1 and hd = 8: which angles do you expect, in which columns? "
+    "Which row of your table belongs to position 0?",
+    zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？位置 0 对应表的哪一行？",
+)
+
+
 @pytest.mark.rubric("rope_base")
 @pytest.mark.parametrize(
     ("base", "ratio", "thetas"),
     [
-        (10000, 1, [1, 0.1, 0.01, 0.001]),
-        (16, 1, [1, 1 / 2, 1 / 4, 1 / 8]),
+        pytest.param(10000, 1, [1, 0.1, 0.01, 0.001], marks=NOT_STRETCHED),
+        pytest.param(16, 1, [1, 1 / 2, 1 / 4, 1 / 8], marks=NOT_STRETCHED),
         (16, 8, [1, 1 / 4, 1 / 16, 1 / 64]),
         (16, 4, [1, 1 / 16]),
     ],
@@ -82,6 +89,11 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 
 
 @pytest.mark.rubric("rope_base")
+@pytest.mark.hint(
+    en="Near positions are right, and far ones are not. Which dtype have positions and angles before the cosine is "
+    "taken, and which whole numbers does it hold?",
+    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它能表示哪些整数？",
+)
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
 def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dtype, device):
     """There is no 257 in bfloat16 and no 2049 in float16; such positions would turn by a neighbour's angle.

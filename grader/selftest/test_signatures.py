@@ -20,7 +20,7 @@ from grader.tools.signatures.sealing import MOST_BYTES, more_than_mistakes, seal
 RUBRIC = ASSIGNMENT.rubric
 UNSCALED, LATER = "attention_unscaled", "attention_sees_later_tokens"
 HEADS, CAUSAL = "attention_heads", "attention_causal"
-A, B, C = (bytes([number]) * 32 for number in (1, 2, 3))
+A, B, C, D = (bytes([number]) * 32 for number in (1, 2, 3, 4))
 opener: Any = import_module("tests.harness.sealed")  # untyped, as students are to read it
 signature: Any = import_module("tests.harness.signature")
 compare: Any = import_module("tests.harness.compare")
@@ -35,6 +35,7 @@ KNOWN = {
     HEADS: {
         (A, B): {cause(UNSCALED), cause(LATER, also=(CAUSAL,))},
         (C,): {cause(UNSCALED, LATER)},
+        (D,): {cause(UNSCALED, also=(CAUSAL,))},
     }
 }
 
@@ -56,6 +57,11 @@ def test_of_two_causes_the_one_is_named_that_explains_what_fails() -> None:
     assert told(A) == [UNSCALED]  # the other one would fail another property
     assert told(A, failing=(HEADS, CAUSAL)) == [LATER]  # which explains both
     assert told(C) == sorted([UNSCALED, LATER])
+
+
+def test_a_mistake_is_not_named_where_something_passes_that_it_fails() -> None:
+    assert told(D) == []
+    assert told(D, failing=(HEADS, CAUSAL)) == [UNSCALED]
 
 
 def test_what_is_not_known_is_not_named() -> None:
@@ -142,6 +148,14 @@ def test_of_several_dtypes_the_finest_counts() -> None:
     fine, coarse = look([1.0]), look([2.0], "tests/test_a.py::test_b[bfloat16]")
     assert signature.signatures("p", [coarse, fine]) == signature.signatures("p", [fine])
     assert signature.signatures("p", []) == []
+
+
+def test_sizes_in_an_error_count_and_addresses_do_not() -> None:
+    def of(message: str) -> Any:
+        return signature.look_of("t::a", RuntimeError(message))
+
+    assert of("size of tensor a (3) must match 5") != of("size of tensor a (4) must match 2")
+    assert of("no rule for <object at 0x7f01>") == of("no rule for <object at 0x7fA2>")
 
 
 def test_names_of_ones_own_do_not_count() -> None:

@@ -299,6 +299,7 @@ with quiet():
     x = embed("the dog chased a man")
     output = causal_attend(x)
     assert output.shape == x.shape, "One vector comes out for each token."
+    assert not output.isnan().any(), "No output may be nan: zero times infinity is."
     torch.testing.assert_close(output[0], x[0] @ W_V, msg="The first token sees itself only: its value comes out.")
     torch.testing.assert_close(output[-1], attend(x)[-1], msg="The last token sees all, as without the mask.")
     torch.testing.assert_close(causal_attend(x[:3]), output[:3], msg="What comes later changes nothing before it.")
@@ -419,17 +420,17 @@ with quiet():
     looks_back = torch.ones(6, 6).tril()
     share = (looks_back / looks_back.sum(-1, keepdim=True)) @ is_first  # the head, as described
     assert position_from_share(share).tolist() == [0, 1, 2, 3, 4, 5], "The first token is at position 0."
+    assert position_from_share(share).dtype == torch.long, "Positions are whole numbers: convert them to long."
     assert position_from_share(torch.tensor([0.334])).tolist() == [2], "A share near 1/3 is that of position 2: round."
     ### BEGIN HIDDEN TESTS
     positions_read = position_from_share(1 / torch.arange(1.0, 1001.0))
-    assert positions_read.dtype == torch.long, "Positions are whole numbers: convert them to long."
     assert torch.equal(positions_read, torch.arange(1000)), "Round before you convert; conversion cuts off."
     assert position_from_share(torch.tensor([0.1])).tolist() == [9], "Each share is read by itself."
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# The counter has a flaw. From position $m$ to the next the share falls by its part $1/(m+2)$. Numbers of bfloat16 are, at
-# every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
+# The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
+# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
 # rounded to one number, and from $m = 256$ on most of them are. Read back what is left:
 
 # %% [markdown] lang="zh"
@@ -572,7 +573,7 @@ plt.show()
 # 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
 # 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
 #
-# ## 字母表
+# ## 记号表
 #
 # 在一节之内，一个字母只有一个意思；前几行的字母在各节里意思都相同。加撇、加下标、加星号（共轭），不算另一个字母。
 #

@@ -290,9 +290,11 @@ with quiet():
     expected = math.sqrt((1 + 0.16 + 0.04) / 3)
     assert abs(shift_residual(numbers, numbers + 1) - expected) < 1e-6, "Numbers to numbers + 1: by hand, root of 0.4."
     with_one = torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
-    assert shift_residual(with_one, numbers + 1) < 1e-6, "With a column of ones, adding 1 is linear."
+    assert shift_residual(with_one, numbers + 1) < 1e-12, "With a column of ones, adding 1 is linear; float64 sees it."
     twice = shift_residual(torch.cat([numbers, numbers], dim=1), numbers + 1)
     assert abs(twice - expected) < 1e-6, "Features that stand twice explain no more."
+    both = shift_residual(numbers, torch.cat([numbers + 1, numbers + 1], dim=1))
+    assert abs(both - expected) < 1e-6, "It is a mean over all entries: two equal columns leave what one leaves."
     two_bits, next_bits = torch.tensor([[0, 0], [1, 0], [0, 1], [1, 1]]), torch.tensor([[1, 0], [0, 1], [1, 1], [0, 0]])
     assert shift_residual(two_bits, next_bits) > 0.1, "No matrix advances two bits by one."
     ### BEGIN HIDDEN TESTS
@@ -406,11 +408,12 @@ def sinusoidal(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
 
 # %% nbgrader={"grade_id": "sinusoidal_laws", "grade": true, "points": 2}
 with quiet():
-    code = sinusoidal(torch.tensor([0, 1, 2]), 4, base=100.0)  # frequencies 1 and 100 ** (-2/4) = 1/10
+    code = sinusoidal(torch.tensor([7, 2, 0]), 4, base=100.0)  # frequencies 1 and 100 ** (-2/4) = 1/10
     assert code.shape == (3, 4), "One row for each position, one column for each feature."
-    torch.testing.assert_close(code[0], torch.tensor([0.0, 1, 0, 1]), msg="At position 0: sin 0, cos 0, sin 0, cos 0.")
+    assert code.dtype == torch.float32, "The code is of dtype float32."
+    torch.testing.assert_close(code[2], torch.tensor([0.0, 1, 0, 1]), msg="At position 0: sin 0, cos 0, sin 0, cos 0.")
     by_hand = torch.tensor([math.sin(2), math.cos(2), math.sin(0.2), math.cos(0.2)])
-    torch.testing.assert_close(code[2], by_hand, msg="At position 2 the angles are 2 and 2/10; sin and cos take turns.")
+    torch.testing.assert_close(code[1], by_hand, msg="At position 2 the angles are 2 and 2/10; sin and cos take turns.")
     ### BEGIN HIDDEN TESTS
     for dim, base in [(2, 10000.0), (6, 64.0), (10, 10000.0), (64, 500000.0)]:
         code = sinusoidal(torch.tensor([7, 0, 300, 41]), dim, base)
@@ -522,12 +525,12 @@ plt.show()
 
 
 # %% nbgrader={"grade_id": "shift_matrix", "solution": true}
-def shift_matrix(k: int, dim: int, base: float = 10000.0) -> Tensor:
-    """M_k, which advances every sinusoidal code by k positions: [dim, dim]."""
+def shift_matrix(shift: int, dim: int, base: float = 10000.0) -> Tensor:
+    """The matrix that advances every sinusoidal code by shift positions: [dim, dim]."""
     ### BEGIN SOLUTION
     matrix = torch.zeros(dim, dim)
     for pair in range(dim // 2):
-        angle = k * base ** (-2 * pair / dim)
+        angle = shift * base ** (-2 * pair / dim)
         sine, cosine = 2 * pair, 2 * pair + 1  # the two features of the pair
         matrix[sine, sine] = matrix[cosine, cosine] = math.cos(angle)
         matrix[sine, cosine], matrix[cosine, sine] = math.sin(angle), -math.sin(angle)
@@ -542,15 +545,20 @@ with quiet():
         here = torch.tensor([math.sin(p), math.cos(p)])
         there = torch.tensor([math.sin(p + 3), math.cos(p + 3)])
         torch.testing.assert_close(shift_matrix(3, 2).float() @ here, there, msg="M_3 takes position p to p + 3.")
+    here, there = (torch.tensor([math.sin(p), math.cos(p), math.sin(p / 10), math.cos(p / 10)]) for p in (2, 5))
+    moved = shift_matrix(3, 4, base=100.0).float() @ here  # frequencies 1 and 1/10
+    torch.testing.assert_close(moved, there, msg="Base 100, four features: pair 0 turns by 3, pair 1 by 3/10.")
     ### BEGIN HIDDEN TESTS
     for dim, base in [(4, 100.0), (8, 10000.0), (32, 500.0)]:
         frequency = [base ** (-2 * pair / dim) for pair in range(dim // 2)]
-        for k in (-40, -1, 2, 17):
+        for shift in (-40, -1, 2, 17):
             for p in (0, 5, 100):
                 here = torch.tensor([wave(p * w) for w in frequency for wave in (math.sin, math.cos)])
-                there = torch.tensor([wave((p + k) * w) for w in frequency for wave in (math.sin, math.cos)])
-                moved = shift_matrix(k, dim, base).float() @ here
-                torch.testing.assert_close(moved, there, rtol=0, atol=1e-4, msg="M_k PE(p) = PE(p + k), for all p, k.")
+                there = torch.tensor([wave((p + shift) * w) for w in frequency for wave in (math.sin, math.cos)])
+                moved = shift_matrix(shift, dim, base).float() @ here
+                torch.testing.assert_close(
+                    moved, there, rtol=0, atol=1e-4, msg="One matrix takes PE(p) to PE(p + shift), for all p."
+                )
         both = shift_matrix(5, dim, base).float() @ shift_matrix(-2, dim, base).float()
         direct = shift_matrix(3, dim, base).float()
         torch.testing.assert_close(both, direct, rtol=0, atol=1e-4, msg="Two shifts, one after the other, add up.")
@@ -573,7 +581,7 @@ ONE = torch.ones(256, 1)
 def residuals(code, with_one: bool) -> list[float]:
     """What is left, for each shift, of a code [n] to [n, d]."""
     before = torch.cat([code(positions), ONE], dim=1) if with_one else code(positions)
-    return [shift_residual(before, code(positions + k)) for k in shifts]
+    return [shift_residual(before, code(positions + shift)) for shift in shifts]
 
 
 codes = {

@@ -292,6 +292,10 @@ with quiet():
     turned = rotate(pair, quarter)
     torch.testing.assert_close(turned, torch.tensor([-4.0, 3.0]), msg="A quarter turn takes (3, 4) to (-4, 3).")
     assert abs(rotate(pair, torch.tensor(1.0)).norm() - 5) < 1e-5, "A rotation keeps the length."
+    many = torch.ones(3, 4, 2)
+    turned = rotate(many, torch.tensor([0.0, 0.5, 1.0, 1.5]))
+    assert turned.shape == many.shape, "Each pair gives one pair."
+    assert torch.equal(many, torch.ones(3, 4, 2)), "The input belongs to the caller: leave it as it is."
     ### BEGIN HIDDEN TESTS
     random = torch.Generator().manual_seed(1)
     pairs, angles = torch.randn(5, 3, 2, generator=random), torch.randn(5, 3, generator=random)
@@ -548,6 +552,7 @@ def rotation_matrix(angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotation_matrix_laws", "grade": true, "points": 2}
 with quiet():
     assert torch.equal(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
+    assert rotation_matrix(torch.zeros(3).double()).dtype == torch.float64, "The matrix has the dtype of the angles."
     matrix = rotation_matrix(torch.tensor([math.pi / 2, 0.0]))
     x = torch.tensor([3.0, 4.0, 5.0, 6.0])
     turned = torch.tensor([-4.0, 3.0, 5.0, 6.0])
@@ -555,7 +560,6 @@ with quiet():
     torch.testing.assert_close(matrix.T @ matrix, torch.eye(4), msg="The transpose turns back.")
     ### BEGIN HIDDEN TESTS
     theta = torch.tensor([1.0, 0.3, 0.07, 0.01, 0.002], dtype=torch.float64)
-    assert rotation_matrix(theta).dtype == theta.dtype, "The matrix has the dtype of the angles."
     assert rotation_matrix(theta).shape == (10, 10), "d/2 angles make a matrix of d rows and columns."
     assert int(torch.count_nonzero(rotation_matrix(theta))) == 20, "All but 2 d entries are zero."
     for m, n in [(0, 3), (7, 7), (100, 4), (12, 2000)]:
@@ -785,6 +789,8 @@ with quiet():
     gap = shift_gap(lambda x, p: x / (p + 1), x, x, 0, 0, 3)
     assert gap == 1 - 1 / 16, "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
     assert shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3) == 3, "The largest change, not the last one."
+    gap = shift_gap(lambda x, p: [2, 1, 3][p] * x, x, x, 0, 0, 2)
+    assert gap == 5, "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
     ### BEGIN HIDDEN TESTS
     assert shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4) == 8, "The largest change, wherever it comes."
     assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5) == 3, "The longest shift is included."

@@ -260,6 +260,8 @@ with quiet():
     freqs_cis = to_freqs_cis(torch.tensor([[math.pi / 2, 0]]))
     assert freqs_cis.is_complex(), "freqs_cis holds complex numbers."
     torch.testing.assert_close(freqs_cis, torch.tensor([[1j, 1]]), msg="A quarter turn is j, no turn is 1.")
+    precise = to_freqs_cis(torch.zeros(1, 2).double())
+    assert precise.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
     ### BEGIN HIDDEN TESTS
     angles = rotary_angles(torch.arange(5), 8)
     freqs_cis = to_freqs_cis(angles)
@@ -303,6 +305,10 @@ with quiet():
     torch.testing.assert_close(
         turned.flatten(), torch.tensor([-2.0, 1, 3, 4]), msg="Pair 0 is 1 + 2j; times j it is -2 + j."
     )
+    six = torch.arange(1.0, 7).expand(1, 2, 2, 6)  # two positions, two heads, three pairs
+    two = rotate_complex(six, torch.tensor([[1, 1, 1], [1j, 1, 1]]))
+    by_hand = torch.stack([six[0, 0], torch.tensor([-2.0, 1, 3, 4, 5, 6]).expand(2, 6)])[None]
+    torch.testing.assert_close(two, by_hand, msg="Position 1 turns, in both heads: factors belong to positions.")
     ### BEGIN HIDDEN TESTS
     for seed, (batch, seq, heads, dim) in enumerate([(2, 5, 3, 8), (1, 4, 4, 6), (2, 3, 1, 4)]):
         x, angles = sample(seed, batch, seq, heads, dim), rotary_angles(torch.arange(seq) + 7 * seed, dim)
@@ -385,6 +391,9 @@ with quiet():
     turned = rotate_half_split(x, torch.tensor([[math.pi / 2, 0]])).flatten()
     expected = torch.tensor([-3.0, 2, 1, 4])
     torch.testing.assert_close(turned, expected, msg="Pair 0 is (x_0, x_2): a quarter turn takes (1, 3) to (-3, 1).")
+    two = rotate_half_split(x.expand(1, 2, 2, 4), torch.tensor([[0, 0], [math.pi / 2, 0]]))  # two positions, two heads
+    by_hand = torch.stack([x[0, 0].expand(2, 4), expected.expand(2, 4)])[None]
+    torch.testing.assert_close(two, by_hand, msg="Position 1 turns, in both heads: angles belong to positions.")
     ### BEGIN HIDDEN TESTS
     for seed, (batch, seq, heads, dim) in enumerate([(2, 5, 3, 8), (1, 4, 4, 6), (3, 3, 1, 2)]):
         x, angles = sample(seed, batch, seq, heads, dim), rotary_angles(torch.arange(seq) + 7 * seed, dim)
@@ -503,10 +512,10 @@ with quiet():
         "Pairs (0, 1) and (2, 3): first members 0, 2, second ones 1, 3."
     )
     assert half_split_order(8).tolist() == [0, 2, 4, 6, 1, 3, 5, 7], "For d = 8, as in the figure."
+    assert half_split_order(8).dtype == torch.long, "Indices are of dtype long."
     ### BEGIN HIDDEN TESTS
     for dim in (2, 6, 8, 64):
         order = half_split_order(dim)
-        assert order.dtype == torch.long, "Indices are of dtype long."
         assert order.sort().values.tolist() == list(range(dim)), "Each feature gets one seat."
         seats = list(zip(order[: dim // 2].tolist(), order[dim // 2 :].tolist(), strict=True))
         assert seats == adjacent_pairs(dim), "Seats i and i + d/2 hold the adjacent pair i."
@@ -661,12 +670,18 @@ with quiet():
         return torch.einsum("bmhd,bnhd->hmn", turned["q"], keys)
 
     layer = make_layer(0, 1, 1, 8)
+    kept = {name: value.clone() for name, value in layer.items()}
     converted = convert(layer, 1, 1)
+    assert all(torch.equal(layer[name], kept[name]) for name in kept), "The layer belongs to the caller."
     rows = layer["q.weight"][[0, 2, 4, 6, 1, 3, 5, 7]]
     assert torch.equal(converted["q.weight"], rows), "For one head of 8 features: rows 0, 2, 4, 6, 1, 3, 5, 7."
     assert torch.equal(converted["v.weight"], layer["v.weight"]), "Values are not rotated, so their weights stay."
     before, after = layer_scores(layer, 1, 1, adjacent_pairs(8)), layer_scores(converted, 1, 1, half_split_pairs(8))
     torch.testing.assert_close(after, before, msg="The scores are the same: look at biases and norms.")
+    layer = make_layer(3, 2, 1, 4)  # two heads of queries, one of keys
+    before = layer_scores(layer, 2, 1, adjacent_pairs(4))
+    after = layer_scores(convert(layer, 2, 1), 2, 1, half_split_pairs(4))
+    torch.testing.assert_close(after, before, msg="Each head by itself; keys have fewer heads than queries.")
     ### BEGIN HIDDEN TESTS
     for query_heads, key_heads, head_dim in [(4, 4, 8), (6, 2, 8), (4, 1, 6), (8, 2, 4)]:
         layer = make_layer(query_heads, query_heads, key_heads, head_dim)
@@ -843,11 +858,11 @@ with quiet():
     is_real = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]]).bool()
     by_hand = [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]
     assert position_ids(is_real).tolist() == by_hand, "Count from the first real token of each row."
+    assert position_ids(is_real).dtype == torch.long, "Positions are of dtype long."
     ### BEGIN HIDDEN TESTS
     padding = torch.tensor([0, 6, 3, 1])
     is_real = torch.arange(7) >= padding[:, None]
     positions = position_ids(is_real)
-    assert positions.dtype == torch.long, "Positions are of dtype long."
     assert positions[:, -1].tolist() == [6, 0, 3, 5], "The last token comes after all real ones before it."
     assert (positions[~is_real] == 0).all(), "Padding gets position 0."
     longer = position_ids(torch.cat((is_real, torch.ones(4, 1).bool()), dim=1))

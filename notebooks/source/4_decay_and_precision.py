@@ -176,7 +176,8 @@ headline(figure, f"{finding}\n{', '.join(f'{end:.0f}' for end in ends)} away fro
 plt.show()
 
 # %% [markdown] lang="en"
-# The fast pairs come first in the walk; at distance 1,000 they go in circles, and only the slow ones still make way.
+# Each walk starts at the origin and ends at the black square: the farther apart the tokens, the nearer the end is to the
+# start. The fast pairs come first in the walk; at distance 1,000 they go in circles, and only the slow ones still make way.
 #
 # ## From the walk to a bound
 #
@@ -278,6 +279,9 @@ with quiet():
     assert abs(bound - 6) < 1e-9, "h is 3, 1, 0, its largest step 2; at distance 0 the walk is 1, 2: 2 (1 + 2) = 6."
     bound = decay_bound(one, one, theta, near).item()
     assert abs(bound - 3) < 1e-9, "h is 1, 1, 0: the step down to h_{d/2} = 0 counts; 1 (1 + 2) = 3."
+    phases = torch.tensor([1, 1j], dtype=torch.complex128)
+    bound = decay_bound(phases, phases, theta, near).item()
+    assert abs(bound - 3) < 1e-9, "With the conjugate j times j is 1: h is 1, 1, 0."
     ### BEGIN HIDDEN TESTS
     theta, distances = frequencies(64), torch.arange(0.0, 400.0, dtype=torch.float64)
     for seed in range(4):
@@ -291,9 +295,6 @@ with quiet():
         torch.testing.assert_close(turned, bound, msg="Turning all pairs of the query alike changes no difference.")
     alone = decay_bound(2j * one[:1], one[:1], theta[:1], distances)
     torch.testing.assert_close(alone, torch.full_like(alone, 2.0), msg="With one pair the bound is |q| |k|.")
-    phases = torch.tensor([1, 1j], dtype=torch.complex128)
-    bound = decay_bound(phases, phases, theta[:2], near).item()
-    assert abs(bound - 3) < 1e-9, "With the conjugate j times j is 1: h is 1, 1, 0."
     bound = decay_bound(phases, phases.conj(), theta[:2], near).item()
     assert abs(bound - 6) < 1e-9, "h is 1, -1, 0: a step from 1 to -1 has length 2, though both are as long."
     rising, ones = torch.tensor([1, 1, 5], dtype=torch.complex128), torch.ones(3, dtype=torch.complex128)
@@ -355,7 +356,7 @@ def key_for(query: Tensor, theta: Tensor, distance: float) -> Tensor:
 # %% nbgrader={"grade_id": "key_for_laws", "grade": true, "points": 2}
 with quiet():
     theta, distances = frequencies(), torch.arange(0.0, 3000.0, dtype=torch.float64)
-    query = torch.ones(DIM // 2, dtype=torch.complex128)
+    query = torch.exp(1j * torch.arange(DIM // 2).double())  # 64 pairs of length 1
     scores = score(query, key_for(query, theta, 1000.0), theta, distances)
     assert scores.argmax() == 1000, "At the distance asked for, the score is highest."
     assert abs(scores.max() - 64) < 1e-9, "There all 64 pairs give |q_i|^2 = 1."
@@ -618,8 +619,13 @@ with quiet():
     lost = max(abs(math.cos(256) - math.cos(257)), abs(math.sin(256) - math.sin(257)))
     error = table_error(257, theta, positions_in=bf16)
     assert abs(error - lost) < 1e-9, "In bfloat16 257 becomes 256, and pair 0 is off by one radian."
-    powers = torch.tensor([1.0, 0.25], dtype=torch.float64)
+    one, powers = torch.ones(1).double(), torch.tensor([1.0, 0.25]).double()
+    rounded = max(abs(math.cos(265) - math.cos(264)), abs(math.sin(265) - math.sin(264)))
+    error = table_error(265, one, angles_in=bf16)
+    assert abs(error - rounded) < 1e-9, "An angle of 265 becomes 264 in bfloat16, its cosine and sine are exact."
     assert table_error(3, powers, frequencies_in=bf16) == 0, "bfloat16 holds powers of two exactly."
+    error = table_error(257, one, frequencies_in=bf16)
+    assert error == 0, "1 is exact in bfloat16, and 257 times 1 in float64: only what is asked for is rounded."
     ### BEGIN HIDDEN TESTS
     for position in (261, 1001, 4095, 131071):
         stored = torch.tensor(float(position)).bfloat16().item()

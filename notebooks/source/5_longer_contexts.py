@@ -215,6 +215,10 @@ with quiet():
     first_slowed = theta / torch.tensor([9.0, 1, 1, 1])
     assert abs(reach(theta, first_slowed, 100) - 100) < 1e-9, "Slowing pair 0 helps nobody: it knows all angles."
     assert abs(reach(theta, theta, 6000) - 6000) < 1e-9, "Within 6,000 pair 3 turns by 6 radians, less than a turn."
+    slowed = theta / torch.tensor([1.0, 1, 4, 6])
+    assert abs(reach(theta, slowed, 100) - 400) < 1e-9, (
+        "Pair 2 runs out at 400, pair 3 at 600: the first sets the limit."
+    )
     ### BEGIN HIDDEN TESTS
     slowed = theta / torch.tensor([1.0, 1, 3, 5])
     assert abs(reach(theta, slowed, 100) - 300) < 1e-9, "The pair that runs out first sets the limit."
@@ -543,6 +547,8 @@ with quiet():
     slowed = frequencies() / frequencies(DIM, dynamic_base(BASE, DIM, 3 * 4096, 4096))
     assert abs(slowed[-1] - 3) < 1e-9, "At three times the length the last pair is three times slower."
     assert slowed[0] == 1, "Pair 0 is never changed: this is NTK, not PI."
+    grown = dynamic_base(100.0, 4, 35, 10, growth=2.0)
+    assert abs(grown - 3600) < 1e-9, "f = 2 at 3.5 times the length: kappa = 2 * 3.5 - 1 = 6, and b' = 100 * 6^2."
     ### BEGIN HIDDEN TESTS
     assert abs(dynamic_base(100.0, 4, 20, 10, growth=2.0) - 900) < 1e-9, "kappa = 2 * 2 - 1 = 3, b' = 100 * 3^2."
     assert dynamic_base(100.0, 4, 3, 10, growth=5.0) == 100, "Below L the factor is 1, whatever f is."
@@ -584,11 +590,11 @@ with quiet():
 #
 # $$
 # m\, \theta_i^{(m+1)} - n\, \theta_i^{(n+1)}
-# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{right}}
-# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
+# = \underbrace{(m - n)\, \theta_i^{(m+1)}}_{\text{正确}}
+# + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{过期}} .
 # $$
 #
-# 第一项是对的（right），第二项是过期带来的（stale）。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
+# 第一项是正确的，第二项是过期带来的。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
 # 而且同一段文本，一次读完和逐个 token 地读，得分竟然不同。这就是
 # [transformers#25104](https://github.com/huggingface/transformers/issues/25104)。
 # 解决办法写在 YaRN 3.3 节：键在旋转**之前**存入缓存，每次都用当前的底数旋转所有的键。
@@ -660,6 +666,8 @@ with quiet():
     growing = decode(queries, keys, lambda length: 50.0 * length)
     last = at_once(queries, keys, 50.0 * 12)[-1]
     assert (growing[-1] - last).abs().max() < 1e-9, "The last row: as if read at once with the last base."
+    fifth = at_once(queries[:5], keys[:5], 50.0 * 5)[-1]
+    assert (growing[4, :5] - fifth).abs().max() < 1e-9, "The fifth row: as if five were read at once, with their base."
     ### BEGIN HIDDEN TESTS
     kept = keys.clone()
     for length in range(1, 13):

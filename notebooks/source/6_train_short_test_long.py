@@ -294,6 +294,8 @@ with quiet():
     losses = loss_by_position(logits, torch.tensor([[0], [0]]))
     expected = torch.tensor([math.log(4)])
     torch.testing.assert_close(losses, expected, msg="P = 1/2 and 1/8 in two windows: (ln 2 + ln 8) / 2 = ln 4.")
+    sure = loss_by_position(torch.tensor([[[500.0, 0.0]]]), torch.tensor([[1]]))
+    torch.testing.assert_close(sure, torch.tensor([500.0]), msg="P = e^-500 is 0 in a float, its logarithm is -500.")
     ### BEGIN HIDDEN TESTS
     generator = torch.Generator().manual_seed(1)
     logits, targets = torch.randn(6, 4, 9, generator=generator), torch.randint(9, (6, 4), generator=generator)
@@ -372,6 +374,7 @@ def perplexity_at(curve: Tensor, length: int) -> float:
 # %% nbgrader={"grade_id": "perplexity_at_laws", "grade": true, "points": 2}
 with quiet():
     even = torch.full((6,), math.log(8))
+    assert type(perplexity_at(even, 6)) is float, "The perplexity is a plain float: .item() takes it out of a tensor."
     assert abs(perplexity_at(even, 6) - 8) < 1e-4, "A loss of ln 8 everywhere is a fair choice among 8."
     curve = torch.tensor([math.log(2), math.log(8), math.log(100)])
     assert abs(perplexity_at(curve, 1) - 2) < 1e-4, "Length 1 is the first position alone."
@@ -381,7 +384,6 @@ with quiet():
     kept = curve.clone()
     for length in (1, 7, 39, 40):
         found = perplexity_at(curve, length)
-        assert type(found) is float, "The perplexity is a plain float: .item() takes it out of a tensor."
         changed = torch.cat([curve[:length], torch.full((5,), 50.0)])
         assert abs(perplexity_at(changed, length) - found) < 1e-4, "Positions from length onwards do not count."
         raised = perplexity_at(curve + math.log(3), length)
@@ -842,7 +844,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(attenti
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length. $L = 64$; the wavelength
 # of pair $i$ is $\lambda_i = 2\pi/\theta_i$, so it makes $r_i = L/\lambda_i = L\,\theta_i/2\pi$ turns in the window.
-# All formulas are derived in notebook 5:
+# All formulas are derived in notebook 5; the factor $\kappa$ of NTK is $s$ here:
 #
 # | name | new frequency $\theta_i'$ | source |
 # |---|---|---|
@@ -877,7 +879,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(attenti
 # ## 现在拉长 RoPE，不训练
 #
 # 拿训练好的 RoPE 模型，只改频率，目标是 $s = 8$ 倍长度。$L = 64$；第 $i$ 对的波长是 $\lambda_i = 2\pi/\theta_i$，
-# 所以它在一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节：
+# 所以它在一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节；NTK 的倍数 $\kappa$ 在这里就取 $s$：
 #
 # | 名称 | 新频率 $\theta_i'$ | 出处 |
 # |---|---|---|

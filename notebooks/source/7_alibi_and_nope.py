@@ -161,7 +161,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
 # %% nbgrader={"grade_id": "alibi_slopes_laws", "grade": true, "points": 3}
 with quiet():
     eight = alibi_slopes(8)
-    assert eight.shape == (8,), "One slope for each head."
+    assert (eight.shape, eight.dtype) == ((8,), torch.float32), "One float32 slope for each head."
     assert torch.allclose(eight, torch.tensor([1 / 2**h for h in range(1, 9)])), "Eight heads: 1/2, 1/4, ... 1/256."
     assert torch.allclose(alibi_slopes(16)[1::2], eight), "Every second slope of 16 heads is one of 8 heads."
     six = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8])
@@ -272,7 +272,10 @@ def alibi_mask(slopes: Tensor, num_queries: int, num_keys: int) -> Tensor:
 with quiet():
     never = -torch.inf
     half = torch.tensor([[[0, never, never], [-0.5, 0, never], [-1, -0.5, 0]]])
-    assert torch.equal(alibi_mask(torch.tensor([0.5]), 3, 3), half), "Slope 1/2, three tokens: by hand."
+    mask = alibi_mask(torch.tensor([0.5]), 3, 3)
+    assert mask.shape == (1, 3, 3), "The shape is [heads, queries, keys]."
+    assert not mask.isnan().any(), "No entry may be nan: 0 times infinity is."
+    assert torch.equal(mask, half), "Slope 1/2, three tokens: by hand."
     last = torch.tensor([[[-1.5, -1, -0.5, 0]]])
     assert torch.equal(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
     ### BEGIN HIDDEN TESTS
@@ -280,7 +283,6 @@ with quiet():
     whole = alibi_mask(slopes, 9, 9)
     assert whole.shape == (3, 9, 9), "The shape is [heads, queries, keys]."
     assert torch.equal(whole.isinf(), torch.ones(3, 9, 9).triu(1) > 0), "Infinite ahead, and only there."
-    assert not whole.isnan().any(), "No entry may be nan: 0 times infinity is."
     for head in range(3):
         for m in range(9):
             for n in range(m + 1):

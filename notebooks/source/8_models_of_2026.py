@@ -122,6 +122,7 @@ def proportional(dim: int, base: float, share: float) -> Tensor:
 # %% nbgrader={"grade_id": "proportional_laws", "grade": true, "points": 2}
 with quiet():
     half = proportional(8, 16.0, 0.5).tolist()
+    assert len(half) == 4, "One frequency for each pair, also for those that stand still."
     assert max(abs(half[0] - 1), abs(half[1] - 0.5)) < 1e-9, (
         "Base 16, four pairs: 1, 1/2, 1/4, 1/8; the fast ones stay as they are."
     )
@@ -132,7 +133,6 @@ with quiet():
     for dim, base, share in ((512, 1e6, 0.25), (128, 5e5, 0.75), (96, 1e4, 0.5)):
         theta, plain = proportional(dim, base, share), frequencies(dim, base)
         turning = round(share * dim / 2)
-        assert theta.shape == plain.shape, "One frequency for each pair, also for those that stand still."
         torch.testing.assert_close(theta[:turning], plain[:turning], msg="Frequencies are those of the whole head.")
         assert int((theta > 0).sum()) == turning, "The share counts pairs."
     assert int((proportional(10, 1e4, 0.5) > 0).sum()) == 2, "Half of five pairs: two, rounded down."
@@ -260,6 +260,7 @@ def query_factor(positions: Tensor, floor: int = 8192, slope: float = 0.1) -> Te
 
 # %% nbgrader={"grade_id": "query_factor_laws", "grade": true, "points": 1}
 with quiet():
+    assert query_factor(torch.arange(8)).dtype == torch.float64, "The factors are float64."
     factors = query_factor(torch.arange(8), floor=4, slope=1.0).tolist()
     assert factors[:3] == [1, 1, 1], "Position 2 is the third token: 3/4 is rounded down to 0, and ln 1 = 0."
     assert abs(factors[3] - (1 + math.log(2))) < 1e-9, "Position 3 is the fourth token, so the floor of 4/4 is 1."
@@ -679,6 +680,7 @@ def windowed_weights(scores: Tensor, window: int, sink: float) -> Tensor:
 # %% nbgrader={"grade_id": "windowed_weights_laws", "grade": true, "points": 2}
 with quiet():
     even = windowed_weights(torch.zeros(4, 4), 2, 0.0)
+    assert even.shape == (4, 4), "A column for each key, and none for the sink."
     assert abs(even[0, 0] - 1 / 2) < 1e-6, "Token 0 sees itself and a sink of the same logit: half and half."
     assert (even[3, 2:] - 1 / 3).abs().max() < 1e-6, "Token 3 sees two tokens and the sink."
     assert even[3, 1] == even[0, 1] == 0, "Nothing beyond the window, nothing ahead."
@@ -881,8 +883,9 @@ with quiet():
     by_hand = torch.tensor([1, 0.5, 0.25, 0.125])
     assert (theta - by_hand).abs().max() < 1e-9, "Base 16, nothing else: 1, 1/2, 1/4, 1/8."
     assert factor == 1, "Nothing is said of a factor, so there is none."
-    theta, _ = read_frequencies({"rope_theta": 16.0, "rope_type": "linear", "factor": 4.0}, 8)
+    theta, factor = read_frequencies({"rope_theta": 16.0, "rope_type": "linear", "factor": 4.0}, 8)
     assert abs(theta[0] - 0.25) < 1e-9, "linear: every pair is slowed by the factor, pair 0 too."
+    assert factor == 1, "Only yarn has a factor for the tables."
     yarn = {"rope_theta": 1e4, "rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
     theta, factor = read_frequencies(yarn, 128)
     assert abs(factor - 1.27726) < 1e-4, "yarn without a word about attention: 0.1 ln 16 + 1."

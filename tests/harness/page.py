@@ -204,7 +204,8 @@ class Page:
         failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
         found = mistakes(prop.id, looks, failing)
         if not found:
-            asked = prop.hint[self.feedback.language] if trouble.question is prop.question else ""
+            general = trouble.question is not prop.question or (trouble.place and not _about_devices(trouble))
+            asked = "" if general else prop.hint[self.feedback.language]
             return {"mistake": self._say("unknown_mistake"), "asked": asked}
         named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
         return {"mistake": "\n".join(named)}
@@ -213,7 +214,7 @@ class Page:
         """What to ask about a failure: for an exception something general, else its own; empty if nothing is needed."""
         if trouble.explains_itself:
             return ""
-        if trouble.place and any(words in trouble.message for words in ABOUT_DEVICES):
+        if trouble.place and _about_devices(trouble):
             return self._say("devices")
         if trouble.place:
             return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
@@ -245,6 +246,10 @@ class Page:
         if self.feedback.troubles or self.feedback.broken:
             return []
         return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
+
+
+def _about_devices(trouble: Trouble) -> bool:
+    return any(words in trouble.message for words in ABOUT_DEVICES)
 
 
 def _score(earned: int, most: int) -> str:

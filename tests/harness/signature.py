@@ -18,6 +18,7 @@ UNIT = 2.0**-5  # values are rounded to multiples of this, far more coarsely tha
 SHIFTS = (0.25, 0.75)  # of a unit: a value near a border of the one grid is in the middle of a cell of the other
 MOST_VALUES = 4096
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in messages; other numbers there are sizes, which tell errors apart
 SHAPE = re.compile(r"\[[\d, ]*\]")  # in a listing of tensors, beside names, which are everybody's own
 
 
@@ -47,7 +48,7 @@ def look_of(nodeid: str, error: BaseException) -> Look | None:
     if ELSEWHERE.search(test):
         return None
     if not isinstance(error, MismatchError):
-        return Look(test, (type(error).__name__, re.sub(r"\d+", "#", str(error))[:200]))
+        return Look(test, (type(error).__name__, ADDRESS.sub("#", str(error))[:200]))
     if error.received is None:
         told = [
             f"{fields.get('received', '')}{SHAPE.findall(str(fields.get('found', '')))}" for _, fields in error.parts

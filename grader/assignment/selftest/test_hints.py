@@ -1,4 +1,4 @@
-"""Twenty mistakes, each told in three steps: a question, then where to look, then its name; no step misleads.
+"""Some twenty mistakes, each told in three steps: a question, then where to look, then its name; no step misleads.
 
 The mistakes are written here by hand, as edits of the reference; they are recognised by the signatures of the model of
 mistakes, which writes them in other words.
@@ -78,6 +78,11 @@ MISTAKES = {
         {MEAN: "groups.var(dim=-1, keepdim=True)"},
         *("norm_groups", "divided by gz - 1, as var does", "Each is 0.866 times", "norm_standard_deviation"),
     ),
+    "the mean of absolute values": Mistake(
+        NORM,
+        {MEAN: "groups.abs().mean(dim=-1, keepdim=True).square()"},
+        *("norm_float32_inside", "is the mean taken of the squares", "Each is 1.8 times", "norm_mean_magnitude"),
+    ),
     "eps outside the root": Mistake(
         NORM,
         {ROOT: "(torch.sqrt(mean_square) + self.eps)"},
@@ -151,6 +156,16 @@ MISTAKES = {
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},
         *("rotary_pairing_and_sign", "a quarter turn", "Each is -1 times", "rotary_opposite_angle"),
+    ),
+    "positions from one": Mistake(
+        ROPE,
+        {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
+        *("rope_base", "Which row of your table belongs to position 0", "along every", "rope_unscaled_angles"),
+    ),
+    "positions in 16 bits": Mistake(
+        ROPE,
+        {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
+        *("rope_base", "Which dtype have positions and angles", "at 2049", "rope_far_positions"),
     ),
     "base * k": Mistake(
         ROPE,

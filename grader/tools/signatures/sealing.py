@@ -15,7 +15,7 @@ from typing import Any, Final
 from ...rubric import LANGUAGES, Rubric
 from .mistakes import Cause, Known
 
-MOST_BYTES: Final = 200_000
+MOST_BYTES: Final = 250_000
 
 
 @cache
@@ -53,10 +53,9 @@ def sealed(known: Mapping[str, Known], rubric: Rubric, root: Path) -> tuple[dict
     }
 
     def listed(causes: Collection[Cause]) -> str:
-        choice = len({cause.names for cause in causes}) > 1
         each = {
             f"{' '.join(sorted(key_of[name].hex() for name in cause.names))}:"
-            f"{' '.join(sorted(map(tool.tag, cause.also))) if choice else ''}"
+            f"{' '.join(sorted(map(tool.tag, cause.also)))}"
             for cause in causes
         }
         return "|".join(sorted(each))
