@@ -50,6 +50,14 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "repaired": ("Regained by the second hand-in", "第二次提交挽回的分数"),
     "mistake": ("Recognised mistake", "识别出的错误"),
     "case": ("Simplest case", "最简单的用例"),
+    "law": ("The law", "规律"),
+    "copy": ("A test to copy, for your own machine", "可以复制到自己电脑上运行的测试"),
+    "copy_how": (
+        "Save it as {file} in the folder of the assignment, then run: python -m tests {file} (make test runs it, too). "
+        "It compares your own outputs with each other and holds no value that the grader expects.",
+        "在作业文件夹中保存为 {file}，然后运行：python -m tests {file}（make test 也会运行它）。"
+        "它只比较你自己的输出，不含评分程序期望的数值。",
+    ),
     "read": ("Read", "阅读"),
     "same": ("Costs as well", "同一原因"),
     "returns": (
