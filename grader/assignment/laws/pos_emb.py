@@ -103,6 +103,19 @@ def test_up_to_es_positions_the_tables_do_not_change():
 
 
 @pytest.mark.rubric("rope_boundary")
+def test_an_odd_ratio_stays_odd():
+    """The last pair of a new module with k = 3 turns 3 times as slow as with k = 1, not 4 times.
+
+    以 k = 3 新建的模块，最后一对比 k = 1 时慢 3 倍，而不是 4 倍。
+    """
+    for ratio in (3, 5):
+        plain, stretched = (turns(build(own), 2)[1].double() for own in (1, ratio))
+        assert_close(
+            ratio * torch.atan2(stretched[7], stretched[3]), torch.atan2(plain[7], plain[3]), torch.tensor(1e-5)
+        )
+
+
+@pytest.mark.rubric("rope_boundary")
 def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype():
     """One vector alone comes out as it does among other rows and heads, in the dtype and the shape of the input.
 

@@ -68,7 +68,7 @@ def test_large_ids_give_their_own_rows():
 
     让每一行全是它的 id：输出就是 id 本身，超出 16 位范围的 id 也一样。
     """
-    half, ids = 33_000, torch.tensor([[33_000, 35_049], [65_536, 65_999]])
+    half, ids = 33_000, torch.tensor([[33_000, 35_057, 35_059], [65_537, 65_539, 65_999]])
     module = ParallelVocabEmbedding(2 * half, 1, rank=1, world_size=2)
     set_values(parameter_of(module, half), torch.arange(half, 2.0 * half))
     assert_rows(module(ids), ids.unsqueeze(-1).float(), ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import html
 import json
 import re
@@ -18,6 +19,8 @@ _DECORATION = re.compile(
 )  # comments, quotes, decorators, prompts, lists, line numbers
 _TAG = re.compile(r"<[^<>]*>")
 _PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
+_PRE = re.compile(r"<pre[^>]*>(.*?)</pre>", re.DOTALL)
+_DRAWN = re.compile(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)")
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -90,6 +93,8 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
                 yield f"{path}, cell {number}", "".join(cell["source"])
             else:
                 yield from ((f"{path}, cell {number}", code) for code in _FENCE.findall("".join(cell["source"])))
+    elif path.endswith(".html"):
+        yield from ((path, html.unescape(_TAG.sub("", code))) for code in _PRE.findall(text))
     else:
         yield from ((path, code) for code in _FENCE.findall(text))
 
@@ -97,7 +102,7 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    Text that an HTML page contains but does not show is a piece of its own: attributes and comments.
+    Text that an HTML page contains but does not show is a piece of its own: attributes, comments, and pictures in them.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
@@ -110,6 +115,8 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
         unseen = _Unseen()
         unseen.feed(text)
         yield from ((f"{path}, unseen", piece) for piece in unseen.pieces)
+        for picture in _DRAWN.findall(text):
+            yield f"{path}, a picture", base64.b64decode(picture).decode("utf-8", errors="replace")
     elif path.endswith(".md"):
         yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
 
