@@ -13,7 +13,14 @@ from typing import Any
 from .laws import Law, read_laws
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = ("attacks", "demo", "laws", "selftest", "variants")  # parts that have no influence on a report
+NOT_DECIDING = (
+    "attacks",
+    "copied.py",
+    "demo",
+    "laws",
+    "selftest",
+    "variants",
+)  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)

@@ -15,33 +15,32 @@ from tests.harness.compare import (
 )
 from tests.harness.student import gradient_of, only_parameter, parameter_of, set_values
 
-VOCAB_SIZE = 24
-EMB_SIZE = 5
+VOCAB, EMB = 24, 5
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-ALL_IDS = torch.arange(VOCAB_SIZE).unsqueeze(0)
+ALL_IDS = torch.arange(VOCAB).unsqueeze(0)
 
 
 def whole_table(seed=0):
     """Numbers from 1 to 2, so that a zero in the output does not come from the table."""
-    return 1 + torch.rand(VOCAB_SIZE, EMB_SIZE, generator=torch.Generator().manual_seed(seed))
+    return 1 + torch.rand(VOCAB, EMB, generator=torch.Generator().manual_seed(seed))
 
 
 def owned(rank, world_size):
     """The ids of a rank: ``r * n`` to ``(r + 1) * n - 1``, with ``n = v // w``."""
-    rows = VOCAB_SIZE // world_size
+    rows = VOCAB // world_size
     return torch.arange(rank * rows, (rank + 1) * rows)
 
 
 def foreign(rank, world_size):
     """All other ids."""
     own = owned(rank, world_size)
-    return torch.tensor([number for number in range(VOCAB_SIZE) if number < own[0] or number > own[-1]])
+    return torch.tensor([number for number in range(VOCAB) if number < own[0] or number > own[-1]])
 
 
 def build(rank, world_size, table, **arguments):
     """Build a rank's shard of a table."""
-    module = ParallelVocabEmbedding(VOCAB_SIZE, EMB_SIZE, rank=rank, world_size=world_size, **arguments)
-    set_values(parameter_of(module, VOCAB_SIZE // world_size * EMB_SIZE), table[owned(rank, world_size)])
+    module = ParallelVocabEmbedding(VOCAB, EMB, rank=rank, world_size=world_size, **arguments)
+    set_values(parameter_of(module, VOCAB // world_size * EMB), table[owned(rank, world_size)])
     return module
 
 
@@ -83,10 +82,10 @@ def test_ids_of_other_ranks_give_zeros():
     table = whole_table()
     for rank, world_size in (*places(2, 3), (0, 24), (12, 24), (23, 24)):
         module, ids = build(rank, world_size, table), foreign(rank, world_size).unsqueeze(0)
-        assert_rows(module(ids), torch.zeros(*ids.shape, EMB_SIZE), ids)
+        assert_rows(module(ids), torch.zeros(*ids.shape, EMB), ids)
         assert module(owned(rank, world_size).unsqueeze(0)).any(), "zeros"
         for number in ids[0]:  # alone, too
-            assert_rows(module(number.view(1, 1)), torch.zeros(1, 1, EMB_SIZE), number.view(1, 1))
+            assert_rows(module(number.view(1, 1)), torch.zeros(1, 1, EMB), number.view(1, 1))
 
 
 @pytest.mark.rubric("shard_sum_over_ranks")
@@ -97,7 +96,7 @@ def test_at_every_place_one_rank_answers():
     """
     table = whole_table()
     for world_size in (1, 2, 3, 4):
-        ids = torch.randint(VOCAB_SIZE, (3, 16), generator=torch.Generator().manual_seed(world_size))
+        ids = torch.randint(VOCAB, (3, 16), generator=torch.Generator().manual_seed(world_size))
         outputs = torch.stack([build(rank, world_size, table)(ids) for rank in range(world_size)])
         assert_rows(outputs.sum(dim=0), table[ids], ids)
         answers = outputs.any(dim=-1).sum(dim=0)
@@ -135,8 +134,8 @@ def test_the_shard_is_the_only_parameter():
     """
     for place in ({}, {"rank": 0, "world_size": 1}, {"rank": 1, "world_size": 2}, {"rank": 2, "world_size": 3}):
         for chosen in ({}, *({"dtype": dtype} for dtype in DTYPES)):
-            shard = only_parameter(ParallelVocabEmbedding(VOCAB_SIZE, EMB_SIZE, **place, **chosen))
-            shape = (VOCAB_SIZE // place.get("world_size", 1), EMB_SIZE)
+            shard = only_parameter(ParallelVocabEmbedding(VOCAB, EMB, **place, **chosen))
+            shape = (VOCAB // place.get("world_size", 1), EMB)
             assert_kind(shard, shape=shape, dtype=chosen.get("dtype", torch.float32), device=torch.device("cpu"))
 
 
@@ -154,10 +153,10 @@ def test_the_output_has_the_dtype_of_the_shard():
         ):
             for ids in (torch.tensor([[5, 6, 7]]), torch.tensor([[0, 6, 13]]), torch.tensor([[14, 15, 23]])):
                 output = module(ids)
-                assert_kind(output, shape=(1, 3, EMB_SIZE), dtype=dtype, device=torch.device("cpu"))
-                shard = parameter_of(module, VOCAB_SIZE // 2 * EMB_SIZE).view(-1, EMB_SIZE)
+                assert_kind(output, shape=(1, 3, EMB), dtype=dtype, device=torch.device("cpu"))
+                shard = parameter_of(module, VOCAB // 2 * EMB).view(-1, EMB)
                 for place, number in enumerate(ids[0]):
-                    assert_equal(output[0, place], shard[number] if number < 12 else torch.zeros(EMB_SIZE))
+                    assert_equal(output[0, place], shard[number] if number < 12 else torch.zeros(EMB))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -182,7 +181,7 @@ def test_a_call_changes_neither_ids_nor_shard():
     """
     for rank, world_size in places(2, 3):
         module, ids = build(rank, world_size, whole_table()), ALL_IDS.clone()
-        shard = parameter_of(module, VOCAB_SIZE // world_size * EMB_SIZE)
+        shard = parameter_of(module, VOCAB // world_size * EMB)
         before = shard.detach().clone()
         module(ids)
         assert ids.dtype == ALL_IDS.dtype, "input_ids.dtype"
@@ -199,7 +198,7 @@ def test_earlier_calls_leave_no_trace():
     used = build(1, 3, whole_table())
     calls = [torch.randint(8, 16, (2, 3), generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
     for seed in (0, 1):
-        set_values(parameter_of(used, 8 * EMB_SIZE), whole_table(seed)[8:16])
+        set_values(parameter_of(used, 8 * EMB), whole_table(seed)[8:16])
         for ids in (calls[0], calls[1], calls[0], calls[2]):
             assert_equal(used(ids), build(1, 3, whole_table(seed))(ids))
     assert_equal(used.eval()(calls[0]), build(1, 3, whole_table(1))(calls[0]))
@@ -211,12 +210,12 @@ def test_only_owned_ids_send_gradients():
 
     上游梯度全为 1 时，分片的每一行收到的正好是它自己的 id 出现的次数，没有别的。
     """
-    repeats = torch.randint(VOCAB_SIZE, (1, 12), generator=torch.Generator().manual_seed(0))
+    repeats = torch.randint(VOCAB, (1, 12), generator=torch.Generator().manual_seed(0))
     ids = torch.cat([ALL_IDS, repeats], dim=1)
     for rank, world_size in places(1, 2, 3):
         for dtype in DTYPES:
             module, own = build(rank, world_size, whole_table(), dtype=dtype), owned(rank, world_size)
-            module(ids).backward(torch.ones(*ids.shape, EMB_SIZE, dtype=dtype))
-            counts = torch.bincount(ids[0], minlength=VOCAB_SIZE)[own].unsqueeze(-1).expand(-1, EMB_SIZE)
-            received = gradient_of(parameter_of(module, len(own) * EMB_SIZE), "shard").view(-1, EMB_SIZE)
+            module(ids).backward(torch.ones(*ids.shape, EMB, dtype=dtype))
+            counts = torch.bincount(ids[0], minlength=VOCAB)[own].unsqueeze(-1).expand(-1, EMB)
+            received = gradient_of(parameter_of(module, len(own) * EMB), "shard").view(-1, EMB)
             assert_rows(received, counts, own)
