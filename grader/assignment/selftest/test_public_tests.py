@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -96,17 +97,48 @@ def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPy
     assert "提示" not in told
 
 
-def test_an_endless_loop_costs_three_tests_of_waiting(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+@pytest.mark.parametrize("timer", ["signal", "thread"])  # Windows has threads only
+def test_an_endless_loop_costs_three_tests_of_waiting(
+    solved: Path, tmp_path: Path, run: WarmPython, timer: str
+) -> None:
     loop = "        while True:\n            pass\n        mean_square = "
     folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
     feedback = folder / "tests" / "harness" / "feedback.py"
     patient = feedback.read_text(encoding="utf-8")
-    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.2", patient), encoding="utf-8")
+    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", patient), encoding="utf-8")
+    if timer == "thread":
+        file = folder / "tests" / "harness" / "timer.py"
+        choice = 'hasattr(signal, "setitimer")'
+        text = file.read_text(encoding="utf-8")
+        assert choice in text
+        file.write_text(text.replace(choice, "False"), encoding="utf-8")
     told = run(folder, "tests").stdout
-    assert "no answer after 0.2 s: is there a loop that never ends?" in told
+    assert "no answer after 0.5 s: is there a loop that never ends?" in told
     assert "other tests of this property that fail: 2" in told
     assert "  -     eps is added inside the square root" in told
     assert "22 / 22" in told  # other tasks have their turn
+
+
+UNSTOPPABLE = """
+import time
+from tests.harness import timer
+
+def stubborn():
+    time.sleep(600)  # one long step for Python
+
+with timer._by_thread(0.1, "no answer"):
+    stubborn()
+"""
+
+
+@pytest.mark.process
+def test_what_nothing_can_stop_ends_the_run_and_says_where_it_was(solved: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", UNSTOPPABLE], cwd=solved, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("no answer\n")
+    assert "in stubborn" in ended.stderr
 
 
 @pytest.mark.parametrize("written", ["functional", ".functional"])
