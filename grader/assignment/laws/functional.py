@@ -26,6 +26,11 @@ def tables(positions, head_dim=8):
     return angles.cos(), angles.sin()
 
 
+def assert_turned(output, x):
+    """What comes out unturned says nothing about a rotation."""
+    assert not torch.equal(output, x), "the output is the input: nothing turns"
+
+
 @pytest.mark.rubric("rotary_pairing_and_sign")
 def test_a_rotation_keeps_the_length_of_each_pair():
     """A rotation keeps lengths: x_i ** 2 + x_(i + hd/2) ** 2 is the same before and after, for each pair.
@@ -66,6 +71,7 @@ def test_every_vector_is_turned_as_if_it_were_alone():
     for shape in ((2, 3, 4, 8), (3, 3, 3, 8), (4, 2, 2, 8), (2, 2, 5, 8), (1, 1, 2, 8), (2, 1, 1, 8)):
         x, (cos, sin) = numbers(*shape), tables(shape[1])
         output = apply_rotary_pos_emb(x, cos, sin)
+        assert_turned(output, x)
         assert_kind(output, shape=shape, dtype=torch.float32, device=torch.device("cpu"))
         for row, position, head in itertools.product(*map(range, shape[:3])):
             alone = apply_rotary_pos_emb(x[row, position, head].view(1, 1, 1, 8), cos[[position]], sin[[position]])
@@ -81,6 +87,7 @@ def test_the_output_has_the_dtype_of_the_input():
     for dtype, of_tables in itertools.product(DTYPES, DTYPES):
         x, (cos, sin) = numbers(1, 1, 1, 8).to(dtype), (table.to(of_tables) for table in tables(1))
         output = apply_rotary_pos_emb(x, cos, sin)
+        assert_turned(output, x)
         assert_kind(output, shape=(1, 1, 1, 8), dtype=dtype, device=torch.device("cpu"))
         wide = apply_rotary_pos_emb(x.float(), cos.float(), sin.float())
         lengths = torch.hypot(*x.double().chunk(2, dim=-1)).repeat(1, 1, 1, 2)
@@ -112,6 +119,7 @@ def test_the_gradient_says_how_the_output_moves():
             x = numbers(1, 1, 1, 8, seed=seed).to(dtype).requires_grad_()
             cos, sin = (table.detach().requires_grad_() for table in (cos, sin))  # as if they were learnt, too
             output = apply_rotary_pos_emb(x, cos, sin)
+            assert_turned(output, x)
             output.backward(upstream)
             by_gradient = (gradient_of(x, "input").double() * x.double()).sum()
             by_output = (output.double() * upstream.double()).sum()
@@ -142,7 +150,7 @@ def test_a_call_changes_neither_input_nor_tables():
         cos, sin = (table.to(dtype) for table in tables(1))
         passed = {"input": numbers(1, 1, 1, 8).to(dtype), "cos": cos, "sin": sin}
         before = {name: tensor.clone() for name, tensor in passed.items()}
-        apply_rotary_pos_emb(*passed.values())
+        assert_turned(apply_rotary_pos_emb(*passed.values()), before["input"])
         for name, tensor in passed.items():
             assert tensor.shape == before[name].shape, name
             assert_unchanged(tensor, before[name], name)

@@ -16,6 +16,7 @@ from grader.rubric import Rubric
 from grader.selftest import submissions
 from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.selftest.warm import WarmPython
+from tests.harness.terminal import width
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -117,6 +118,34 @@ def test_an_endless_loop_costs_three_tests_of_waiting(
     assert "other tests of this property that fail: 2" in told
     assert "  -     eps is added inside the square root" in told
     assert "22 / 22" in told  # other tasks have their turn
+
+
+@pytest.mark.process
+def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(solved: Path, tmp_path: Path) -> None:
+    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square")
+    command = [sys.executable, "-m", "pytest", "tests/test_norm.py", "-k", "test_eps_is_added", "-x", "--pdb"]
+    ended = subprocess.run(
+        command, cwd=folder, input="n\nc\nq\n", capture_output=True, text=True, check=False, timeout=600
+    )
+    first, second, third, *_ = re.findall(r"> \S*/(\w+/\w+\.py)\(\d+\)(\w+)\(\)", ended.stdout)
+    assert first == second == ("modeling/norm.py", "forward")
+    assert third == ("tests/test_norm.py", "test_eps_is_added_under_the_root")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("columns", [60, 40])
+def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
+    solved: Path, tmp_path: Path, run: WarmPython, language: str, columns: int
+) -> None:
+    folder = mistaken(solved, tmp_path / "a", "dim=-1, keepdim", "dim=(-1, -2), keepdim")
+    shutil.copy(REPOSITORY / "src" / "modeling" / "pos_emb.py", folder / "src" / "modeling")
+    page = folder / "tests" / "harness" / "page.py"
+    narrow = page.read_text(encoding="utf-8").replace("shutil.get_terminal_size((WIDEST, 0)).columns", str(columns))
+    page.write_text(narrow, encoding="utf-8")
+    told = run(folder, "tests", "--lang", language, "--all", "--hint", "3").stdout
+    lines = [line for line in told.splitlines() if not line.endswith("--pdb")]
+    assert len(lines) < len(told.splitlines())
+    assert [line for line in lines if width(line) > columns] == []
 
 
 UNSTOPPABLE = """
