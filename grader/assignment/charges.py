@@ -152,9 +152,8 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
 def _copied(prop: str, results: Sequence[CaseResult]) -> str:
     """The test of a property that a student reads beside the simplest failing case."""
     cases = [CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=r.message) for r in results]
-    outcome = property_outcome(results)
-    shown = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=outcome, cases=cases).evidence
-    return ASSIGNMENT.laws[prop].test(prop, shown.message if shown and outcome is Outcome.FAILED else "")
+    report = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=property_outcome(results), cases=cases)
+    return ASSIGNMENT.laws[prop].test(prop, report.stated)
 
 
 def ratio(charge: Charge, rubric: Rubric) -> float:
