@@ -72,8 +72,8 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "unreadable_do": (
         "Run make submit, or python -m tests.submit, in the folder of the assignment. It looks over your files and "
-        "packs them into submission.zip; hand that in as it is. If the deadline has passed, tell your assistant and send the "
-        "reason above along.",
+        "packs them into submission.zip; hand that in as it is. If the deadline has passed, tell your assistant and "
+        "send the reason above along.",
         "请在作业文件夹中运行 make submit（或 python -m tests.submit）。它会检查你的文件并打包成 submission.zip，"
         "直接提交它即可。如果已过截止时间，请联系助教，并附上上面的原因。",
     ),
