@@ -13,9 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 
 import torch
 
@@ -144,7 +142,7 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
         copies = {prop: _copied(prop, [r for r in results if r.property_id == prop]) for prop in sorted(gone)}
-        with TemporaryDirectory() as folder, submitted(subject.files, Path(folder)):
+        with submitted(subject.files):
             unseen = frozenset(prop for prop, test in copies.items() if not failure(test))
     return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, copies, unseen)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 
+from grader.sandbox.importer import MemoryImporter
 from tests.harness.timer import time_limit
 
 MARK = re.compile(r"^@pytest\.mark\.rubric\(.*\)\n", re.MULTILINE)  # a pytest that is running may not know it
@@ -18,19 +17,15 @@ LIMIT_S = 60.0  # a law takes a tenth of a second; no variant that is judged in 
 
 
 @contextmanager
-def submitted(files: Mapping[str, str], folder: Path) -> Iterator[None]:
+def submitted(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be a submission inside the block."""
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
     before = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] == "src"}
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
+    importer = MemoryImporter(files, bare_packages=False, code={})
+    sys.meta_path.insert(0, importer)
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        sys.meta_path.remove(importer)
         for name in [name for name in sys.modules if name.partition(".")[0] == "src"]:
             del sys.modules[name]
         sys.modules.update(before)

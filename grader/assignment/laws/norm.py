@@ -76,7 +76,7 @@ def test_the_square_of_the_divisor_is_the_mean_square_and_eps():
     用输入除以输出：不论输入多大，所得结果的平方都比该组的均方大 eps。
     """
     signs = numbers(1, 1, HIDDEN_SIZE).sign()
-    for eps in (EPS, EPS / 8, 15.0):
+    for eps in (EPS, EPS / 8, 15.0, 1e-7):
         for magnitude in (0.3 * eps**0.5, eps**0.5, 2 * eps**0.5):
             divisor = magnitude * signs / build(eps=eps)(magnitude * signs)
             more = divisor.double().square() - magnitude**2

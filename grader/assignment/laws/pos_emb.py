@@ -27,9 +27,9 @@ def build(ratio=1, **arguments):
     return NTKAwareRoPE(dim=8, max_seq_len=8, ratio=ratio, **arguments)
 
 
-def speeds(ratio):
+def speeds(ratio, base=BASE):
     """By how much each pair turns from position 0 to position 1."""
-    module = NTKAwareRoPE(dim=DIM, max_seq_len=MAX_SEQ_LEN, base=BASE, ratio=ratio)
+    module = NTKAwareRoPE(dim=DIM, max_seq_len=MAX_SEQ_LEN, base=base, ratio=ratio)
     cos, sin = turns(module, 2, DIM)[1].double().chunk(2)
     return torch.atan2(sin, cos)
 
@@ -45,9 +45,10 @@ def test_a_ratio_of_k_slows_the_last_pair_down_by_k_and_the_first_not_at_all():
 
     与 k = 1 相比：第一对转得一样快，最后一对慢 k 倍，其余各对在两者之间均匀过渡。
     """
-    plain = speeds(1)
-    assert_close(plain[0], torch.tensor(1.0), torch.tensor(1e-4))
-    assert_close(plain[1] ** (DIM // 2), plain[0] / BASE, DIM * 1e-4 / torch.tensor(BASE))
+    for base in (64, BASE):
+        plain = speeds(1, base)
+        assert_close(plain[0], torch.tensor(1.0), torch.tensor(1e-4))
+        assert_close(plain[1] ** (DIM // 2), plain[0] / base, DIM * 1e-4 / torch.tensor(base))
     for ratio in {2, 4, RATIO}:
         stretched = speeds(ratio)
         assert_close(stretched[0], plain[0], torch.tensor(1e-4))
