@@ -120,7 +120,10 @@ def test_a_lost_point_has_its_law_and_a_test_to_copy(rubric: Rubric, language: s
     lost = {"attention_heads": Outcome.FAILED, "attention_causal": Outcome.FAILED}
     report = in_language(graded("ada", lost), ASSIGNMENT, language)
     text = Pages(rubric, language, laws=ASSIGNMENT.laws).student(report)
-    law, (copied,) = ASSIGNMENT.laws["attention_causal"], re.findall(r'<pre class="copy">(.*?)</pre>', text, re.DOTALL)
+    law, (copied,) = (
+        ASSIGNMENT.laws["attention_causal"],
+        re.findall(r'<pre class="copy" tabindex="0">(.*?)</pre>', text, re.DOTALL),
+    )
     assert law.words[language] in parse(text).one("article", id="attention_causal").text
     assert html.unescape(copied) == law.test(rubric.properties["attention_causal"].title[language])
     assert "tests/test_again_attention_causal.py" in text
@@ -247,7 +250,10 @@ def test_a_page_is_in_one_language(
         assert foreign == []
     if language == "en":
         shown = re.sub(
-            r'<style>.*?</style>|<pre class="copy">.*?</pre>', "", "".join(everything["en"].values()), flags=re.S
+            r'<style>.*?</style>|<pre class="copy" tabindex="0">.*?</pre>',
+            "",
+            "".join(everything["en"].values()),
+            flags=re.S,
         )
         assert not re.search(r"[\u4e00-\u9fff]", shown)  # a test to copy has its law in both languages, as others have
 
