@@ -74,7 +74,7 @@ handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese
 signatures: $(VENV)/.everything ## how known mistakes are recognised before the deadline, for the bundle: build/signatures
 	@$(PY) -m grader.tools.signatures
 
-release: handout notebooks signatures ## what students receive, as a zip and as a git repository, in build/release
+release: handout notebooks handbook signatures ## what students receive, as a zip and as a git repository, in build/release
 	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese

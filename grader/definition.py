@@ -10,12 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .laws import Law, read_laws
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
 NOT_DECIDING = (
     "attacks",
+    "copied.py",
     "demo",
-    "laws.py",
+    "laws",
     "practice",
     "selftest",
     "variants",
@@ -26,7 +28,8 @@ NOT_DECIDING = (
 class Assignment:
     """An assignment: a package, and the folders that belong to it.
 
-    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, and the modules below. Each of these
+    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, if it likes a folder ``laws`` with
+    tests that students copy from reports (:mod:`grader.laws`), and the modules below. Each of these
     is imported when it is first used, so that commands that need none of them start at once:
 
     ============  ==================================================================================
@@ -37,7 +40,6 @@ class Assignment:
                   ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
     ``attacks``   ``all_attacks()``: hostile submissions
     ``practice``  ``PRACTICE``, optional: implementations of a function that students' own tests are to tell apart
-    ``laws``      ``LAWS``, optional: what a property asks for, for a student to check, by property and language
     ============  ==================================================================================
 
     Only the name of its package is sent to other processes and machines, which import the package there.
@@ -81,11 +83,10 @@ class Assignment:
         phrases: Mapping[str, str] = self.part("phrases").PHRASES
         return phrases
 
-    @property
-    def laws(self) -> Mapping[str, Mapping[str, str]]:
-        """What properties ask for as laws that a student can check, by property and language; not all have one."""
-        laws: Mapping[str, Mapping[str, str]] = self.part("laws").LAWS if (self.folder / "laws.py").is_file() else {}
-        return laws
+    @cached_property
+    def laws(self) -> Mapping[str, Law]:
+        """What properties ask for, as tests for students to copy, by property; not all properties have one."""
+        return read_laws(self.folder / "laws")
 
     @property
     def practice(self) -> Any:

@@ -1,11 +1,13 @@
 """What every test here gets: the ``rubric`` marker, the dtypes, and every device that this machine has."""
 
+import bdb
 import difflib
 
 import pytest
 import torch
 
 from .harness import calls, rubric, student
+from .harness.compare import MismatchError
 from .harness.devices import real_devices, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
@@ -51,6 +53,23 @@ def pytest_runtest_makereport(item, call):
         question = question_for(item, call.excinfo.value, rubric.load().property(name))
         report.sections.append((f"a question about {name}", question["en"]))
     return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_exception_interact(node, call):
+    """With ``--pdb`` and a wrong value, stop in the student's code, which has long returned; then in the test."""
+    if not node.config.option.usepdb or not isinstance(call.excinfo.value, MismatchError):
+        return
+    capture = node.config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:  # the debugger needs the keyboard
+        capture.suspend_global_capture(in_=True)
+    try:
+        calls.debug()
+    except bdb.BdbQuit:
+        pytest.exit("the debugger was left")
+    finally:
+        if capture is not None:
+            capture.resume_global_capture()
 
 
 @pytest.fixture(params=[torch.float32, torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype)[6:])

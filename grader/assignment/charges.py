@@ -1,7 +1,8 @@
 """``python -m grader.assignment.charges``: does each mistake cost the properties that it breaks, and no others?
 
 Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed are the shares of those caught
-and charged exactly, the ratio of points lost to points of the properties to blame, and hints that name another cause.
+and charged exactly, the ratio of points lost to points of the properties to blame, hints that name another cause, and
+how many lost properties a student sees by the test to copy (``grader.laws``).
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
 
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.copied import failure, submitted
 from grader.assignment.diagnose import diagnose
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.results.outcome import CaseResult, Outcome, property_outcome
+from grader.results.report import CaseReport, PropertyReport
 from grader.rubric import Rubric
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
@@ -53,11 +56,20 @@ class Subject:
 
 @dataclass(frozen=True)
 class Charge:
-    """The verdict on a subject: the properties that it lost, and the misconception named for each."""
+    """The verdict on a subject.
+
+    Attributes:
+        lost: The properties that it lost.
+        named: The misconception named for each of them that has one.
+        copies: The test to copy for each lost property, with the sizes of its case.
+        unseen: The lost properties whose test to copy passes, so that a student could not see the mistake by it.
+    """
 
     subject: Subject
     lost: frozenset[str]
     named: Mapping[str, str]
+    copies: Mapping[str, str] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
 
     @property
     def caught(self) -> bool:
@@ -129,7 +141,17 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
         for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
-    return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint})
+        copies = {prop: _copied(prop, [r for r in results if r.property_id == prop]) for prop in sorted(gone)}
+        with submitted(subject.files):
+            unseen = frozenset(prop for prop, test in copies.items() if not failure(test))
+    return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, copies, unseen)
+
+
+def _copied(prop: str, results: Sequence[CaseResult]) -> str:
+    """The test of a property that a student reads beside the simplest failing case."""
+    cases = [CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=r.message) for r in results]
+    report = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=property_outcome(results), cases=cases)
+    return ASSIGNMENT.laws[prop].test(prop, report.stated)
 
 
 def ratio(charge: Charge, rubric: Rubric) -> float:
@@ -153,6 +175,15 @@ def figures(charges: Iterable[Charge], rubric: Rubric) -> str:
     return "\n".join(lines)
 
 
+def seen(charges: Iterable[Charge]) -> str:
+    """How many of the lost properties a student sees with the test to copy."""
+    kept = list(charges)
+    lost = sum(len(charge.lost) for charge in kept)
+    return (
+        f"tests to copy: {lost - sum(len(charge.unseen) for charge in kept)} of {lost} lost properties are seen by one"
+    )
+
+
 def line(charge: Charge, rubric: Rubric) -> str:
     """One line about a charge that is not exact: missed and wrongly charged properties, and wrong hints."""
     parts = [f"{charge.subject.kind}  {charge.subject.name}:"]
@@ -162,6 +193,8 @@ def line(charge: Charge, rubric: Rubric) -> str:
         points = sum(rubric.properties[prop].points for prop in more)
         parts.append(f"{points:g} too many, {' '.join(sorted(more))};")
     parts += [f"{prop} is told {hint};" for prop, hint in charge.wrong_hints.items()]
+    if charge.unseen:
+        parts.append(f"not seen by the tests of {' '.join(sorted(charge.unseen))};")
     return " ".join(parts)
 
 
@@ -180,10 +213,10 @@ def main() -> None:
         if options.task in (None, subject.task) and options.match in subject.name:
             found = charge(subject, rubric)
             charges.append(found)
-            if not found.exact or found.wrong_hints:
+            if not found.exact or found.wrong_hints or found.unseen:
                 sys.stdout.write(line(found, rubric) + "\n")
                 sys.stdout.flush()
-    sys.stdout.write(figures(charges, rubric) + "\n")
+    sys.stdout.write(f"{figures(charges, rubric)}\n{seen(charges)}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..pool.progress import describe
@@ -29,6 +29,7 @@ MARKS = {
 
 
 MAX_NAME = 30
+LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
 def print_class(standings: Sequence[Standing], console: Console) -> None:
@@ -43,6 +44,11 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
     header += practised
     rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
+        header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
+        widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+        over = sum(widths) + 2 * len(widths) - 2 - console.width
+        widths[named] = max(widths[named] - max(over, 0), LEAST_NAME)
     for row in (header, *rows):
         words, numbers = row[: 1 + named], row[1 + named :]
         cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
@@ -64,7 +70,7 @@ def _cells(own: Standing, tasks: int) -> list[str]:
 
 def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:
     """Print the statistics of a class, as on the class page."""
-    properties = Table("property", box=None, header_style="bold", padding=(0, 1))
+    properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
     for name in ("worth", "pass", "of", "rate", "discrimination"):
         properties.add_column(name, justify="right")
     for prop in statistics.properties:
@@ -80,7 +86,7 @@ def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str,
         console.print(table)
     console.print()
     for line in _overview(statistics):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _put(line, console, margin=0)
 
 
 def _overview(statistics: ClassStatistics) -> Iterator[str]:
@@ -99,37 +105,46 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
     """Print a report: a line for each property, and what to do about those that lost points."""
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
-    console.print(Text(f"{report.submission.id}: {describe(report)}", style="bold"))
+    _put(f"{report.submission.id}: {describe(report)}", console, "bold", margin=0)
     for notice in report.submission.notices:
-        console.print(Text(f"  note: {notice}"))
+        _put(f"note: {notice}", console, margin=2)
     for task in report.tasks:
         console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
             _print_property(prop, like.get(prop.id), console)
             if others := alike.get(prop.id):
                 points = prop.max_points + sum(other.max_points for other in others)
-                told = f"       one cause: mending it returns {points:g} points, in {len(others) + 1} lines"
-                console.print(Text(told, style="italic"), soft_wrap=True)
+                _put(f"one cause: mending it returns {points:g} points, in {len(others) + 1} lines", console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
-                place = f"       read: handout/{rubric.handout_place(prop.id, language)}"
-                console.print(Text(place, style="dim"), soft_wrap=True)
+                _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
 
 
 def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
-    line = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} {prop.title}")
-    console.print(line, soft_wrap=True)
+    start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
+    _put(prop.title, console, start=start)
     if prop.outcome is Outcome.PASSED:
         return
     if like:
-        console.print(Text(f"       {prop.outcome}, like {like}"), soft_wrap=True)
+        _put(f"{prop.outcome}, like {like}", console)
         return
     mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
-    console.print(Text(f"       {prop.hint}{mistake}", style="italic"), soft_wrap=True)
+    _put(f"{prop.hint}{mistake}", console, "italic")
     if case := prop.evidence:
         message, *frames = case.message.splitlines()
-        lines = [f"{prop.outcome}: {message}  ({case.id})", *frames]
-        console.print(Text("\n".join(f"       {line}" for line in lines)), soft_wrap=True)
+        for line in (f"{prop.outcome}: {message}  ({case.id})", *frames):
+            _put(line, console)
+
+
+def _put(text: str, console: Console, style: str = "", margin: int = 7, start: Text | None = None) -> None:
+    """Print a text beside a margin, or beside its start; in a terminal, it is wrapped there, else it stays one line."""
+    start = Text(" " * margin) if start is None else start
+    if not console.is_terminal:
+        console.print(Text.assemble(start, (text, style)), soft_wrap=True)
+        return
+    room = max(console.width - start.cell_len, 1)
+    for number, line in enumerate(Text(text, style=style).wrap(console, room)):
+        console.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
 
 
 def print_decisions(sentences: Sequence[str], console: Console) -> None:
@@ -137,4 +152,4 @@ def print_decisions(sentences: Sequence[str], console: Console) -> None:
     if sentences:
         console.print(Text("\nDecided", style="bold"))
     for text in sentences:
-        console.print(Text(f"  {text}"), soft_wrap=True)
+        _put(text, console, margin=2)

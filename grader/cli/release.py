@@ -14,12 +14,14 @@ from .terminal import fail, prepare, say, warn
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "source"
 RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
+EXECUTED = "executed"  # where they lie with solutions, and with the figures that students get
 
 
 def release(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
     handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
     notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
+    handbook: Annotated[Path, typer.Option(help="What `make handbook` made.")] = Path("build/handbook"),
     signatures: Annotated[Path, typer.Option(help="What `make signatures` made.")] = Path("build/signatures"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
@@ -30,9 +32,10 @@ def release(
     name = ASSIGNMENT.rubric.id
     built = {"handout": handout}
     if NOTEBOOKS.is_dir():  # an assignment may do without
-        built |= {f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}
+        built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
+    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES}
     try:
-        files = bundle(built, signatures)
+        files = bundle(built, signatures, executed)
     except ReleaseRefused as refusal:
         for line in str(refusal).splitlines():
             warn(line)

@@ -50,7 +50,7 @@ def report(
     if handout and not handout.startswith(("https://", "http://")):
         fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
     prepare(students := out / "students")
-    pages = Pages(ASSIGNMENT.rubric, language, handout)
+    pages = Pages(ASSIGNMENT.rubric, language, handout, ASSIGNMENT.laws)
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
     try:
         for line in follow(lines, "pages", len(lines), ERR):

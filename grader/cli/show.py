@@ -11,6 +11,8 @@ from ..assignment import ASSIGNMENT
 from ..decisions.folder import about
 from ..decisions.words import for_staff
 from ..results.language import in_language
+from ..results.outcome import Outcome
+from ..results.report import Report
 from ..results.statistics import class_statistics, entry
 from .console import print_class, print_decisions, print_report, print_statistics
 from .decided import DecidedClass, read_decided
@@ -26,6 +28,10 @@ def show(
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="Who is who on the pages that report --anonymous writes.")
     ] = False,
+    test: Annotated[
+        str,
+        typer.Option("--test", metavar="PROPERTY", help="The test that the student can copy for this lost property."),
+    ] = "",
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
@@ -36,6 +42,9 @@ def show(
         return
     if identifier:
         line = known.line(find(out, identifier))
+        if test:
+            _print_test(in_language(known.report(line.id), ASSIGNMENT, language), test)
+            return
         print_report(in_language(known.report(line.id), ASSIGNMENT, language), rubric, language, OUT)
         if repair := known.repair(line.id):
             print_regained(repair, language, OUT)
@@ -44,6 +53,16 @@ def show(
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     print_class(entries, OUT)
     print_statistics(class_statistics(entries), rubric, language, OUT)
+
+
+def _print_test(report: Report, wanted: str) -> None:
+    """Print the test of a property, for ``tests/`` in the student's folder."""
+    lost = {prop.id: prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED}
+    if wanted not in lost or wanted not in ASSIGNMENT.laws:
+        there = ", ".join(name for name in lost if name in ASSIGNMENT.laws) or "nothing"
+        fail(f"{wanted}: no test to copy. {report.submission.id} lost {there}.")
+    prop = lost[wanted]
+    OUT.out(ASSIGNMENT.laws[wanted].test(prop.title, prop.stated), end="", highlight=False)
 
 
 def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from ..decisions.book import NOTHING
 from ..decisions.grades import StudentGrade, grades
 from ..decisions.rounds import Repair
 from ..decisions.words import repair_sentence, sentence
+from ..laws import Law
 from ..results.language import repeats
 from ..results.policy import days_late
 from ..results.report import Attention, Practice, Report, summary_line
@@ -25,6 +27,7 @@ from ..rubric import Rubric
 from .words import SIMULATED, say
 
 HERE = Path(__file__).parent
+NO_LAWS: Mapping[str, Law] = MappingProxyType({})
 
 
 def templates(*folders: Path) -> Environment:
@@ -39,7 +42,9 @@ def templates(*folders: Path) -> Environment:
     )
 
 
-def prepared(environment: Environment, rubric: Rubric, language: str, handout: str = "") -> Environment:
+def prepared(
+    environment: Environment, rubric: Rubric, language: str, handout: str = "", laws: Mapping[str, Law] = NO_LAWS
+) -> Environment:
     """Templates with all that the pages of a class and of a student use."""
     environment.filters["number"] = "{:g}".format
     environment.filters["devices"] = partial(_devices, language)
@@ -51,6 +56,7 @@ def prepared(environment: Environment, rubric: Rubric, language: str, handout: s
         "task_numbers": {task.id: number for number, task in enumerate(rubric.tasks, start=1)},
         "hints": {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions},
         "address": handout.rstrip("/"),
+        "laws": laws,
     }
     return environment
 
@@ -58,16 +64,17 @@ def prepared(environment: Environment, rubric: Rubric, language: str, handout: s
 class Pages:
     """Renders pages in one language. The same input gives the same text."""
 
-    def __init__(self, rubric: Rubric, language: str, handout: str = "") -> None:
+    def __init__(self, rubric: Rubric, language: str, handout: str = "", laws: Mapping[str, Law] = NO_LAWS) -> None:
         """Read the templates.
 
         Args:
             rubric: Gives titles, hints and the policy.
             language: ``en`` or ``zh``.
             handout: Web address of the rendered handout, for links; without it, pages name the file instead.
+            laws: The tests to copy, by property.
         """
         self._rubric, self._language = rubric, language
-        environment = prepared(templates(), rubric, language, handout)
+        environment = prepared(templates(), rubric, language, handout, laws)
         self._student = environment.get_template("student.html.j2")
         self._class = environment.get_template("class.html.j2")
 

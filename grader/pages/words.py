@@ -50,6 +50,14 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "repaired": ("Regained by the second hand-in", "第二次提交挽回的分数"),
     "mistake": ("Recognised mistake", "识别出的错误"),
     "case": ("Simplest case", "最简单的用例"),
+    "law": ("The law", "规律"),
+    "copy": ("A test to copy, for your own machine", "可以复制到自己电脑上运行的测试"),
+    "copy_how": (
+        "Save it as {file} in the folder of the assignment, then run: python -m tests {file} (make test runs it, too). "
+        "It compares your own outputs with each other and holds no value that the grader expects.",
+        "在作业文件夹中保存为 {file}，然后运行：python -m tests {file}（make test 也会运行它）。"
+        "它只比较你自己的输出，不含评分程序期望的数值。",
+    ),
     "read": ("Read", "阅读"),
     "same": ("Costs as well", "同一原因"),
     "returns": (
@@ -63,10 +71,11 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "所以还没有得分。原因如下：",
     ),
     "unreadable_do": (
-        "Run make submit in the folder of the assignment. It looks over your files and packs them into submission.zip; "
-        "hand that in as it is. If the deadline has passed, tell your assistant and send the reason above along.",
-        "请在作业文件夹中运行 make submit。它会检查你的文件并打包成 submission.zip，直接提交它即可。如果已过截止时间，"
-        "请联系助教，并附上上面的原因。",
+        "Run make submit, or python -m tests.submit, in the folder of the assignment. It looks over your files and "
+        "packs them into submission.zip; hand that in as it is. If the deadline has passed, tell your assistant and "
+        "send the reason above along.",
+        "请在作业文件夹中运行 make submit（或 python -m tests.submit）。它会检查你的文件并打包成 submission.zip，"
+        "直接提交它即可。如果已过截止时间，请联系助教，并附上上面的原因。",
     ),
     "grader_error_title": ("The grader failed, not you", "出错的是评分程序，不是你"),
     "grader_error_why": (

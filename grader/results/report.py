@@ -101,6 +101,12 @@ class PropertyReport(Record):
         case = self.simplest_case
         return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
 
+    @property
+    def stated(self) -> str:
+        """The message of a wrong value, whose sizes are those of the hidden test; empty for anything else."""
+        case = self.evidence
+        return case.message if case and self.outcome is Outcome.FAILED else ""
+
 
 class TaskReport(Record):
     """One task."""

@@ -6,14 +6,19 @@ import io
 from collections.abc import Iterator
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 from typer.testing import CliRunner
 
 from grader.cli.app import app
+from grader.cli.console import print_class, print_report, print_statistics
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
 from grader.pool.progress import track
+from grader.results.language import in_language
 from grader.results.report import Report
+from grader.results.statistics import class_statistics, entry
 from grader.sandbox.levels import LAYERS
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 
@@ -33,6 +38,22 @@ def test_the_bar_says_what_is_done_what_runs_and_what_failed(grader: Judge) -> N
     shown = screen.file.getvalue()  # type: ignore[attr-defined] # a StringIO
     for part in ("grading with 2 jobs", "2/3", "1 running", "1 not graded"):
         assert part in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_wider_than_the_terminal(grader: Judge, language: str) -> None:
+    files = ASSIGNMENT.solution()
+    path = "src/attention.py"
+    files[path] = files[path].replace("def forward(", "def forwards(", 1)
+    report = in_language(grader.grade(Submission("a name of some length", files)), ASSIGNMENT, language)
+    screen = Console(file=io.StringIO(), force_terminal=True, width=60)
+    print_report(report, ASSIGNMENT.rubric, language, screen)
+    standing = entry(report)
+    print_class([standing], screen)
+    print_statistics(class_statistics([standing]), ASSIGNMENT.rubric, language, screen)
+    lines = Text.from_ansi(screen.file.getvalue()).plain.splitlines()  # type: ignore[attr-defined] # a StringIO
+    assert len(lines) > 20
+    assert [line for line in lines if cell_len(line) > 60] == []
 
 
 def test_the_doctor_names_every_layer_with_what_it_does_or_its_remedy() -> None:

@@ -7,6 +7,7 @@ import json
 import struct
 import subprocess
 import zipfile
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from grader.rubric import LANGUAGES
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.tools.release.bundle import ReleaseRefused, bundle, public_tests
+from grader.tools.release.figures import with_figures
 from grader.tools.release.leaks import leaks
 from grader.tools.release.write import write_repository, write_zip
 
@@ -34,7 +36,8 @@ def turn(x, c, s):
 @pytest.fixture
 def built(tmp_path: Path) -> dict[str, Path]:
     """A rendered handout and released notebooks, small ones."""
-    folders = {"handout": "handout", **{f"notebooks/{lang}": f"notebooks/{lang}/{RELEASED}" for lang in LANGUAGES}}
+    folders = {f"notebooks/{lang}": f"notebooks/{lang}/{RELEASED}" for lang in LANGUAGES}
+    folders |= {name: name for name in ("handout", "handbook")}
     for folder in folders.values():
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "page.html").write_text("<p>Nothing to hide.</p>")
@@ -62,6 +65,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
         ".gitignore",
         "Makefile",
         "README.md",
+        "handbook",
         "handout",
         "notebooks",
         "pyproject.toml",
@@ -83,6 +87,7 @@ def test_the_public_tests_alone_are_those_of_an_assignment_and_what_runs_them() 
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
+HIDDEN_LINE = b64encode(LINE.encode()).decode()
 CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "1e-6" in line)
 OWN_NAMES = """
 class Norm:
@@ -125,6 +130,11 @@ PLANTS = {
         f"<script>const text = '{LINE[:6]}{''.join(f'{chr(92)}u{ord(letter):04x}' for letter in LINE[6:])}';</script>",
     ),
     "in a file of scripts": ("handout/touch/turn.js", f"const text = '{LINE}';\n"),
+    "coloured in a page": ("handbook/en/5.html", f"<pre><span>{html.escape(RENAMED)}</span></pre>"),
+    "in a drawing": (
+        "handbook/en/5.html",
+        f'<img src="data:image/svg+xml;base64,{b64encode(LINE.encode()).decode()}">',
+    ),
     "in an archive": ("handout/more.zip", "PK"),
     "the grader": ("grader/assignment/rubric.toml", ""),
     "the reference's folder": ("notebooks/ref/norm.py", ""),
@@ -209,7 +219,7 @@ def test_a_leak_stops_the_release_and_nothing_is_written(
 ) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
     options = ["--handout", str(tmp_path / "handout"), "--notebooks", str(tmp_path / "notebooks")]
-    options += ["--signatures", str(signatures)]
+    options += ["--handbook", str(tmp_path / "handbook"), "--signatures", str(signatures)]
     result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
     assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
@@ -217,8 +227,22 @@ def test_a_leak_stops_the_release_and_nothing_is_written(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_released_notebooks_show_figures_and_no_other_output() -> None:
+    svg, told = "<svg><text>late</text></svg>", {"output_type": "stream", "name": "stdout", "text": ["42"]}
+    drawn = {"data": {"image/svg+xml": [svg], "image/png": "iVBORw0KGgo="}, "output_type": "display_data"}
+    words = {"id": "b", "cell_type": "markdown", "source": ["b"]}
+    released, executed = (
+        {"cells": [{"id": "a", "cell_type": "code", "source": ["1 + 1"], "outputs": outputs}, words]}
+        for outputs in ([], [told, drawn])
+    )
+    shown = with_figures(json.dumps(released).encode(), json.dumps(executed).encode(), {"late": "晚"}.__getitem__)
+    (figure,) = json.loads(shown)["cells"][0].pop("outputs")
+    assert figure["data"] == {"image/svg+xml": "<svg><text>晚</text></svg>"}
+    assert "42" not in shown.decode()
+
+
 def test_what_has_not_been_built_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(ReleaseRefused, match="Run `make handout` and `make notebooks` first"):
+    with pytest.raises(ReleaseRefused, match="Run `make handout`, `make notebooks`, `make handbook` first"):
         bundle({"handout": tmp_path / "handout"}, tmp_path)
 
 

@@ -96,7 +96,7 @@ def test_a_script_has_the_input_and_the_law_and_no_expected_value(
     home = write_folder(tmp_path / "home", edited(SEES_LATER_TOKENS))
     assert reproduce(folder, "cleo", "causal", "--for-student", home / "check.py").exit_code == 0
     text = (home / "check.py").read_text(encoding="utf-8")
-    assert f"The law: {ASSIGNMENT.laws['attention_causal']['en']}" in text
+    assert f"The law: {ASSIGNMENT.laws['attention_causal'].words['en']}" in text
     assert "When it was graded, this came back: <float32 [3, 2, 16]: " in text
     result = run_script(home)
     assert result.stdout.startswith("output_1: torch.float32, shape [3, 2, 16], on cpu")

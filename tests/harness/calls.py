@@ -1,8 +1,9 @@
-"""The last call of the student's code in a test, for messages: with which arguments it was built and called."""
+"""The last call of the student's code in a test: its arguments, for messages, and the call itself, for a debugger."""
 
 import functools
 import importlib
 import inspect
+import pdb
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +14,7 @@ from . import rubric
 SHOWN_VALUES = 6
 
 _built: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
-_last: list[str] = []  # of one element: the last call
+_last: list[tuple[str, functools.partial]] = []  # of one element: the last call, as a text and to be made again
 
 
 def watch() -> None:
@@ -39,7 +40,18 @@ def begin() -> None:
 
 def last() -> str:
     """The last call as a text, like ``Norm(size=4)(float32 [2, 4]: 1, 1, 2, 2, …)``; empty if there was none."""
-    return "".join(_last)
+    return "".join(text for text, _ in _last)
+
+
+def debug() -> None:
+    """Make the last call again in Python's debugger, which stops at the first line of the student's code.
+
+    Raises:
+        bdb.BdbQuit: If the debugger is left before the call ends.
+    """
+    for text, call in _last:
+        print(f"\n{text}")
+        pdb.Pdb().runcall(call.func, *call.args, **call.keywords)
 
 
 def _noting_arguments(piece: type) -> Any:
@@ -49,7 +61,7 @@ def _noting_arguments(piece: type) -> Any:
     def noting(self, *arguments, **named):
         if self not in _built:  # and not of a base class, which the constructor calls
             _built[self] = _written(type(self).__name__, arguments, named)
-            _last[:] = [_built[self]]
+            _last[:] = [(_built[self], functools.partial(original, self, *arguments, **named))]
         original(self, *arguments, **named)
 
     return noting
@@ -58,7 +70,7 @@ def _noting_arguments(piece: type) -> Any:
 def _noting_call(function: Any) -> Any:
     @functools.wraps(function)
     def noting(*arguments, **named):
-        _last[:] = [_written(function.__name__, arguments, named)]
+        _last[:] = [(_written(function.__name__, arguments, named), functools.partial(function, *arguments, **named))]
         return function(*arguments, **named)
 
     return noting
@@ -66,7 +78,7 @@ def _noting_call(function: Any) -> Any:
 
 def _note_forward(module: nn.Module, arguments: tuple) -> None:
     if module in _built:
-        _last[:] = [_written(_built[module], arguments, {})]
+        _last[:] = [(_written(_built[module], arguments, {}), functools.partial(module.forward, *arguments))]
 
 
 def _written(name: str, arguments: tuple, named: dict[str, object]) -> str:

@@ -9,11 +9,13 @@ from .messages import say
 from .rubric import Property, Task
 from .sources import problems
 from .student import ROOT
-from .terminal import Painter, block, pad, width
+from .terminal import Painter, block, fold, pad, width, wrap
 from .tutor import mistakes
 
 LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
 WIDEST = 110  # columns; longer lines are hard to read
+DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
+SCORE = 9  # columns of a score, as in 100 of 100
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
@@ -40,7 +42,8 @@ class Page:
             self._refused(),
             self._ending(),
         ]
-        return [line.rstrip() for section in sections if section for line in (*section, "")]
+        lines = [line.rstrip() for section in sections if section for line in (*section, "")]
+        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
 
     @property
     def _columns(self) -> int:
@@ -75,7 +78,7 @@ class Page:
 
     def _table(self) -> list[str]:
         title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
-        columns = 10 + title_columns
+        columns = min(10 + title_columns, self._columns - SCORE)
         lines = [self.paint(self.feedback.rubric.title[self.feedback.language], "bold"), ""]
         for task in self._tasks:
             lines += [*self._rows(task, columns), ""]
@@ -88,7 +91,9 @@ class Page:
         for prop in task.properties:
             state = self.feedback.state(prop)
             earned = prop.points if state is State.PASSED else 0
-            lines.append(f"  {self._symbol(state)}  {pad(self._title(prop), columns - 8)}{_score(earned, prop.points)}")
+            first, *others = wrap(self._title(prop), columns - 8)
+            lines.append(f"  {self._symbol(state)}  {pad(first, columns - 8)}{_score(earned, prop.points)}")
+            lines += [f"        {other}" for other in others]
             if self.verbose:
                 lines += self._tests_of(prop)
         return lines
@@ -180,7 +185,7 @@ class Page:
         indent = 6 + max(width(self._say(key)) for key in (*parts, "rerun"))
         for key, text in parts.items():
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
-        rerun = f'{interpreter()} -m pytest "{trouble.nodeid}" --pdb'  # not wrapped, so that it can be copied
+        rerun = f'{interpreter()} -m pytest "{trouble.nodeid}"{DEBUG}'
         lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
         return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
 

@@ -8,9 +8,12 @@ import unicodedata
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 
 
+_PAINT = re.compile(r"\033\[\d*m")
+
+
 def width(text: str) -> int:
-    """Count the columns of ``text``: wide characters take two."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    """Count the columns of ``text``: wide characters take two, colours none."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in _PAINT.sub("", text))
 
 
 def pad(text: str, columns: int) -> str:
@@ -38,6 +41,15 @@ def wrap(text: str, columns: int) -> list[str]:
                 lines.append("")
             lines[-1] += piece.lstrip() if not lines[-1] and len(pieces) > 1 else piece
     return lines
+
+
+def fold(line: str, columns: int) -> list[str]:
+    """Break a line that is wider, at spaces; what follows is indented by two more."""
+    if width(line) <= columns:
+        return [line]
+    start = line[: len(line) - len(line.lstrip())]
+    first, *others = wrap(line.lstrip(), max(columns - len(start) - 2, 1))
+    return [start + first, *(f"{start}  {other}" for other in others)]
 
 
 def block(label: str, text: str, *, indent: int, columns: int) -> list[str]:

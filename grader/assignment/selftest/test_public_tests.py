@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from grader.rubric import Rubric
 from grader.selftest import submissions
 from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.selftest.warm import WarmPython
+from tests.harness.terminal import width
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -96,23 +98,82 @@ def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPy
     assert "提示" not in told
 
 
-def test_an_endless_loop_costs_three_tests_of_waiting(solved: Path, tmp_path: Path, run: WarmPython) -> None:
+@pytest.mark.parametrize("timer", ["signal", "thread"])  # Windows has threads only
+def test_an_endless_loop_costs_three_tests_of_waiting(
+    solved: Path, tmp_path: Path, run: WarmPython, timer: str
+) -> None:
     loop = "        while True:\n            pass\n        mean_square = "
     folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
     feedback = folder / "tests" / "harness" / "feedback.py"
     patient = feedback.read_text(encoding="utf-8")
-    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.2", patient), encoding="utf-8")
+    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", patient), encoding="utf-8")
+    if timer == "thread":
+        file = folder / "tests" / "harness" / "timer.py"
+        choice = 'hasattr(signal, "setitimer")'
+        text = file.read_text(encoding="utf-8")
+        assert choice in text
+        file.write_text(text.replace(choice, "False"), encoding="utf-8")
     told = run(folder, "tests").stdout
-    assert "no answer after 0.2 s: is there a loop that never ends?" in told
+    assert "no answer after 0.5 s: is there a loop that never ends?" in told
     assert "other tests of this property that fail: 2" in told
     assert "  -     eps is added inside the square root" in told
     assert "22 / 22" in told  # other tasks have their turn
 
 
+@pytest.mark.process
+def test_the_debugger_stops_in_the_students_code_and_then_in_the_test(solved: Path, tmp_path: Path) -> None:
+    folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square")
+    command = [sys.executable, "-m", "pytest", "tests/test_norm.py", "-k", "test_eps_is_added", "-x", "--pdb"]
+    ended = subprocess.run(
+        command, cwd=folder, input="n\nc\nq\n", capture_output=True, text=True, check=False, timeout=600
+    )
+    first, second, third, *_ = re.findall(r"> \S*/(\w+/\w+\.py)\(\d+\)(\w+)\(\)", ended.stdout)
+    assert first == second == ("modeling/norm.py", "forward")
+    assert third == ("tests/test_norm.py", "test_eps_is_added_under_the_root")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("columns", [60, 40])
+def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
+    solved: Path, tmp_path: Path, run: WarmPython, language: str, columns: int
+) -> None:
+    folder = mistaken(solved, tmp_path / "a", "dim=-1, keepdim", "dim=(-1, -2), keepdim")
+    shutil.copy(REPOSITORY / "src" / "modeling" / "pos_emb.py", folder / "src" / "modeling")
+    page = folder / "tests" / "harness" / "page.py"
+    narrow = page.read_text(encoding="utf-8").replace("shutil.get_terminal_size((WIDEST, 0)).columns", str(columns))
+    page.write_text(narrow, encoding="utf-8")
+    told = run(folder, "tests", "--lang", language, "--all", "--hint", "3").stdout
+    lines = [line for line in told.splitlines() if not line.endswith("--pdb")]
+    assert len(lines) < len(told.splitlines())
+    assert [line for line in lines if width(line) > columns] == []
+
+
+UNSTOPPABLE = """
+import time
+from tests.harness import timer
+
+def stubborn():
+    time.sleep(600)  # one long step for Python
+
+with timer._by_thread(0.1, "no answer"):
+    stubborn()
+"""
+
+
+@pytest.mark.process
+def test_what_nothing_can_stop_ends_the_run_and_says_where_it_was(solved: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", UNSTOPPABLE], cwd=solved, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("no answer\n")
+    assert "in stubborn" in ended.stderr
+
+
 @pytest.mark.parametrize("written", ["functional", ".functional"])
 def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path, run: WarmPython, written: str) -> None:
     folder = mistaken(solved, tmp_path / "a", "import torch\n", f"import torch\nfrom {written} import nothing\n")
-    told = run(folder, "tests").stdout
+    told = " ".join(run(folder, "tests").stdout.split())
     assert "from ..functional import …" in told
     assert "from .functional import …" not in told
 

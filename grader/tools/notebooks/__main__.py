@@ -17,6 +17,7 @@ from .grade import grade as grade_folder
 BUILD = Path("build/notebooks")
 HANDBOOK = Path("build/handbook")
 GRADED = Path("build/notebooks-graded")
+NO_NOTEBOOK = f"no notebook in {sources.SOURCES}: this assignment has none"
 STALE = "executed_from"  # key in an executed notebook's metadata: the digest of its sources at that time
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -72,7 +73,7 @@ def _end(found: list[str]) -> None:
 def build() -> None:
     """Build, execute and release every notebook in every language; what is unchanged is not executed again."""
     if not sources.scripts():
-        typer.echo(f"no notebook in {sources.SOURCES}: this assignment has none")
+        typer.echo(NO_NOTEBOOK)
         return
     found: list[str] = []
     for language in sources.LANGUAGES:
@@ -136,6 +137,9 @@ def grade(
 @app.command(name="handbook")
 def write_handbook() -> None:
     """Write the executed notebooks as HTML pages that need no network."""
+    if not sources.scripts():
+        typer.echo(NO_NOTEBOOK)
+        return
     found: list[str] = []
     for language in sources.LANGUAGES:
         _run_all(language, found)

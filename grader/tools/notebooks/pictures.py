@@ -6,8 +6,10 @@ import base64
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from nbformat import NotebookNode
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
@@ -31,12 +33,17 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if SVG in output.get("data", {}):
-                svg = _TEXT.sub(lambda found: found[1] + _put(found[2], translate) + found[3], output.data[SVG])
+                svg = reworded(output.data[SVG], translate)
                 bold = (html.unescape(_TAG.sub("", found)).strip() for found in _FINDING.findall(svg))
                 title = " ".join(found for found in bold if len(found) > LABEL)
                 alt = html.escape(title or NO_TITLE[language], quote=True)
                 code = base64.b64encode(svg.encode()).decode()
                 output.data = {"text/html": f'<img class="figure" alt="{alt}" src="data:{SVG};base64,{code}">'}
+
+
+def reworded(svg: str, translate: Callable[[str], str]) -> str:
+    """A figure with its words translated."""
+    return _TEXT.sub(lambda found: found[1] + _put(found[2], translate) + found[3], svg)
 
 
 def texts(notebook: NotebookNode) -> Iterator[str]:

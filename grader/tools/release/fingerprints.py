@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import html
 import json
 import re
@@ -22,6 +23,8 @@ _STRING = re.compile(r"""(["'`])((?:\\.|(?!\1).)*)\1""", re.DOTALL)  # of JavaSc
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _REMARK = re.compile(r"(?://|/\*)(.*)")  # of JavaScript
 _STATEMENT = re.compile(r"^\s*(?:(?:const|let|var)\s+)?(.*?);?\s*$")  # of JavaScript
+_PRE = re.compile(r"<pre[^>]*>(.*?)</pre>", re.DOTALL)
+_DRAWN = re.compile(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)")
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -94,16 +97,20 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
                 yield f"{path}, cell {number}", "".join(cell["source"])
             else:
                 yield from ((f"{path}, cell {number}", code) for code in _FENCE.findall("".join(cell["source"])))
+    elif path.endswith(".html"):
+        yield from ((path, html.unescape(_TAG.sub("", code))) for code in _PRE.findall(text))
     else:
         yield from ((path, code) for code in _FENCE.findall(text))
+    if not path.endswith((".py", ".ipynb")):
         yield from ((f"{path}, script", literal) for literal in _literals(_script(path, text)))
 
 
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    Text that an HTML page contains but does not show is a piece of its own: attributes and comments; of its scripts,
-    the statements without what JavaScript puts around them, the comments, and the strings, alone and joined.
+    Text that an HTML page contains but does not show is a piece of its own: attributes, comments, and pictures in them;
+    of its scripts, the statements without what JavaScript puts around them, the comments, and the strings, alone and
+    joined.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
@@ -114,6 +121,8 @@ def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     yield path, text
     if path.endswith((".html", ".svg")):
         yield from ((f"{path}, unseen", piece) for piece in _Unseen(text).pieces)
+        for picture in _DRAWN.findall(text):
+            yield f"{path}, a picture", base64.b64decode(picture).decode("utf-8", errors="replace")
     elif path.endswith(".md"):
         yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
     if script := _script(path, text):

@@ -25,6 +25,7 @@ SECRET_FOLDERS = ("ref", "grader")
 ENGINES_TESTS = "grader/selftest"  # not secret: these tests hold an example assignment, and nothing of the real one
 PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1
 TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
+LAWS = "grader/assignment/laws"  # not secret: a report gives these tests to students
 SHARED = "grader/sandbox/second_device"  # not secret: the public tests use a copy
 SHARED_RULES = "grader/intake/source_rules.py"  # not secret: the public tests have a copy, to read files as intake does
 SIGNATURES = "tests/signatures.json"
@@ -104,7 +105,7 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
     for folder in SECRET_FOLDERS:
         paths = sorted((root / folder).rglob("*.py"))
         for path in paths:
-            if any(path.is_relative_to(root / shared) for shared in (ENGINES_TESTS, SHARED, SHARED_RULES)):
+            if any(path.is_relative_to(root / shared) for shared in (ENGINES_TESTS, LAWS, SHARED, SHARED_RULES)):
                 continue
             text = path.read_text(encoding="utf-8")
             pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))

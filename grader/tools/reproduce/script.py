@@ -34,14 +34,14 @@ def script(
         language: ``en`` or ``zh``.
     """
     prop, say = assignment.rubric.properties[property_id], WORDS[language]
-    law = assignment.laws.get(property_id, {}).get(language)
+    law = assignment.laws.get(property_id)
     body = [*_body(exchanges, language)]
     text = "\n".join(body)
     helpers = [code for name, code in HELPERS.items() if f"{name}(" in text]
     head = [
         f"{prop.title[language]}",
         "",
-        *([f"{say['law']}{law}", ""] if law else []),
+        *([f"{say['law']}{law.words[language]}", ""] if law else []),
         f"{say['report']}{case.message}",
         "",
         say["run"].format(file=file),

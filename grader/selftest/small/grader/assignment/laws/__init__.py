@@ -1,0 +1,1 @@
+"""Laws as tests that a student copies from a report."""
