@@ -35,7 +35,7 @@ settings.load_profile("ours")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugins :class:`Measured` and :class:`Starts`, and let Ctrl-C work where a script runs pytest in the background."""
+    """Register :class:`Measured` and :class:`Starts`; let Ctrl-C work where a script runs pytest in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Measured(), "measured")

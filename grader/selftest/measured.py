@@ -1,4 +1,4 @@
-"""Coverage is measured in the first cases of each test: ``make check`` runs all tests at once, and most without a tracer.
+"""Coverage is measured in the first cases of a test: ``make check`` runs all tests at once, most without the tracer.
 
 A pytest plugin. The tracer makes a test up to half as long again. A test that is marked ``slow`` computes for seconds
 in lines that others reach, too, and of a test with many cases, each runs much the same lines: so the tracer rests in
