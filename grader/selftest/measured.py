@@ -10,30 +10,48 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
 CASES = 3  # of a test function that are measured
 
 
+class Tracer(Protocol):
+    """What is used of ``coverage.Coverage``."""
+
+    def start(self) -> None:
+        """Go on measuring."""
+
+    def stop(self) -> None:
+        """Pause; what was measured is kept."""
+
+
+def tracer_of_this_process() -> Tracer | None:
+    """The tracer that was started with the interpreter; None where coverage is not measured."""
+    coverage = sys.modules.get("coverage")
+    tracer: Tracer | None = coverage and coverage.Coverage.current()
+    return tracer
+
+
 class Measured:
     """Stops the tracer during tests that add nothing to what it has seen; one object for a run."""
 
-    def __init__(self) -> None:
-        """Find the tracer, which was started with the interpreter where coverage is measured."""
-        coverage = sys.modules.get("coverage")
-        self._tracer = coverage and coverage.Coverage.current()
+    def __init__(self, tracer: Tracer | None) -> None:
+        """Begin to count cases; without a tracer nothing is done."""
+        self._tracer = tracer
         self._cases: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[object]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Let the tracer rest during the test and what it sets up, if it has nothing to add."""
         function = item.nodeid.partition("[")[0]
         self._cases[function] += 1
-        if not self._tracer or (self._cases[function] <= CASES and not item.get_closest_marker("slow")):
-            return (yield)
-        self._tracer.stop()
+        rests = self._cases[function] > CASES or item.get_closest_marker("slow") is not None
+        if self._tracer and rests:
+            self._tracer.stop()
         try:
             return (yield)
         finally:
-            self._tracer.start()
+            if self._tracer and rests:
+                self._tracer.start()
