@@ -18,6 +18,7 @@ from grader.judge.judge import Judge
 from grader.rubric import Rubric
 from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
+from grader.selftest.commands import read_commands_once
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 from grader.selftest.warm import WarmPython
@@ -38,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register :class:`Measured` and :class:`Starts`; let Ctrl-C work where a script runs pytest in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    read_commands_once()
     config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
 
