@@ -11,7 +11,7 @@ from grader.selftest.measured import CASES, Measured
 TESTS = """
 import pytest
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(90))
 def test_many(number): assert number != 1
 
 @pytest.mark.slow
