@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pytest
 
-CASES = 20  # of a test function that are measured
+CASES = 60  # of a test function that are measured
 
 
 class Tracer(Protocol):
