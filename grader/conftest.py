@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
@@ -17,6 +18,8 @@ from grader.judge.judge import Judge
 from grader.rubric import Rubric
 from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
+from grader.selftest.commands import read_commands_once
+from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
@@ -33,10 +36,18 @@ settings.load_profile("ours")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin :class:`Starts`, and let Ctrl-C work where a script runs pytest in the background."""
+    """Register :class:`Measured` and :class:`Starts`; let Ctrl-C work where a script runs pytest in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    read_commands_once()
+    config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files whose tests compute for long, so that no worker has one left when the others have finished."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,6 +31,7 @@ from grader.intake.submission import Submission
 from grader.results.database import LEDGER
 from grader.results.report import Report, Summary
 from grader.selftest.class_reports import graded
+from grader.selftest.commands import read_commands_once
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -175,6 +176,7 @@ def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith(("grader.cli.", "grader.tools.")) and hasattr(module, "ASSIGNMENT"):
             vars(module)["ASSIGNMENT"] = ASSIGNMENT
+    read_commands_once()
     vars(appeal)["Reader"] = Here  # a reading process for each child would take seconds
     vars(grade)["grade_all"] = all_right
     print(json.dumps({name: every_kill(folder, *own) for name, own in commands.items()}))

@@ -127,6 +127,7 @@ decisions = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(decisions, max_size=4))
 def test_whatever_is_written_is_read_again(own: list[Decision]) -> None:
     text = "".join(map(entry, own))

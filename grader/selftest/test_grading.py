@@ -28,7 +28,7 @@ HANGS = (SWIGLU, "        gate = nn.functional.silu", "        while True: pass\
 @pytest.fixture(scope="module")
 def hasty(assignment: Assignment) -> Iterator[Judge]:
     """A judge of the bonus task with little patience, whose hints are Chinese."""
-    limits = Limits(request_s=4, retry_s=1.5, submission_s=60)
+    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
     warm = Judge(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
     yield warm
     warm.close()

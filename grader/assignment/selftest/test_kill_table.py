@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from grader.assignment import ASSIGNMENT
 from grader.rubric import Rubric
 from grader.selftest.warm_judges import RunHiddenTests
@@ -30,6 +32,7 @@ def test_a_variant_can_only_lose_points_of_its_own_task(rubric: Rubric) -> None:
         assert len(tasks) <= 1, variant.name
 
 
+@pytest.mark.slow
 def test_a_variant_that_draws_is_judged_the_same_every_time() -> None:
     name = "wrong.norm_eps_and_gamma.gamma_drawn_again_at_every_call"
     first = variants.judge(ASSIGNMENT, name, 0)

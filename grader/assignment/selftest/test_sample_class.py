@@ -56,7 +56,7 @@ def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[Judge]:
     """A grader of the bonus task with little patience and a second device, whose hints are Chinese."""
-    limits = Limits(request_s=4, retry_s=1.5, submission_s=60)
+    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
     warm = Judge(Settings(ASSIGNMENT, device="auto", only="task4", language="zh", limits=limits))
     yield warm
     warm.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 # So many characters in a row must agree before they count, about two short statements: copydetect's own default.
 PASSAGE: Final = 25
 MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
+REMEMBERED: Final = 512  # texts; many students hand in the same stubs
 
 Array = NDArray[Any]
 NOTHING: Final[Array] = np.zeros(0, dtype=np.int64)
@@ -49,8 +51,9 @@ class Code:
         return spread
 
 
+@lru_cache(REMEMBERED)
 def read_code(text: str) -> Code:
-    """Reduce a text; it need not be Python that compiles.
+    """Reduce a text; it need not be Python that compiles. The same text gives the same object.
 
     Raises:
         TooLong: If it has more than ``MAX_CHARACTERS``.

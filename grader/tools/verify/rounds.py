@@ -72,7 +72,7 @@ def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]
     """
     spawn = multiprocessing.get_context("spawn")  # not fork, which is unsafe once torch has threads
     done = 0
-    judges = jobs + (jobs + 1) // 2 if round_.waits else jobs
+    judges = jobs + jobs // 2 if round_.waits else jobs
     with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
         try:
             with _unheard():
