@@ -7,6 +7,7 @@ all of the former, and after some cases of the latter. Where coverage is not mea
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Protocol
 import pytest
 
 CASES = 60  # of a test function that are measured
+TOLD = "COVERAGE_PROCESS_START"  # tells a new interpreter to measure itself
 
 
 class Tracer(Protocol):
@@ -48,10 +50,13 @@ class Measured:
         function = item.nodeid.partition("[")[0]
         self._cases[function] += 1
         rests = self._cases[function] > CASES or item.get_closest_marker("slow") is not None
-        if self._tracer and rests:
-            self._tracer.stop()
+        if self._tracer is None or not rests:
+            return (yield)
+        self._tracer.stop()
+        told = os.environ.pop(TOLD, None)  # so that the processes that the test starts are not measured either
         try:
             return (yield)
         finally:
-            if self._tracer and rests:
-                self._tracer.start()
+            if told is not None:
+                os.environ[TOLD] = told
+            self._tracer.start()

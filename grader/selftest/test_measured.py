@@ -9,15 +9,16 @@ import pytest
 from grader.selftest.measured import CASES, Measured
 
 TESTS = """
+import os
 import pytest
 
 @pytest.mark.parametrize("number", range(90))
 def test_many(number): assert number != 1
 
 @pytest.mark.slow
-def test_slow(): pass
+def test_slow(): assert "COVERAGE_PROCESS_START" not in os.environ
 
-def test_once(): pass
+def test_once(): assert "COVERAGE_PROCESS_START" in os.environ
 """
 
 
@@ -44,12 +45,16 @@ class Recorder:
             self.seen.append(item.name)
 
 
-def test_the_first_cases_of_tests_that_are_not_slow_are_measured(tmp_path: Path) -> None:
+def test_the_first_cases_of_tests_that_are_not_slow_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COVERAGE_PROCESS_START", "pyproject.toml")
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     recorder = Recorder()
     options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", f"--rootdir={tmp_path}", str(tmp_path)]
     status = pytest.main([*options, "-c", str(tmp_path / "pytest.ini")], plugins=[recorder, Measured(recorder)])
     assert status == pytest.ExitCode.TESTS_FAILED  # a test that fails changes nothing
+    assert "1 failed, 91 passed" in capsys.readouterr().out
     assert recorder.seen == [*(f"test_many[{number}]" for number in range(CASES)), "test_once"]
     assert recorder.runs
