@@ -43,10 +43,13 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
     header += practised
     rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    lines = []
     for row in (header, *rows):
         words, numbers = row[: 1 + named], row[1 + named :]
         cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
-        console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+        lines.append("  ".join(cells).rstrip())
+    console.out(lines[0], style="bold", highlight=False)
+    console.out("\n".join(lines[1:]), highlight=False)
 
 
 def _name(own: Standing) -> str:
