@@ -83,10 +83,11 @@ class Ledger:
             "WHERE reusable AND key = ?",
             (self._details, self._key),
         )
-        return {
-            own: Entry(result, sha256, tuple(json.loads(notices)), reason, origin_of(origin), *file, bool(shown), stamp)
-            for own, result, sha256, notices, reason, origin, *file, shown, stamp in found
-        }
+        entries = {}
+        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown, stamp in found:
+            said, whose = tuple(json.loads(notices)), origin_of(origin)
+            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown), stamp)
+        return entries
 
     def other_conditions(self) -> list[dict[str, str]]:
         """The conditions of results that cannot be used now, since they differ from the present conditions."""

@@ -99,6 +99,12 @@ def restored(place: Path) -> None:
     (place / "backup").rename(place / "ada")
 
 
+def linked(place: Path) -> None:
+    """A link takes the place of a file."""
+    (place / "ada" / FILE).unlink()
+    (place / "ada" / FILE).symlink_to(place / "other" / FILE)
+
+
 def exchanged(place: Path) -> None:
     """Another folder takes its name."""
     (place / "ada").rename(place / "old")
@@ -116,7 +122,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "added to the notes": lambda place: (place / "ada" / "readme").mkdir(),
     "taken away": lambda place: (place / "ada" / "notes.txt").unlink(),
     "in other letters": lambda place: (place / "ada" / FILE).rename(place / "ada" / "src" / "Norm.py"),
-    "a link in its place": lambda place: ((place / "ada" / FILE).unlink(), (place / "ada" / FILE).symlink_to("/")),
+    "a link in its place": linked,
     "a pipe beside it": lambda place: os.mkfifo(place / "ada" / "pipe"),
     "another folder in its place": lambda place: (
         (place / "ada").rename(place / "x"),
