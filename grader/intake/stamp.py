@@ -18,7 +18,7 @@ from .candidate import Candidate
 from .folder import walked
 from .submission import Submission, Unreadable
 
-SETTLED_S = 10.0  # since the last change: more than the coarsest clock of a disk (2 s), and some difference of clocks
+SETTLED_S = 2.0  # since the last change: many ticks of a disk's clock, and some difference between clocks
 MAX_FILES = 2000  # of a submission with more it is cheaper to read what is needed
 SECOND_NS = 1_000_000_000
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
