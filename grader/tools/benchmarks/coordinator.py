@@ -121,11 +121,10 @@ def _write_class(folder: Path, size: int, files: Mapping[str, str]) -> None:
 def _saved(candidates: Sequence[Candidate], out: Path, answer: bytes) -> Iterator[float]:
     """Save a report for each candidate; yields the seconds that each took."""
     with Reader() as reader, begun(out, candidates, SETTINGS, fresh=False, reader=reader) as run:
-        for candidate in run.waiting:
-            submission = reader.read(candidate)
+        for submission in run.submissions():
             started = time.perf_counter()
             report: Report = pickle.loads(answer)
-            own = {"id": candidate.id, "sha256": submission.sha256, "notices": list(submission.notices)}
+            own = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}
             own_info = report.submission.model_copy(update=own)
             run.save(report.model_copy(update={"submission": own_info}))
             yield time.perf_counter() - started
