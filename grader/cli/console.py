@@ -49,10 +49,13 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
         widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
         over = sum(widths) + 2 * len(widths) - 2 - console.width
         widths[named] = max(widths[named] - max(over, 0), LEAST_NAME)
+    lines = []
     for row in (header, *rows):
         words, numbers = row[: 1 + named], row[1 + named :]
         cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
-        console.out("  ".join(cells).rstrip(), style="bold" if row is header else None, highlight=False)
+        lines.append("  ".join(cells).rstrip())
+    console.out(lines[0], style="bold", highlight=False)
+    console.out("\n".join(lines[1:]), highlight=False)
 
 
 def _name(own: Standing) -> str:

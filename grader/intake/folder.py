@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -32,8 +33,17 @@ def _files(root: int, folder: Path, part: Part) -> Files:
 
 
 def _names(folder: Path) -> list[str]:
-    """Every file's path relative to ``folder``, without those in hidden folders, caches and virtual environments."""
-    names: list[str] = []
+    """Every file's path relative to ``folder``, without those that :func:`walked` leaves out."""
+    found = (os.path.join(current, name) for current, names in walked(folder) for name in names)
+    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
+
+
+def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
+    """Each folder below ``folder`` with the names of its files; not hidden ones, caches and virtual environments.
+
+    Raises:
+        Unreadable: If there are too many.
+    """
     count = 0
     for current, folders, files in os.walk(folder, followlinks=False):
         count += len(folders) + len(files)
@@ -43,8 +53,7 @@ def _names(folder: Path) -> list[str]:
             folders[:] = []
             continue
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
-        names += [os.path.relpath(os.path.join(current, name), folder).replace(os.sep, "/") for name in files]
-    return names
+        yield current, files
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:

@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..bounds import bound_memory, bound_time
 from .candidate import Candidate
 from .discover import IntakeError, discover
 from .origin import Origin, Part, Student
+from .stamp import SETTLED_S, stamp, worth_a_stamp
 from .submission import ANYTHING, Concern, Expected, Submission
 
 MEMORY_MIB = 768  # of address space, beyond what the process has at its start
@@ -48,8 +49,13 @@ class _Died(Exception):
 class Reader:
     """Sends requests to the reading process, which starts with the first request."""
 
-    def __init__(self) -> None:
-        """Start no process yet."""
+    def __init__(self, reread: bool = False) -> None:
+        """Start no process yet.
+
+        Args:
+            reread: Whether :meth:`stamps` gives none, so that every submission is read again.
+        """
+        self._reread = reread
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
 
@@ -66,10 +72,22 @@ class Reader:
         if candidate.reason is not None:
             return candidate.read()
         try:
-            return _submission(self._insist(("read", candidate), CPU_S))
+            return _submission(self._insist(("read", (candidate, SETTLED_S)), CPU_S))
         except _Died as death:
             reason = TOO_MUCH_TIME if death.of_its_limit else DIED.format(how=death)
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
+
+    def stamps(self, candidates: Iterable[Candidate]) -> dict[str, str]:
+        """The stamps of submissions by id, which tell whether they have changed since they were read; without reading.
+
+        Whatever cannot be found out within the limits has no stamp.
+        """
+        wanted = [] if self._reread else list(candidates)
+        try:
+            found = self._insist(("stamp", (wanted, SETTLED_S)), DISCOVERY_CPU_S) if wanted else {}
+        except _Died:
+            return {}
+        return dict(found)
 
     def discover(
         self,
@@ -174,20 +192,28 @@ def serve(fd: int) -> None:
         except (EOFError, OSError):
             return
         bound_time(cpu_s)
-        answer = _read(argument) if kind == "read" else _discover(argument)
-        pipe.send_bytes(json.dumps(answer).encode())
+        pipe.send_bytes(json.dumps(ANSWERS[kind](*argument)).encode())
 
 
-def _read(candidate: Candidate) -> Any:
+def _read(candidate: Candidate, settled_s: float) -> Any:
+    before = stamp(candidate, settled_s)
     try:
         submission = candidate.read()
     except (MemoryError, RecursionError):
         submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
-    return asdict(submission)
+    return asdict(replace(submission, stamp=before if worth_a_stamp(submission, candidate) else ""))
 
 
-def _discover(argument: tuple[list[Path], str | None, list[Student], Expected, bool]) -> Any:
-    paths, source, roster, expected, every_attempt = argument
+def _stamps(candidates: list[Candidate], settled_s: float) -> Any:
+    try:
+        return {candidate.id: stamp(candidate, settled_s) for candidate in candidates}
+    except (MemoryError, RecursionError):
+        return {}
+
+
+def _discover(
+    paths: list[Path], source: str | None, roster: list[Student], expected: Expected, every_attempt: bool
+) -> Any:
     try:
         found = discover(paths, source, roster, expected, every_attempt)
     except IntakeError as error:
@@ -196,6 +222,9 @@ def _discover(argument: tuple[list[Path], str | None, list[Student], Expected, b
         listed = ", ".join(map(str, paths))
         return {"refused": f"{listed}: to list it takes more than {MEMORY_MIB} MiB. Unpack it, and give the folder."}
     return [_fields(candidate) for candidate in found]
+
+
+ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "stamp": _stamps, "discover": _discover}
 
 
 def _fields(candidate: Candidate) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field
 from ..intake.submission import Submission
 from ..results.report import Report
 from ..settings import CannotGrade, Settings
-from .judge_process import Failure, JudgeProcess
+from .judge_process import LOOK_S, Abandoned, Failure, JudgeProcess
 
 KEEP_S = 30.0  # after that an idle judge ends, since it holds some 100 MiB
+STARTING = max(1, (os.cpu_count() or 1) // 2)  # judges that start at a time; each computes in two processes
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,11 @@ class Job:
 
 
 class JudgePool:
-    """The judge processes that this process has started; threads take them from here and put them back."""
+    """The judge processes that this process has started; threads take them from here and put them back.
+
+    Attributes:
+        readied: How many judges have become ready so far.
+    """
 
     def __init__(self, keep_s: float = KEEP_S) -> None:
         """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings.
@@ -61,7 +67,8 @@ class JudgePool:
             keep_s: Seconds after which an idle judge ends.
         """
         self._keep_s = keep_s
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._starting = self.readied = 0
         self._idle: dict[JudgeProcess, threading.Timer] = {}
         self._closed = False
 
@@ -72,10 +79,10 @@ class JudgePool:
             Abandoned: As soon as ``abandoned()`` is true.
             CannotGrade: If this machine cannot grade with these settings.
         """
-        judge = self._idle_one(job.settings) or JudgeProcess(job.settings)
+        judge = self._take(job.settings, abandoned)
         keep = False
         try:
-            if not judge.ready and (failure := judge.answer(job.patience.start_s, abandoned)):
+            if not judge.ready and (failure := self._first_answer(judge, job.patience.start_s, abandoned)):
                 return Failure(failure.reason or "", begun=False)
             judge.ask(job.submission, job.failure, job.condemned)
             within_s = job.settings.limits.submission_s * job.patience.load + job.patience.margin_s
@@ -89,25 +96,59 @@ class JudgePool:
             else:
                 judge.end()
 
-    def _idle_one(self, settings: Settings) -> JudgeProcess | None:
-        with self._lock:
-            judge = next((judge for judge in self._idle if judge.settings == settings), None)
-            if judge:
-                self._idle.pop(judge).cancel()
-            return judge
+    def _take(self, settings: Settings, abandoned: Callable[[], bool]) -> JudgeProcess:
+        """An idle judge, or a new one once there is room for it to start.
+
+        Raises:
+            Abandoned: As soon as ``abandoned()`` is true.
+        """
+        with self._changed:
+            while True:
+                judge = next((judge for judge in self._idle if judge.settings == settings), None)
+                if judge:
+                    self._idle.pop(judge).cancel()
+                    return judge
+                if self._starting < STARTING:
+                    self._starting += 1
+                    break
+                self._changed.wait(LOOK_S)
+                if abandoned():
+                    raise Abandoned
+        try:
+            return JudgeProcess(settings)
+        except BaseException:
+            self._has_started()
+            raise
+
+    def _first_answer(
+        self, judge: JudgeProcess, within_s: float, abandoned: Callable[[], bool]
+    ) -> Report | Failure | None:
+        """None once the judge is ready, or how it failed; then the next judge may start."""
+        try:
+            answer = judge.answer(within_s, abandoned)
+            self.readied += answer is None
+            return answer
+        finally:
+            self._has_started()
+
+    def _has_started(self) -> None:
+        with self._changed:
+            self._starting -= 1
+            self._changed.notify_all()
 
     def _keep(self, judge: JudgeProcess) -> None:
         timer = threading.Timer(self._keep_s, self._end, [judge])
         timer.daemon = True
-        with self._lock:
+        with self._changed:
             self._idle[judge] = timer
             timer.start()
+            self._changed.notify()
         if self._closed:
             self._end(judge)
 
     def _end(self, judge: JudgeProcess) -> None:
         """End a judge if it is still idle."""
-        with self._lock:
+        with self._changed:
             timer = self._idle.pop(judge, None)
         if timer:
             timer.cancel()

@@ -14,7 +14,7 @@ from ..results.view import viewed
 from ..rubric import Policy
 from ..settings import Settings
 from .conditions import conditions, policy_of, view
-from .run import unchanged
+from .known import Known
 
 
 class Preview:
@@ -42,10 +42,10 @@ class Preview:
         with opened(self._out) as connection:
             ledger = Ledger(connection, conditions(own), view(own))
             self.policy = policy_of(ledger.details())
-            entries = ledger.entries()
+            known = Known(ledger.entries(), self._candidates, self._reader, self._reader.read)
             for candidate in self._candidates:
-                entry = entries.get(candidate.id)
-                if entry is None or not unchanged(entry, self._reader.read(candidate)):
+                entry = known.of(candidate)
+                if entry is None:
                     self.unknown += 1
                     continue
                 before = Report.model_validate_json(ledger.copy(entry.result))

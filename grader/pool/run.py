@@ -38,6 +38,7 @@ from ..results.view import viewed
 from ..results.written import SUMMARY
 from ..settings import Settings
 from .conditions import conditions, differing, view
+from .known import Known
 
 REPORT = "report.json"
 
@@ -79,7 +80,7 @@ class Run:
         fresh: bool,
         reader: Reader,
     ) -> None:
-        """Find out which earlier results are kept. This reads the submissions that have one, and no others."""
+        """Find out which earlier results are kept. This reads submissions that have one, unless a stamp says enough."""
         self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._origins = {candidate.id: candidate.origin for candidate in candidates}
@@ -101,17 +102,24 @@ class Run:
             {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
         )
         entries = self._ledger.entries()
-        self.waiting = [own for own in candidates if not self._keeps(own, entries.get(own.id))]
+        self._stamps = {own: entry.stamp for own, entry in entries.items()}
+        known = Known(entries, candidates, reader, self._read)
+        kept = [(own, entry) for own in candidates if (entry := known.of(own))]
+        self._ledger.restamp(
+            {entry.result: stamp for own, entry in kept if (stamp := self._stamps[own.id]) != entry.stamp}
+        )
+        for own, entry in kept:
+            self._keep(own, entry)
+        again = {own.id for own, _ in kept}
+        self.waiting = [own for own in candidates if own.id not in again]
         self.kept = self.written = len(candidates) - len(self.waiting)
 
-    def _keeps(self, candidate: Candidate, entry: Entry | None) -> bool:
-        """Whether an earlier result is kept: the submission has not changed. Writes its report again if necessary."""
-        if entry is None or not unchanged(entry, self._read(candidate)):
-            return False
+    def _keep(self, candidate: Candidate, entry: Entry) -> None:
+        """Keep an earlier result. Writes its report again if necessary."""
         path = self._out / candidate.id / REPORT
         untouched, same = _untouched(path, entry), entry.origin == candidate.origin
         if untouched and same and entry.shown:
-            return True
+            return
         before = Report.model_validate_json(self._ledger.copy(entry.result))
         if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
             self.restored.append(candidate.id)
@@ -121,7 +129,6 @@ class Run:
         else:
             self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now, self._language))))
         self.shown_anew += not entry.shown
-        return True
 
     def _view(self, report: Report, language: str) -> Report:
         return viewed(report, self._assignment, self._only, language)
@@ -132,7 +139,7 @@ class Run:
         known, shown = self._view(report, "en"), self._view(report, self._language)
         file = _write(self._out / report.submission.id / REPORT, json_text(shown))
         self.written += 1
-        self._ledger.record(known, file)
+        self._ledger.record(known, file, self._stamps.get(known.submission.id, ""))
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -141,7 +148,7 @@ class Run:
 
     def _read(self, candidate: Candidate) -> Submission:
         submission = self._reader.read(candidate)
-        self._concerns[candidate.id] = submission.concerns
+        self._concerns[candidate.id], self._stamps[candidate.id] = submission.concerns, submission.stamp
         return submission
 
     def save(self, report: Report) -> Report:
@@ -182,12 +189,6 @@ class Run:
             return whole
         self.unsettled = book.unsettled
         return told
-
-
-def unchanged(entry: Entry, submission: Submission) -> bool:
-    """Whether a submission is the one that was graded: the same files, and the same notices about them."""
-    graded = (entry.sha256, entry.notices, entry.reason)
-    return graded == (submission.sha256, submission.notices, submission.reason)
 
 
 def _untouched(path: Path, entry: Entry) -> bool:

@@ -31,6 +31,7 @@ class Entry:
         size: The size of ``report.json``, in bytes, just after it was written.
         mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
         shown: Whether the report was written with the present rubric and language.
+        stamp: What told when the submission was read that nothing will have changed (``intake/stamp.py``); or empty.
     """
 
     result: int
@@ -41,6 +42,11 @@ class Entry:
     size: int
     mtime_ns: int
     shown: bool
+    stamp: str
+
+
+# Made where it is missing, since ledgers of version 1 were without it.
+STAMPS = "CREATE TABLE IF NOT EXISTS stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)"
 
 
 class Ledger:
@@ -56,6 +62,7 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
+        self._connection.execute(STAMPS)
         self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
         self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 
@@ -70,17 +77,17 @@ class Ledger:
     def entries(self) -> dict[str, Entry]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
-            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? FROM latest "
-            "JOIN conditions ON conditions.id = latest.conditions JOIN copies ON result = latest.id "
+            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ?, "
+            "coalesce(stamp, '') FROM latest JOIN conditions ON conditions.id = latest.conditions "
+            "JOIN copies ON copies.result = latest.id LEFT JOIN stamps ON stamps.result = latest.id "
             "WHERE reusable AND key = ?",
             (self._details, self._key),
         )
-        return {
-            own: Entry(
-                result, sha256, tuple(json.loads(notices)), reason, origin_of(origin), size, mtime_ns, bool(shown)
-            )
-            for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found
-        }
+        entries = {}
+        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown, stamp in found:
+            said, whose = tuple(json.loads(notices)), origin_of(origin)
+            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown), stamp)
+        return entries
 
     def other_conditions(self) -> list[dict[str, str]]:
         """The conditions of results that cannot be used now, since they differ from the present conditions."""
@@ -98,18 +105,20 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
-    def record(self, report: Report, file: os.stat_result) -> None:
+    def record(self, report: Report, file: os.stat_result, stamp: str = "") -> None:
         """Enter a report that has just been written; earlier results of its submission are kept as history.
 
         Args:
             report: The report, in English.
             file: The size and time of ``report.json``, which may be in another language.
+            stamp: The stamp of the submission when it was read.
         """
         own = report.submission.id
         with transaction(self._connection):
-            self._connection.execute(
-                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
-            )
+            for table in ("copies", "stamps"):
+                self._connection.execute(
+                    f"DELETE FROM {table} WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
+                )
             self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
             result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
             for task in task_rows(report):
@@ -117,6 +126,17 @@ class Ledger:
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
+            if stamp:
+                self._insert("stamps", {"result": result, "stamp": stamp})
+
+    def restamp(self, stamps: Mapping[int, str]) -> None:
+        """Note with results that their submissions were read again, and found to be the same.
+
+        Args:
+            stamps: From ids of results to the stamps of their submissions.
+        """
+        with transaction(self._connection):
+            self._connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?)", stamps.items())
 
     def copy(self, result: int) -> str:
         """The whole report of the latest result of a submission, as JSON, in English."""

@@ -6,29 +6,18 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from .bubblewrap import container
 from .channel import Channel, PeerClosed
 from .handle import Worker
 from .levels import LAYERS, Isolation
-from .limits import GPU_VARIABLES, Limits
-
-REPOSITORY = Path(__file__).parents[2]
-START = (
-    "import os, sys; sys.path.insert(0, sys.argv[1]); "
-    "os.register_at_fork = lambda **hooks: None; "  # the standard library's hooks are for threads; there are none
-    "from grader.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "  # before slow torch
-    "from grader.sandbox import zygote; zygote.main(int(sys.argv[2]), sys.argv[3])"
-)
+from .limits import Limits
+from .started import start, taken_over
 
 
 class Zygote:
@@ -52,30 +41,23 @@ class Zygote:
             debugger: Give workers Python's debugger, for :meth:`Worker.debug`.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
-        root = os.geteuid() == 0
-        self._control, theirs = socket.socketpair()
+        contained = "namespaces" in wanted
+        started = taken_over(cuda, contained) or start(cuda, contained)
+        self._process, self._control, self._no_container = started.process, started.control, started.no_container
         self._answers = self._control.makefile("rb")
-        with theirs:
-            command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
-            command, no_container = container(command) if "namespaces" in wanted else (command, "left out")
-            # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
-            inner = [layer for layer in wanted if layer != "user" or (root and no_container)]
-            configuration = {
-                "limits": asdict(limits),
-                "layers": inner,
-                "files_are_hidden": not no_container,
-                "gpus": cuda,
-                "second_device": second_device,
-                "debugger": debugger,
-            }
-            self._process = subprocess.Popen(
-                [*command, json.dumps(configuration)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C at the terminal goes to the command only
-                env=_environment(cuda),
-            )
-        self._no_container = no_container if "namespaces" in wanted else None
+        # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
+        hidden, root = self._no_container == "", os.geteuid() == 0
+        inner = [layer for layer in wanted if layer != "user" or (root and not hidden)]
+        configuration = {
+            "limits": asdict(limits),
+            "layers": inner,
+            "files_are_hidden": hidden,
+            "gpus": cuda,
+            "second_device": second_device,
+            "debugger": debugger,
+        }
+        with contextlib.suppress(BrokenPipeError):  # it has died; whoever waits for its answer is told
+            self._control.sendall(json.dumps(configuration).encode() + b"\n")
 
     @cached_property
     def isolation(self) -> Isolation:
@@ -132,21 +114,10 @@ class Zygote:
         return answer
 
     def close(self) -> None:
-        """End the fork server's process, and wait for its end."""
+        """End the fork server's process, and wait for its end: if another process started it, until it lets go."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+            self._answers.read()
         self._answers.close()
         self._control.close()
         self._process.wait()
-
-
-def _environment(cuda: bool) -> dict[str, str]:
-    """The fork server's environment variables: one thread, no GPU unless asked for, and a heap of huge pages.
-
-    A fork copies a page table; with 4 KiB pages that is most of its cost. On huge pages (glibc's own tunable, with
-    Python's objects in glibc's heap) forking and ending a worker takes a third of the time.
-    """
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    heap = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    own = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
-    devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
-    macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else macOS ends a forked process that starts no program
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}

@@ -1,7 +1,10 @@
 """The fork server: has imported torch, has no test, expected value or submission, and forks a worker on request.
 
 Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
-worker outlives it. Commands arrive as lines of JSON on the control socket; each is answered by a line before the next:
+worker outlives it. Lines of JSON arrive on the control socket. The first is the configuration: ``limits``, the wanted
+``layers``, whether a container already hides files (``files_are_hidden``), whether workers may use ``gpus``, and
+whether they get the ``second_device`` and the ``debugger``. Then come commands; each is answered by a line before the
+next:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
@@ -43,16 +46,16 @@ USEFUL_MODULES = (
 )
 
 
-def main(control_fd: int, configuration: str) -> None:
+def main(control_fd: int) -> None:
     """Serve commands until the judge closes the control socket; then end all workers, and this process.
 
     Args:
         control_fd: The control socket.
-        configuration: JSON with ``limits``, the wanted ``layers``, whether a container already hides files
-            (``files_are_hidden``), whether workers may use ``gpus``, and whether they get the ``second_device`` and
-            the ``debugger``.
     """
     control = socket.socket(fileno=control_fd)
+    configuration, _ = _line(control)
+    if not configuration:
+        os._exit(0)
     wanted = json.loads(configuration)
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
     if wanted["debugger"]:
@@ -64,6 +67,7 @@ def main(control_fd: int, configuration: str) -> None:
     _seed()
     _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    gc.enable()  # the command that started this process has turned it off
     surroundings = Surroundings()  # after everything is imported
     gc.collect()
     gc.freeze()
@@ -82,13 +86,9 @@ def _obey(
     """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
     kept: list[Any] = []
     while True:
-        line, descriptors = b"", []
-        while not line.endswith(b"\n"):
-            part, received, _, _ = socket.recv_fds(control, 1024, 1)
-            if not part:
-                return
-            line += part
-            descriptors += received
+        line, descriptors = _line(control)
+        if not line:
+            return
         command = json.loads(line)
         if "start" in command:
             pid = _start(control, lockdown, surroundings, kept, *descriptors)
@@ -101,6 +101,18 @@ def _obey(
             answer = _reap(command["reap"], command["grace_s"], limits)
             running.discard(command["reap"])
         _answer(control, answer)
+
+
+def _line(control: socket.socket) -> tuple[bytes, list[int]]:
+    """The next line from the judge, and descriptors that came with it; an empty line if the judge has ended."""
+    line, descriptors = b"", list[int]()
+    while not line.endswith(b"\n"):
+        part, received, _, _ = socket.recv_fds(control, 1024, 1)
+        if not part:
+            return b"", []
+        line += part
+        descriptors += received
+    return line, descriptors
 
 
 def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:

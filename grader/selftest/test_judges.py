@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection
+from typing import ClassVar
 
 import pytest
 
 from grader.intake.submission import Submission
 from grader.pool import judge_pool
 from grader.pool.judge_pool import Job, JudgePool, Patience
-from grader.pool.judge_process import Failure
+from grader.pool.judge_process import Abandoned, Failure
 from grader.results.report import Report
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
@@ -93,8 +95,61 @@ def test_an_idle_judge_ends_after_a_while(made: list[Puppet]) -> None:
 def test_a_judge_at_work_does_not_end_because_it_was_idle_before(made: list[Puppet]) -> None:
     pool = JudgePool(keep_s=2.0)
     grade(pool)
-    assert pool._idle_one(Settings(ASSIGNMENT))  # as the next task does
+    assert pool._take(Settings(ASSIGNMENT), lambda: False)  # as the next task does
     assert not made[0].ended.wait(2.5)
+
+
+class Slow(Puppet):
+    """A judge that takes a moment to start, and notes how many do so at a time."""
+
+    starting: ClassVar[list[Slow]]
+    most: ClassVar[int]
+
+    def answer(self, within_s: float, abandoned: Callable[[], bool]) -> Report | Failure | None:
+        """As the puppet."""
+        if not self.ready:
+            self.starting.append(self)
+            Slow.most = max(Slow.most, len(self.starting))
+            time.sleep(0.05)
+            self.starting.remove(self)
+        return super().answer(within_s, abandoned)
+
+
+@pytest.mark.parametrize("room", [1, 2])
+def test_no_more_judges_start_at_a_time_than_there_is_room_for(
+    made: list[Puppet], monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    monkeypatch.setattr(judge_pool, "JudgeProcess", Slow)
+    monkeypatch.setattr(judge_pool, "STARTING", room)
+    Slow.starting, Slow.most, pool, answers = [], 0, JudgePool(), list[Report | Failure]()
+    threads = [threading.Thread(target=lambda: answers.append(grade(pool))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(answers) == 6
+    assert 1 <= Slow.most <= room
+    assert pool.readied == len(made) <= 6
+
+
+def test_a_job_that_waits_for_room_can_be_abandoned(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_pool, "STARTING", 0)
+    with pytest.raises(Abandoned):
+        JudgePool().grade(Job(Submission("someone"), Settings(ASSIGNMENT), Patience()), lambda: True)
+    assert made == []
+
+
+def test_a_judge_that_cannot_be_started_leaves_room_for_the_next(
+    made: list[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge_pool, "STARTING", 1)
+    pool = JudgePool()
+    with monkeypatch.context() as patch:
+        patch.setattr(judge_pool, "JudgeProcess", lambda _: (_ for _ in ()).throw(OSError("no more processes")))
+        with pytest.raises(OSError, match="no more processes"):
+            grade(pool)
+    grade(pool)
+    assert len(made) == 1
 
 
 def test_none_is_kept_by_a_pool_that_has_ended(made: list[Puppet]) -> None:

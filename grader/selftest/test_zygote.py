@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import launch, trial
+from grader.sandbox import started as starting
+from grader.sandbox import trial
 from grader.sandbox.handle import Worker, WorkerFailed
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import LAYERS, Level
@@ -66,7 +67,7 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.close()
     with theirs:
-        arguments = (launch.START, str(launch.REPOSITORY), str(theirs.fileno()), "{}")
+        arguments = (starting.START, str(starting.REPOSITORY), str(theirs.fileno()))
         started = subprocess.run(
             [sys.executable, "-sPB", "-X", "importtime", "-c", *arguments],
             pass_fds=[theirs.fileno()],
@@ -94,11 +95,55 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
         assert survivors(family, 1.0) == []
 
 
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+    """A fork server that was started for the next process that is forked from this one."""
+    monkeypatch.setattr(starting, "GPU_SIGNS", ())
+    starting.start_ahead()
+    return starting._AHEAD[0].process
+
+
+@pytest.mark.slow
+def test_a_fork_server_that_was_started_ahead_is_taken_over_once(ahead: subprocess.Popen[bytes]) -> None:
+    for mine in (True, False):
+        judge = os.fork()
+        if judge == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                zygote = Zygote(Limits())
+                taken = zygote._process.pid == ahead.pid
+                zygote.start({}).close()
+                zygote.close()
+                status = 0 if taken is mine else 2
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(judge, 0)[1]) == 0
+    assert ahead.wait(60) == 0
+
+
+def test_a_fork_server_that_was_started_ahead_ends_where_another_is_wanted(ahead: subprocess.Popen[bytes]) -> None:
+    assert starting.taken_over(cuda=False, contained=False) is None
+    assert ahead.wait(60) == 0
+
+
+def test_a_fork_server_that_was_started_ahead_ends_with_its_judge(ahead: subprocess.Popen[bytes]) -> None:
+    judge = os.fork()
+    if judge == 0:
+        os._exit(0)  # without asking it for anything
+    os.waitpid(judge, 0)
+    assert ahead.wait(60) == 0
+
+
+def test_none_is_started_ahead_where_there_may_be_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "GPU_SIGNS", ("/proc",))
+    starting.start_ahead()
+    assert starting._AHEAD == []
+
+
 def test_a_fork_server_with_a_second_thread_does_not_start(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); "
-    monkeypatch.setattr(launch, "START", thread + launch.START)
+    monkeypatch.setattr(starting, "START", thread + starting.START)
     zygote = Zygote(Limits())
     with pytest.raises(RuntimeError, match="the fork server has died"):
         _ = zygote.isolation
@@ -136,7 +181,7 @@ sys.addaudithook(refuse)
 
 def test_without_linux_processes_and_their_limits_remain(monkeypatch: pytest.MonkeyPatch) -> None:
     """What macOS has: no prctl, no /proc, no layer. A worker starts, computes, and ends when it takes too long."""
-    monkeypatch.setattr(launch, "START", NO_LINUX + launch.START)
+    monkeypatch.setattr(starting, "START", NO_LINUX + starting.START)
     zygote = Zygote(Limits(), without=LAYERS)
     assert zygote.isolation.level is Level.PROCESS
     worker = spinning(zygote)

@@ -230,6 +230,7 @@ def test_an_assignment_without_practice_says_so(
     assert (result.exit_code, result.stderr) == (2, "grader: this assignment has no practice.\n")
 
 
+@pytest.mark.process
 def test_less_isolation_than_required_is_refused(
     handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

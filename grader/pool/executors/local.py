@@ -32,7 +32,7 @@ class _Abandonable(Future[T]):
 
 
 class LocalExecutor(Executor):
-    """A pool of daemon threads.
+    """A pool of daemon threads; ``judges`` are those that it has started.
 
     ``ThreadPoolExecutor`` would not do, since the interpreter waits for its threads at exit. A thread that is starting
     the first judge cannot be interrupted for seconds, and Ctrl-C should end the program sooner.
@@ -41,7 +41,7 @@ class LocalExecutor(Executor):
     def __init__(self, jobs: int, keep_s: float = KEEP_S) -> None:
         """Start threads for ``jobs`` jobs at a time; judges that are idle for ``keep_s`` seconds end."""
         self._jobs = jobs
-        self._judges = JudgePool(keep_s)
+        self.judges = JudgePool(keep_s)
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._futures: set[_Abandonable[Any]] = set()
@@ -61,7 +61,7 @@ class LocalExecutor(Executor):
         future.add_done_callback(self._futures.discard)
 
         def run() -> None:
-            PLACE.set(Place(self._judges, future.abandoned.is_set))
+            PLACE.set(Place(self.judges, future.abandoned.is_set))
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(fn(*args, **kwargs))
@@ -89,4 +89,4 @@ class LocalExecutor(Executor):
         end = time.monotonic() + PARTING_S
         for thread in self._threads if wait else ():
             thread.join(max(0.0, end - time.monotonic()))
-        self._judges.close()
+        self.judges.close()

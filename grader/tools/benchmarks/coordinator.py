@@ -84,7 +84,7 @@ def _class_cost(size: int, report: bytes, files: Mapping[str, str]) -> ClassCost
         out.mkdir()
         spent = [*_saved(discover([folder]), out, report)]
         peak = _peak_mib()
-        started = time.perf_counter()
+        started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), *OPTIONS]
         result = subprocess.run(command, cwd=ASSIGNMENT.root, capture_output=True, text=True, check=True)
         resume_s = time.perf_counter() - started
@@ -96,7 +96,7 @@ def _class_cost(size: int, report: bytes, files: Mapping[str, str]) -> ClassCost
             save_ms=1000 * statistics.median(spent),
             last_ms=1000 * statistics.median(spent[-40:]),
             resume_s=resume_s,
-            resume_cpu_s=usage.ru_utime + usage.ru_stime,
+            resume_cpu_s=usage.ru_utime + usage.ru_stime - before.ru_utime - before.ru_stime,
             peak_mib=peak,
             resume_mib=usage.ru_maxrss / 1024,
             ledger_kib=(out / LEDGER).stat().st_size / 1024 / size,
@@ -121,11 +121,10 @@ def _write_class(folder: Path, size: int, files: Mapping[str, str]) -> None:
 def _saved(candidates: Sequence[Candidate], out: Path, answer: bytes) -> Iterator[float]:
     """Save a report for each candidate; yields the seconds that each took."""
     with Reader() as reader, begun(out, candidates, SETTINGS, fresh=False, reader=reader) as run:
-        for candidate in run.waiting:
-            submission = reader.read(candidate)
+        for submission in run.submissions():
             started = time.perf_counter()
             report: Report = pickle.loads(answer)
-            own = {"id": candidate.id, "sha256": submission.sha256, "notices": list(submission.notices)}
+            own = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}
             own_info = report.submission.model_copy(update=own)
             run.save(report.model_copy(update={"submission": own_info}))
             yield time.perf_counter() - started

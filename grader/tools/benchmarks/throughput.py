@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, repeat, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class ClassRun:
 
     Attributes:
         first_s: Wall-clock time until the first report, start-up included.
-        each_s: Wall-clock time per submission after the first ``jobs`` reports, so without start-up.
+        each_s: Wall-clock time per submission once all judges are ready, so without start-up.
         cpu_each_s: CPU time of all processes per submission, without start-up.
         peak_mib: Peak memory of all processes together.
         parent_mib: Memory of the coordinator at the end.
@@ -48,21 +49,24 @@ def copies(submission: Path, number: int) -> Iterator[Submission]:
 def run_class(submissions: Iterable[Submission], jobs: int, **chosen: Any) -> ClassRun:
     """Grade submissions with ``jobs`` judges; ``chosen`` are settings that differ from the defaults."""
     settings = Settings(ASSIGNMENT, device="cpu", limits=Limits(), **chosen)
-    moments: list[float] = []
-    watch, cpu_when_warm, cpu_at_the_end, started = Watch(), 0.0, 0.0, time.perf_counter()
+    one_by_one = iter(submissions)
+    first = next(one_by_one)
+    watch, started = Watch(), time.perf_counter()
     with LocalExecutor(jobs) as executor:
-        for report in grade_all(submissions, settings, executor):
+        # The first again and again, until every judge is ready.
+        starting = grade_all(takewhile(lambda _: executor.judges.readied < jobs, repeat(first)), settings, executor)
+        next(starting)
+        first_s = time.perf_counter() - started
+        for _ in starting:
+            pass
+        warm, cpu_when_warm, number = time.perf_counter(), cpu_s(descendants(os.getpid())), 0
+        for report in grade_all(chain([first], one_by_one), settings, executor):
             assert report.status == "graded", report.submission.id
-            moments.append(time.perf_counter())
-            if len(moments) == jobs:
-                cpu_when_warm = cpu_s(descendants(os.getpid()))
-        cpu_at_the_end = cpu_s(descendants(os.getpid()))  # while the judges still run
+            number += 1
+        each = (time.perf_counter() - warm) / number
+        cpu_each = (cpu_s(descendants(os.getpid())) - cpu_when_warm) / number  # while the judges still run
     watch.stop()
-    number = len(moments)
-    measured = max(number - jobs, 1)
-    each = (moments[-1] - moments[min(jobs, number) - 1]) / measured
-    cpu_each = (cpu_at_the_end - cpu_when_warm) / measured
-    return ClassRun(number, jobs, moments[0] - started, each, cpu_each, watch.peak_mib, memory_mib([os.getpid()]))
+    return ClassRun(number, jobs, first_s, each, cpu_each, watch.peak_mib, memory_mib([os.getpid()]))
 
 
 def a_class(number: int) -> Iterator[Submission]:
