@@ -79,7 +79,8 @@ def small_walkthrough(folder: Path) -> Iterator[None]:
     """Put the small notebook in the place of the walk-through."""
     folder.mkdir(parents=True)
     write(folder)
-    (folder / "checks.py").write_bytes((sources.SOURCES / "checks.py").read_bytes())
+    for name in ("checks.py", "title.toml"):
+        (folder / name).write_bytes((sources.SOURCES / name).read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "SOURCES", folder)
         yield

@@ -22,7 +22,6 @@ from . import pictures, sources, touches, wording
 from .execute import cleared
 
 HERE = Path(__file__).parent
-TITLES = {"en": "Position encodings, derived, run and checked", "zh": "位置编码：推导、运行、检验"}
 ABOUT = {
     "en": "About {hours:.0f} hours in all, exercises included. ◆ marks a short way of {short:.0f} hours through it.",
     "zh": "连同练习，走完全程约 {hours:.0f} 小时。◆ 标出一条 {short:.0f} 小时的短路线。",
@@ -110,8 +109,9 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
     front = out / "index.html"
     first = index[languages[0]]
     hours, short_hours = (sum(times) / 60 for times in ([p.minutes for p in first], [p.short_minutes for p in first]))
-    more = {"index": index, "titles": TITLES, "about": ABOUT, "hours": hours, "short_hours": short_hours}
-    front.write_text(_render("en", TITLES["en"], **more), encoding="utf-8")
+    titles = sources.titles()
+    more = {"index": index, "titles": titles, "about": ABOUT, "hours": hours, "short_hours": short_hours}
+    front.write_text(_render("en", titles["en"], **more), encoding="utf-8")
     return [front, *written]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import jupytext
@@ -38,6 +39,12 @@ def scripts() -> list[Path]:
 def helpers() -> list[Path]:
     """The modules that the notebooks import; they are copied wherever the notebooks are."""
     return sorted({*SOURCES.glob("*.py")} - {*scripts()})
+
+
+def titles() -> dict[str, str]:
+    """What the notebooks are called together, by language."""
+    words: dict[str, str] = tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8"))
+    return words
 
 
 def cells(script: Path) -> list[NotebookNode]:
