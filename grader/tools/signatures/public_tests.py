@@ -55,8 +55,9 @@ class PublicTests:
         """
         looks, finest = defaultdict(list), dict[str, int]()
         items = [item for item in self._items if item[1] in only]
-        with _imported(files), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a student's code may warn
+        # A student's code may warn, or print.
+        with _imported(files), warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
             modules = {name: importlib.reload(sys.modules[name]) for name in {i.module.__name__ for _, _, i in items}}
             for coarseness, property_id, item in items:
                 if coarseness > finest.get(property_id, coarseness):
