@@ -181,13 +181,14 @@ def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, s
 def test_gradients_arrive_on_the_device_of_what_they_belong_to(
     student: Student, seed: int, piece: Piece, other_device: str
 ) -> None:
+    """From a module on the CPU; from one on that device, if the other refuses its input."""
     x, upstream = piece.input(seed), piece.upstream(seed)
     with on_the_cpu():
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
+    there = x.to(other_device)
     with advice(other_device, PASSED_BACK):
-        for home in (other_device, "cpu"):
+        for home in ("cpu", other_device):
             module = piece.build(student, "cpu").to(home)
-            there = x.to(other_device)
             try:
                 found = module.gradients(there, upstream=upstream.to(other_device))
             except Crashed:
@@ -201,3 +202,4 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
                 if expected and expected[0] is not None:
                     actual = arrived(gradients, what)
                     check_alike(actual, expected[0], device, f"the gradient of {what} beside that on the CPU")
+            return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import pytest
 import torch
@@ -21,7 +20,6 @@ from grader.assignment.hidden.devices import (
     check_on,
     may_refuse,
     on_the_cpu,
-    placed,
 )
 from grader.assignment.hidden.rope_tables import DIM, MS, construct, growing
 from grader.judge.cases import normal, uniform
@@ -80,8 +78,8 @@ def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other
 def test_tables_follow_the_module_to_another_device(student: Student, other_device: str) -> None:
     """Tables that have grown before the module moves, and tables that grow after it."""
     with on_the_cpu(), growing(student, dynamic=True):
-        has_grown = grown(student, True, "cpu")
-    for when, module in (("before", has_grown), ("after", new(student, True, "cpu"))):
+        has_grown = grown(student, True)
+    for when, module in (("before", has_grown), ("after", new(student, True))):
         with advice(other_device, FOLLOWED):
             for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
                 where, wanted = label(device), label(other_device)
@@ -94,19 +92,14 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
 def test_a_module_answers_on_the_device_that_it_is_on(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
-    """Longer than the tables, and short again if they grow; made there, moved there, and moved there after growth."""
-    lengths = (LONG, MS) if dynamic else (LONG,)
-    for build in (new, grown) if dynamic else (new,):
+    """Longer than the tables, and short again if they grow; moved there before they grow, and after."""
+    for build, lengths in ((new, (LONG, MS)), (grown, (LONG,))) if dynamic else ((new, (LONG,)),):
         with on_the_cpu(), growing(student, dynamic=dynamic):
-            on_cpu = answered(build(student, dynamic, "cpu"), seed, "cpu", lengths)
+            on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
         with advice(other_device, ANSWERED):
-            if build is new:
-                modules = placed(partial(new, student, dynamic), other_device)
-            else:  # what was made there has grown there by now
-                modules = iter([grown(student, dynamic, "cpu").to(other_device)])
-            for module in modules:
-                for length, output in answered(module, seed, other_device, lengths).items():
-                    check_alike(output, on_cpu[length], other_device, BESIDE)
+            module = build(student, dynamic).to(other_device)
+            for length, output in answered(module, seed, other_device, lengths).items():
+                check_alike(output, on_cpu[length], other_device, BESIDE)
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -117,10 +110,10 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     """A call may move the tables or not; the next call must answer in either case. A static module keeps nothing."""
     lengths = (LONG, MS) if dynamic else (LONG,)
     with on_the_cpu(), growing(student, dynamic=dynamic):
-        on_cpu = answered(new(student, dynamic, "cpu"), seed, "cpu", lengths)
+        on_cpu = answered(new(student, dynamic), seed, "cpu", lengths)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         with advice(other_device, MIXED), may_refuse():
-            module = new(student, dynamic, "cpu").to(home)
+            module = new(student, dynamic).to(home)
             for length, output in answered(module, seed, device, lengths).items():
                 check_alike(output, on_cpu[length], device, BESIDE)
 
@@ -131,13 +124,13 @@ def answered(module: Callable[[Tensor], Tensor], seed: int, device: str, lengths
     return {x.shape[1]: module(x) for x in inputs}
 
 
-def new(student: Student, dynamic: bool, device: str) -> StudentModule:
-    """A small module on a device."""
-    return construct(student, device, dynamic=dynamic)
+def new(student: Student, dynamic: bool) -> StudentModule:
+    """A small module on the CPU."""
+    return construct(student, "cpu", dynamic=dynamic)
 
 
-def grown(student: Student, dynamic: bool, device: str) -> StudentModule:
-    """A small module on a device that has been called with a long sequence there."""
-    module = new(student, dynamic, device)
-    module(torch.ones(1, LONG, 1, DIM, device=device))
+def grown(student: Student, dynamic: bool) -> StudentModule:
+    """A small module on the CPU that has been called with a long sequence there."""
+    module = new(student, dynamic)
+    module(torch.ones(1, LONG, 1, DIM))
     return module

@@ -18,6 +18,7 @@ from .storages import set_data
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _FACTORIES = ("arange", "arange.start", "arange.start_step", "eye", "eye.m", "full", "linspace", "ones", "zeros")
+_NUMBERS = frozenset((bool, int, float, complex))
 _MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: for a GPU, torch moves them itself, too
 _is_composite = torch._C._dispatch_has_kernel_for_dispatch_key
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
@@ -91,9 +92,11 @@ def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
     ours: list[tuple[Tensor, Tensor]] = []  # each tensor of this device, and what stands for it on the CPU
     by_number, on_the_cpu = False, []
     for name, value in zip(operation.arguments, args, strict=False):
-        if value is not None and name in operation.tensors and not isinstance(value, Tensor):
-            by_number = True
-        on_the_cpu.append(_lower(value, name, operation.name, ours))
+        if type(value) in _NUMBERS:
+            by_number = by_number or name in operation.tensors
+            on_the_cpu.append(value)
+        else:
+            on_the_cpu.append(_lower(value, name, operation.name, ours))
     for name, value in kwargs.items():
         kwargs[name] = _lower(value, name, operation.name, ours)
     if kwargs.get("device") is not None:
@@ -139,7 +142,7 @@ def _lower(value: Any, argument: str, operation: str, ours: list[tuple[Tensor, T
         RuntimeError: As for a GPU, if a tensor is on another device; scalars (no dimension) and indices may be.
     """
     if isinstance(value, Tensor):
-        if value.device.type == NAME:
+        if not (value.is_cpu or value.is_meta):  # quicker than to ask for the device
             # A tensor without elements has no bytes to share; as an `out` it may be resized.
             stand_in = _relabelled(value, "cpu") if value.numel() else torch.empty(value.shape, dtype=value.dtype)
             ours.append((value, stand_in))
