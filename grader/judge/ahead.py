@@ -19,7 +19,7 @@ from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
 
 IN_FLIGHT = 2  # batches: while the judge looks at one, the worker computes the next
-TOGETHER = 4  # properties in a batch
+TOGETHER = (4, 8, 16)  # properties in the first batch, the second, and all later: to look what is left takes a while
 
 
 class AheadWorker(Protocol):
@@ -56,7 +56,8 @@ class LookingAhead:
             of a pass; a property that does not pass is charged when it is asked again.
         start_worker: Gives a worker that answers whole properties.
         properties: All properties to be decided, in order.
-        together: How many make a batch.
+        together: How many make a batch: the first that a worker is asked for, the second, and so on; the last number
+            counts for all later ones. Early mistakes and hangs then cost little, and a clean submission few looks.
     """
 
     def __init__(
@@ -65,13 +66,14 @@ class LookingAhead:
         student: Student,
         start_worker: StartAhead,
         properties: Sequence[str],
-        together: int = TOGETHER,
+        together: Sequence[int] = TOGETHER,
     ) -> None:
         """Start nothing yet: the worker is started when it is needed."""
         self._foresight = foresight
         self._student = student
         self._start_worker = start_worker
         self._together = together
+        self._asked = 0  # batches of the present worker
         self._numbers = {asked: number for number, asked in enumerate(foresight.asked)}
         self._waiting = deque(foresight.order(properties))
         self._sent: deque[list[Asked]] = deque()
@@ -132,6 +134,7 @@ class LookingAhead:
         """Send batches to the worker until as many are under way as are allowed now."""
         while len(self._sent) < IN_FLIGHT - self._undecided and (batch := self._next_batch()):
             self._sent.append(batch)
+            self._asked += 1
             try:
                 self._worker = self._worker or self._start_worker(self._student.files)
                 self._worker.ask_ahead([self._numbers[asked] for asked in batch], self._student.bare_packages)
@@ -142,7 +145,8 @@ class LookingAhead:
     def _next_batch(self) -> list[Asked]:
         """The next properties that are worth asking."""
         batch: list[Asked] = []
-        while self._waiting and len(batch) < self._together:
+        together = self._together[min(self._asked, len(self._together) - 1)]
+        while self._waiting and len(batch) < together:
             asked = self._waiting.popleft()
             foreseen = self._foresight.asked.get(asked)
             if foreseen is not None and not self._student.gives_up(foreseen.names):
@@ -154,5 +158,6 @@ class LookingAhead:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+        self._asked = 0
         self._waiting.extendleft(asked for batch in reversed(self._sent) for asked in reversed(batch))
         self._sent.clear()

@@ -91,7 +91,7 @@ class Scripted:
 class Trial:
     """Four properties, each of which asks for one call, decided on the answers of a script."""
 
-    def __init__(self, rubric: Rubric, *script: bytes | WorkerFailed | None, together: int = 1) -> None:
+    def __init__(self, rubric: Rubric, *script: bytes | WorkerFailed | None, together: tuple[int, ...] = (1,)) -> None:
         """Nothing is asked for yet."""
         self._together = together
         self.workers: list[Scripted] = []
@@ -222,20 +222,30 @@ def test_after_something_was_left_behind_nothing_is_asked_ahead(rubric: Rubric) 
 
 
 def test_properties_are_asked_for_several_at_a_time(rubric: Rubric) -> None:
-    trial = Trial(rubric, *[PASSING] * 3, together=3)
+    trial = Trial(rubric, *[PASSING] * 3, together=(3,))
     assert trial.decide("first")
     assert trial.asked == [4]  # the fourth is a batch of its own, and under way as well
     assert trial.decide("second")
     assert trial.decide("third")
 
 
+def test_later_batches_are_larger_until_a_worker_ends(rubric: Rubric) -> None:
+    trial = Trial(rubric, PASSING, FAILED, PASSING, PASSING, together=(1, 2))
+    assert trial.decide("first")
+    assert trial.asked == [3]
+    assert trial.decide("second") is None  # and with it the third, of the same batch
+    assert trial.decide("third") is None
+    assert trial.decide("fourth")
+    assert trial.asked == [4, 1]  # of another worker, which begins with small batches again
+
+
 def test_what_is_left_behind_costs_its_whole_batch(rubric: Rubric) -> None:
-    trial = Trial(rubric, PASSING, PASSING, PASSING, None, together=2)
+    trial = Trial(rubric, PASSING, PASSING, PASSING, None, together=(2,))
     assert [trial.decide(prop) is not None for prop in PROPERTIES] == [True, True, False, False]
 
 
 def test_a_batch_without_its_last_reply_decides_the_others(rubric: Rubric) -> None:
-    trial = Trial(rubric, PASSING, together=1)
+    trial = Trial(rubric, PASSING, together=(1,))
     trial.workers = []
 
     class Short(Scripted):
@@ -243,7 +253,7 @@ def test_a_batch_without_its_last_reply_decides_the_others(rubric: Rubric) -> No
             assert timeout_s > 0
             return [PASSING]
 
-    trial.looking = LookingAhead(trial.foresight, trial.student, lambda _: Short([]), PROPERTIES, 2)
+    trial.looking = LookingAhead(trial.foresight, trial.student, lambda _: Short([]), PROPERTIES, (2,))
     assert [trial.decide(prop) is not None for prop in PROPERTIES] == [True, False, True, False]
 
 
