@@ -17,11 +17,9 @@ from .messages import Language, Words, say
 from .rubric import TESTS, Property, Rubric, Task
 from .signature import Look, look_of
 from .source_rules import relative_name
-from .timer import time_limit
+from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
-TIME_LIMIT_S = 10.0  # for one test; all tests together take a second, but a GPU may need some seconds to start
-LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since the next tests are likely to hang in the same loop
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
 LONGEST_MESSAGE = 600  # characters
 
@@ -208,6 +206,8 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
     place, message = str(student.place_of(error) or ""), _describe(error, language)
     if isinstance(error, SystemExit):
         message = say(language, "exits")
+    elif isinstance(error, TimeoutError):
+        message = say(language, "too_long", seconds=TIME_LIMIT_S)
     elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
         missing = error.name.replace(".", "/") + ".py"
         found = next((file for file in _source_files() if file.endswith(f"/{Path(missing).name}")), "")

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from . import rubric
 from .compare import MismatchError
 from .messages import Words
+from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
@@ -65,30 +67,64 @@ def import_packages() -> list[BaseException]:
 
     A package's ``__init__.py`` may import all of its modules. If one of these cannot be imported, none of the others
     could be. The package is then replaced by an empty one: ``from src.modeling.norm import ...`` imports just that
-    file, and fails only if that file is broken.
+    file, and fails only if that file is broken. The import of a file that never ends is stopped, and fails at once from
+    then on.
 
     Returns:
         The exceptions that the packages raised.
     """
     errors: list[BaseException] = []
+    limit_s = TIME_LIMIT_S
     for name in packages():
         try:
-            importlib.import_module(name)
+            with time_limit(limit_s, ""):
+                importlib.import_module(name)
         except (Exception, SystemExit) as error:
             errors.append(error)
+            limit_s = LIMIT_AFTER_TIMEOUT_S if isinstance(error, TimeoutError) else limit_s
             for stale in [module for module in sys.modules if module.startswith(f"{name}.")]:
                 del sys.modules[stale]
             stand_in = ModuleType(name)
             stand_in.__path__ = [str(ROOT.joinpath(*name.split(".")))]
             sys.modules[name] = stand_in
+    for name in modules():
+        try:
+            with time_limit(limit_s, ""):
+                importlib.import_module(name)
+        except TimeoutError as error:
+            sys.meta_path.insert(0, _Endless(name, error))
+        except (Exception, SystemExit):  # the tests of this file will meet it again
+            continue
     return errors
 
 
+class _Endless(MetaPathFinder):
+    """Stands in the way of a module whose import has not ended in time."""
+
+    def __init__(self, name: str, error: TimeoutError) -> None:
+        self._name = name
+        self._error = error
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Raise again what the first import has raised, with the place where it was stopped."""
+        del path, target  # modules are found by name alone
+        if fullname == self._name:
+            raise self._error
+
+
+def modules() -> list[str]:
+    """The names of the modules that the assignment asks for."""
+    return [file.removesuffix(".py").replace("/", ".") for file in sorted(_files())]
+
+
 def packages() -> list[str]:
-    """The names of the packages that hold the files of the assignment, each after its parent package."""
-    files = {PurePosixPath(file) for task in rubric.load().tasks for file in task.names.values()}
-    folders = {folder for file in files for folder in file.parents if folder.name}
+    """The names of the packages that hold these modules, each after its parent package."""
+    folders = {folder for file in _files() for folder in PurePosixPath(file).parents if folder.name}
     return sorted(".".join(folder.parts) for folder in folders)
+
+
+def _files() -> set[str]:
+    return {file for task in rubric.load().tasks for file in task.names.values()}
 
 
 def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+TIME_LIMIT_S = 10.0  # for a test or an import; all tests together take a second, but a GPU may need some to start
+LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since what comes next is likely to hang in the same loop
 PATIENCE = 3  # how often a thread that is late is told so, each time after the limit, before the whole run is ended
 
 

@@ -98,21 +98,41 @@ def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPy
     assert "提示" not in told
 
 
-@pytest.mark.parametrize("timer", ["signal", "thread"])  # Windows has threads only
+def impatient(folder: Path, timer: str) -> None:
+    """Have the tests there wait for half a second, by a signal or by a thread."""
+    file = folder / "tests" / "harness" / "timer.py"
+    choice = 'hasattr(signal, "setitimer")'
+    text = file.read_text(encoding="utf-8")
+    assert choice in text
+    text = text.replace(choice, "False") if timer == "thread" else text
+    file.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", text), encoding="utf-8")
+
+
+timers = pytest.mark.parametrize("timer", ["signal", "thread"])  # Windows has threads only
+
+
+@timers
+def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
+    solved: Path, tmp_path: Path, run: WarmPython, timer: str
+) -> None:
+    folder = mistaken(solved, tmp_path / "a", "class GroupRMSNorm", "while True:\n    pass\n\n\nclass GroupRMSNorm")
+    text = (folder / "src" / "modeling" / "norm.py").read_text(encoding="utf-8")
+    line = text[: text.index("while True")].count("\n") + 1
+    impatient(folder, timer)
+    told = run(folder, "tests").stdout
+    first, second = (f"src/modeling/norm.py:{number}  no answer after 0.5 s" for number in (line, line + 1))
+    assert first in told or second in told
+    assert told.count("no answer after") == 1
+    assert "22 / 22" in told  # other tasks have their turn
+
+
+@timers
 def test_an_endless_loop_costs_three_tests_of_waiting(
     solved: Path, tmp_path: Path, run: WarmPython, timer: str
 ) -> None:
     loop = "        while True:\n            pass\n        mean_square = "
     folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
-    feedback = folder / "tests" / "harness" / "feedback.py"
-    patient = feedback.read_text(encoding="utf-8")
-    feedback.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", patient), encoding="utf-8")
-    if timer == "thread":
-        file = folder / "tests" / "harness" / "timer.py"
-        choice = 'hasattr(signal, "setitimer")'
-        text = file.read_text(encoding="utf-8")
-        assert choice in text
-        file.write_text(text.replace(choice, "False"), encoding="utf-8")
+    impatient(folder, timer)
     told = run(folder, "tests").stdout
     assert "no answer after 0.5 s: is there a loop that never ends?" in told
     assert "other tests of this property that fail: 2" in told
