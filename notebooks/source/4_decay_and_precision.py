@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=55 short_minutes=0
+# %% [markdown] lang="en"
 # # 4 · Decay and precision
 #
 # Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in
@@ -8,7 +8,7 @@
 # You will derive the bound, break the belief built on it, see what a larger base buys, and measure what each rounding
 # destroys.
 
-# %% [markdown] lang="zh" minutes=55 short_minutes=0
+# %% [markdown] lang="zh"
 # # 4 · 衰减与精度
 #
 # 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：确实有一个

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=60 short_minutes=5
+# %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
 # Seven notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
@@ -9,7 +9,7 @@
 #
 # Where a sentence says what a paper claims or a program does, it links the version that was read.
 
-# %% [markdown] lang="zh" minutes=60 short_minutes=5
+# %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
 # 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
