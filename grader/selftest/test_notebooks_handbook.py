@@ -91,7 +91,7 @@ def test_the_finding_of_a_figure_is_its_caption_and_its_text_for_those_who_do_no
     assert encoded is not None
     svg = base64.b64decode(encoded[1]).decode()
     assert [found[1] for found in re.finditer(r">([^<>]+)</text>", svg)] == ["q", said]
-    assert 'height="40.5pt" viewBox="0 19.5 90.0 40.5"' in svg, "Where the title stood, nothing is left."
+    assert 'height="42.5pt" viewBox="0 17.5 90.0 42.5"' in svg, "Where the title stood, nothing is left."
 
 
 def test_several_panels_are_wide_and_a_figure_without_a_title_has_a_text() -> None:
@@ -118,13 +118,27 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 
-def test_a_stop_stays_with_its_formula_and_quotes_are_curly_outside_code() -> None:
+def test_prose_is_set_as_in_print() -> None:
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_markdown_cell('It\'s ("no") `"x"` and $\\ln x$, and $y$ too.')]
     page = handbook.body(notebook)
     assert 'It\u2019s (“no”) <code>"x"</code>' in page
     assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
     assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
+
+
+@pytest.mark.parametrize(
+    ("prose", "remarks"),
+    [
+        ("Done. (Mind the star.) Or (as here) not (done.)", ["(Mind the star.)"]),
+        ("Done.\n\n([Su](https://a.b/c) says $x$ so. Twice.)", ["(Su says x so. Twice.)"]),
+        ("完成。（小心共轭。）或者（像这样）不是。", ["（小心共轭。）"]),
+    ],
+)
+def test_whole_sentences_in_parentheses_are_remarks(prose: str, remarks: list[str]) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose)])
+    found = re.findall(r'<span class="?aside"?>(.*?)</i></span>', handbook.body(notebook), re.DOTALL)
+    assert [re.sub(r"<[^>]*>|[^\S ]", "", each) for each in found] == remarks
 
 
 def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> None:

@@ -27,7 +27,7 @@ _LOOKS = {  # colour, dashes and marker of what several figures compare, by the 
     "RoPE": (VERMILION, "--", "D"),
     "as trained": (VERMILION, "--", "D"),  # RoPE without a scaling
     "unchanged": (VERMILION, "--", "D"),
-    "none clamped": (VERMILION, "--", "D"),
+    "none": (VERMILION, "--", "D"),
     "PI": (PURPLE, ":", "v"),
     "NTK": (GREEN, "-.", "^"),
     "dynamic NTK": (SKY, (0, (5, 1, 1, 1)), "s"),

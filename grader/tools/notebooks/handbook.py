@@ -13,27 +13,19 @@ from pathlib import Path
 
 import jinja2
 import nbformat
-from latex2mathml.converter import convert
 from nbformat import NotebookNode
 
 from .. import touch
-from . import pictures, references, sources, times, touches, wording
+from . import pictures, references, sources, times, touches, typesetting, wording
 from .execute import cleared
 
 HERE = Path(__file__).parent
-LONG = 50  # characters of a formula in a line of text that may be wider than a phone
-
-# Code spans come first, so that a dollar sign in one does not start a formula.
-_MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
-_BEFORE_STOP = re.compile(r"(<math(?:(?!</math>).)*</math>)([,.;:!?)，。；：！？）]+)", re.DOTALL)
-_NAMED = re.compile(r"(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o))")  # in print, a thin space follows
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
 _NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _SET_UP = re.compile(r"(?:<[^>]*>)*(?:import|from)\b")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
-_QUOTE = re.compile(r"""`[^`]*`|(?P<open>(?<![^\s(\[*—])")|(?P<close>")|(?P<half>')""")
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
 
 
@@ -199,34 +191,14 @@ def body(notebook: NotebookNode) -> str:
     from nbgrader.preprocessors import ClearHiddenTests
 
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
-    mathematics: list[str] = []
+    formulas: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":
-            cell.source = _MATH.sub(lambda found: _set_aside(found, mathematics), cell.source)
-            cell.source = _QUOTE.sub(_curly, cell.source)
+            cell.source = typesetting.prose(cell.source, formulas)
     text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
-    text = re.sub(r"MATHEMATICS(\d+)X", lambda found: mathematics[int(found[1])], text)
-    text = _BEFORE_STOP.sub(r'<span class="tight">\1\2</span>', text)
+    text = typesetting.with_formulas(text, formulas)
     text = _NO_HEAD.sub("<td></td>", text)
     return _LINK.sub(r'href="\1.html"', text)
-
-
-def _curly(found: re.Match[str]) -> str:
-    """A straight quotation mark outside code, as it is set in print."""
-    marks = {"open": "“", "close": "”", "half": "\u2019"}
-    return marks.get(found.lastgroup or "", found[0])
-
-
-def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
-    """Turn a formula into MathML, append it to ``mathematics``, and return a placeholder that Markdown leaves alone."""
-    if found["code"]:
-        return found["code"]
-    block = found["block"] is not None
-    formula = convert(found["block"] if block else found["inline"], display="block" if block else "inline")
-    formula = _NAMED.sub(r'\1<mspace width="0.17em"/>', formula)
-    wide = "formula" if block else "long" if len(found["inline"]) > LONG else ""  # scrolls where there is no room
-    mathematics.append(f'<span class="{wide}">{formula}</span>' if wide else formula)
-    return f"MATHEMATICS{len(mathematics) - 1}X"
 
 
 @cache

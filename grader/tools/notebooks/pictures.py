@@ -15,7 +15,7 @@ SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 WIDE = 500  # points of a figure of several panels that may be wider than the text
-BELOW = 4.0  # points that letters of a title reach below its line
+BELOW = 2.0  # points that letters of a title reach below its line
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)

@@ -4,9 +4,9 @@ touch.figures.attention = (host) => {
   if (!data.attention) return; // the page was made without the cell's output
   const { edges, trained, blocks, means } = data.attention;
   touch.caption(host, "To touch: how far does a head look? (dashed: as trained)", "动手：一个头看多远？（虚线：与训练时相同）");
-  const names = { "none clamped": say("As trained", "与训练时相同"), "slow pairs": say("Slow pairs clamped", "截住慢的对"),
+  const names = { none: say("As trained", "与训练时相同"), "slow pairs": say("Slow pairs clamped", "截住慢的对"),
     "fast pairs": say("Fast pairs clamped", "截住快的对"), "all pairs": say("All pairs clamped", "全都截住") };
-  const [left, right, top, bottom] = [64, 628, 14, 250], last = edges.at(-1) - 1, heads = means["none clamped"].length / blocks;
+  const [left, right, top, bottom] = [64, 628, 14, 250], last = edges.at(-1) - 1, heads = means.none.length / blocks;
   const x = (distance) => left + ((right - left) * Math.log(distance + 1)) / Math.log(last + 1);
   const y = (weight) => bottom - ((bottom - top) * (Math.max(-5, Math.log10(weight || 1e-9)) + 5)) / 5;
   const drawing = make("svg:svg", { viewBox: "0 0 640 296", role: "img", "aria-label":
@@ -31,7 +31,7 @@ touch.figures.attention = (host) => {
   const draw = () => {
     const seen = means[reading.value][head.value], bin = Number(at.value), percent = (share) => `${(100 * share).toPrecision(2)} %`;
     const beyond = seen.reduce((sum, weight, i) => sum + (edges[i] >= trained ? weight * (edges[i + 1] - edges[i]) : 0), 0);
-    curve.setAttribute("d", path(seen)); other.setAttribute("d", path(means["none clamped"][head.value]));
+    curve.setAttribute("d", path(seen)); other.setAttribute("d", path(means.none[head.value]));
     cursor.setAttribute("x1", x(middle(bin))); cursor.setAttribute("x2", x(middle(bin)));
     dot.setAttribute("cx", x(middle(bin))); dot.setAttribute("cy", y(seen[bin]));
     const where = span(bin), share = percent(seen[bin]), all = `${Math.round(100 * beyond)} %`;
@@ -40,11 +40,11 @@ touch.figures.attention = (host) => {
       `${names[reading.value]}：距离 ${where} 处的一个键平均得到 ${share}；距离超过 ${trained - 1} 的所有键一共得到这个头 ${all} 的权重。`);
   };
   const span = (bin) => (edges[bin + 1] - edges[bin] > 1 ? `${edges[bin]}–${edges[bin + 1] - 1}` : `${edges[bin]}`);
-  const head = touch.choice(controls, say("head", "头"), means["none clamped"].map((_, i) => {
+  const head = touch.choice(controls, say("head", "头"), means.none.map((_, i) => {
     const [block, one] = [Math.floor(i / heads) + 1, (i % heads) + 1];
     return [i, say(`block ${block}, head ${one}`, `第 ${block} 块第 ${one} 个头`)];
   }), () => draw());
-  head.value = means["none clamped"].length - 1;
+  head.value = means.none.length - 1;
   const reading = touch.choice(controls, say("reading", "读法"), Object.entries(names), () => draw());
   const at = slider(controls, say("distance", "距离"), { min: 0, max: edges.length - 2, step: 1, value: 1 }, span, () => draw());
   host.append(controls, drawing, told);
