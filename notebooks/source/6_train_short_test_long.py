@@ -72,7 +72,7 @@ tokens = torch.tensor([number_of[letter] for letter in text])
 
 cut = 9 * len(tokens) // 10
 train_tokens, test_tokens = tokens[:cut], tokens[cut:]
-windows = test_tokens[: 48 * (LONGEST + 1)].view(48, LONGEST + 1)  # 48 windows: 512 characters, and one to predict
+windows = test_tokens[: 48 * (LONGEST + 1)].view(48, LONGEST + 1)[::2]  # each: 512 characters, and one to predict
 print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel():,} of them for the test")
 
 # %% [markdown] lang="en"

@@ -62,6 +62,9 @@ touch.figures.story = (host) => {
   const choice = touch.choice(controls, say("frequencies", "频率"), Object.entries(names), () => draw());
   const at = touch.slider(controls, say("read", "读到"), { min: 0, max: 100, step: 1, value: 88 },
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
-  host.append(controls, drawing, told);
+  const note = make("p", { class: "note" }, say(
+    `A clock is a pair of features; blue on its rim are the angles of training. Below: what small models really lose, trained on ${trained} characters and read further; the band spans the seeds, dotted are the other frequencies.`,
+    `一个钟是一对特征；钟边的蓝色是训练时见过的角度。下方是小模型实测的损失：在 ${trained} 个字符上训练，再往远处读；色带是各个种子的范围，虚线是其余几种频率。`));
+  host.append(controls, drawing, told, note);
   draw();
 };
