@@ -83,6 +83,7 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
             notebook = reference()
             notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
+            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
             path.parent.mkdir(parents=True)
             path.write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -243,6 +244,16 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375
         assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
     assert "对" in tab.evaluate(TOLD.format("wavelengths"))
+
+
+@needs_browser
+def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab: Tab, page: Path) -> None:
+    shown = "getComputedStyle(document.querySelector('.card')).display"
+    for width, resting in ((1200, "block"), (375, "none")):
+        tab.open(page, width=width)
+        assert tab.evaluate(shown) == "none"
+        tab.focus(".cite a")
+        assert tab.evaluate(shown) == resting
 
 
 @needs_browser

@@ -724,7 +724,7 @@ assert (beyond["slow pairs"] < beyond["all pairs"] + 0.05).all(), "To clamp the 
 
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
 draw(axes, clamps)
-axes.set_ylim(1.8, 3.4)
+axes.set_ylim(1.7, 3.4)
 axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title="clamped")
 lost = {name: each.mean().item() for name, each in beyond.items()}
 finding = f"Beyond the window: {lost['none']:.2f}; slow pairs clamped, {lost['slow pairs']:.2f}"
@@ -735,10 +735,10 @@ plt.show()
 # Was it as you predicted? Clamp the slow pairs, and the failure is gone, although the fast ones still see every distance as
 # it is. Clamp the fast pairs, and nothing is cured. Clamp all, and nothing more is gained: the true distance does no harm to pairs
 # that know the whole circle. So the hypothesis is no longer a mere assertion: this model fails
-# beyond its window *because slow pairs come to new angles*. (The four inequalities above hold for each of the three seeds.)
+# beyond its window *because slow pairs come to new angles*. (Bands reach from the lowest of the three seeds to the highest; the four inequalities above hold for each.)
 #
 # What does not follow? A clamped slow pair cannot tell distances beyond 63 apart, so the model no longer stumbles, but does
-# not use more of the text for that. And it is one small model. Yet it shows why all remedies of notebook 5 are aimed at
+# not use more of the text for that. And these are small models of one make. Yet they show why all remedies of notebook 5 are aimed at
 # the slow pairs, and why PI should have left the fast ones alone.
 #
 # ## Where do the heads look?
@@ -749,10 +749,10 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 和你的预测一样吗？截住慢的对，失灵就消失了，尽管快的对看到的仍是真实的距离。截住快的对，什么也没治好。全都截住，
-# 也不会更好：对认得整个圆的对来说，真实的距离是无害的。可见那个假设不再只是断言：这个模型在窗口之外失灵，*原因是慢的对转到了新的角度*。（上面四条不等式，对三个种子逐个成立。）
+# 也不会更好：对认得整个圆的对来说，真实的距离是无害的。可见那个假设不再只是断言：这个模型在窗口之外失灵，*原因是慢的对转到了新的角度*。（色带从三个种子里最低的到最高的；上面四条不等式，对每个种子都成立。）
 #
-# 由此不能推出什么？截住之后，慢的对分不清 63 以外的距离，所以模型不再出错，却也没有因此用上更多的文本。这只是一个小模型。
-# 但它说明了第 5 节的各种办法为什么都冲着慢的对去，也说明了 PI 为什么不该去动快的对。
+# 由此不能推出什么？截住之后，慢的对分不清 63 以外的距离，所以模型不再出错，却也没有因此用上更多的文本。这些也只是同一种小模型。
+# 但它们说明了第 5 节的各种办法为什么都冲着慢的对去，也说明了 PI 为什么不该去动快的对。
 #
 # ## 各个头在看哪里？
 #
