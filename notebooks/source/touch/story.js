@@ -20,7 +20,7 @@ touch.figures.story = (host) => {
       make("svg:path", { d: arc(known, 31), class: "known" }), hand, name));
     return { hand, known };
   });
-  const [left, right, top, bottom] = [44, 628, 118, 326], [low, high] = [1.8, 3.2];
+  const [left, right, top, bottom] = [44, 628, 118, 326], [low, high] = [1.6, 3.2];
   const x = (read) => left + ((right - left) * Math.log(read)) / Math.log(last);
   const y = (loss) => bottom - ((bottom - top) * (Math.min(high, Math.max(low, loss)) - low)) / (high - low);
   drawing.append(make("svg:rect", { x: x(trained), y: top, width: right - x(trained), height: bottom - top, class: "face" }),
