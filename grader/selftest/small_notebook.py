@@ -79,7 +79,7 @@ def small_walkthrough(folder: Path) -> Iterator[None]:
     """Put the small notebook in the place of the walk-through."""
     folder.mkdir(parents=True)
     write(folder)
-    for name in ("checks.py", "title.toml"):
+    for name in ("checks.py", "title.toml", "references.toml"):
         (folder / name).write_bytes((sources.SOURCES / name).read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "SOURCES", folder)

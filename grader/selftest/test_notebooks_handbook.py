@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, pictures, sources
+from grader.tools.notebooks import handbook, pictures, references, sources, times
 
 from .small_notebook import NAME, reference, small_walkthrough
 
@@ -36,7 +36,7 @@ def written(folder: Path) -> dict[str, str]:
 
 def test_the_handbook_needs_no_network_and_gives_nothing_away(tmp_path: Path) -> None:
     pages = written(tmp_path)
-    assert [*pages] == ["index.html", f"en/{NAME}.html", f"zh/{NAME}.html"]
+    assert [*pages] == ["index.html", "zh/index.html", f"en/{NAME}.html", f"zh/{NAME}.html"]
     for page in pages.values():
         assert re.findall(r"""(?:src|href)=["']?(?:https?:)?//|@import|<script[^>]""", page) == []
     page = pages[f"en/{NAME}.html"]
@@ -58,33 +58,46 @@ def test_pages_lead_to_each_other(tmp_path: Path) -> None:
     pages = written(tmp_path)
     assert f'href="../zh/{NAME}.html"' in pages[f"en/{NAME}.html"]
     assert 'href="1_more.html"' in pages[f"en/{NAME}.html"]
-    assert all(f'href="{language}/{NAME}.html"' in pages["index.html"] for language in sources.LANGUAGES)
+    assert f'href="en/{NAME}.html"' in pages["index.html"]
+    assert 'href="zh/index.html"' in pages["index.html"]
+    assert f'href="{NAME}.html"' in pages["zh/index.html"]
+    assert 'href="../index.html"' in pages["zh/index.html"]
+    assert [pages[f"{language}/{NAME}.html"].count('="../index.html"') for language in sources.LANGUAGES] == [2, 0]
 
 
 SVG = (
-    '<svg><text style="font-weight: 700; font-size: 10.5px" x="1">Off by 4.1 &amp; more</text>'
-    '<text style="font-size: 9.5px">the key</text></svg>'
+    '<svg height="60pt" viewBox="0 0 90 60"><g id="axes_1"/>'
+    '<text style="font-weight: 700; font-size: 10.5px" x="1" y="15.5">Off by 4.1 &amp; more</text>'
+    '<text style="font-weight: 700" x="1" y="40">q</text><text style="font-size: 9.5px">the key</text></svg>'
 )
 
 
 @pytest.mark.parametrize(
-    ("language", "words", "alt", "said"),
+    ("language", "words", "title", "said"),
     [
         ("en", {}, "Off by 4.1 &amp; more", "the key"),
         ("zh", {"Off by {x:.1f} & more": "差 {x:.1f} 以上", "the key": "键"}, "差 4.1 以上", "键"),
     ],
 )
-def test_a_figure_has_a_text_for_those_who_do_not_see_it(
-    language: str, words: dict[str, str], alt: str, said: str
+def test_the_finding_of_a_figure_is_its_caption_and_its_text_for_those_who_do_not_see_it(
+    language: str, words: dict[str, str], title: str, said: str
 ) -> None:
     notebook = reference()
     notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
     pictures.show(notebook, language, words)
-    image = notebook.cells[1].outputs[0].data["text/html"]
-    assert f'alt="{alt}"' in image
-    encoded = re.search(r"base64,([^\"]*)", image)
+    figure = notebook.cells[1].outputs[0].data["text/html"]
+    assert figure.startswith(f'<figure class="picture"><figcaption>{title}</figcaption><img alt="{title}"')
+    encoded = re.search(r"base64,([^\"]*)", figure)
     assert encoded is not None
-    assert f">{said}</text>" in base64.b64decode(encoded[1]).decode()
+    svg = base64.b64decode(encoded[1]).decode()
+    assert [found[1] for found in re.finditer(r">([^<>]+)</text>", svg)] == ["q", said]
+    assert 'height="42.5pt" viewBox="0 17.5 90.0 42.5"' in svg, "Where the title stood, nothing is left."
+
+
+def test_several_panels_are_wide_and_a_figure_without_a_title_has_a_text() -> None:
+    panels = '<svg height="60pt" viewBox="0 0 520 60"><g id="axes_1"/><g id="axes_2"/></svg>'
+    assert pictures.shown(panels, "zh").startswith(f'<figure class="picture wide"><img alt="{pictures.NO_TITLE["zh"]}"')
+    assert 'class="picture"' in pictures.shown(panels.replace("520", "90"), "en")
 
 
 def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
@@ -105,12 +118,67 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 
+def test_prose_is_set_as_in_print() -> None:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_markdown_cell('It\'s ("no") `"x"` and $\\ln x$, and $y$ too.')]
+    page = handbook.body(notebook)
+    assert 'It\u2019s (“no”) <code>"x"</code>' in page
+    assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
+    assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
+
+
+@pytest.mark.parametrize(
+    ("prose", "remarks"),
+    [
+        ("Done. (Mind the star.) Or (as here) not (done.)", ["(Mind the star.)"]),
+        ("Done.\n\n([Su](https://a.b/c) says $x$ so. Twice.)", ["(Su says x so. Twice.)"]),
+        ("完成。（小心共轭。）或者（像这样）不是。", ["（小心共轭。）"]),
+    ],
+)
+def test_whole_sentences_in_parentheses_are_remarks(prose: str, remarks: list[str]) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose)])
+    found = re.findall(r'<span class="?aside"?>(.*?)</i></span>', handbook.body(notebook), re.DOTALL)
+    assert [re.sub(r"<[^>]*>|[^\S ]", "", each) for each in found] == remarks
+
+
+def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> None:
+    link = '<a href="https://arxiv.org/abs/2104.09864v5">Su et al.</a>'
+    other = '<a href="https://example.org/a">elsewhere</a>'
+    content, cited = references.shown(f"{link} {other} {link.replace('v5', '')}")
+    work = references.works()["2104.09864"]
+    assert content.count(f'{link}<span class="card" aria-hidden="true">{work}</span>') == 1
+    assert content.count('class="card"') == 2
+    assert other in content
+    assert cited == [references.Reference("https://arxiv.org/abs/2104.09864v5", work)]
+
+
+def test_every_paper_that_the_notebooks_link_is_among_the_works_and_no_other() -> None:
+    prose = "".join(script.read_text(encoding="utf-8") for script in sources.scripts())
+    links = {references.key(address) for address in re.findall(r"\]\((https?://[^)\s]+)\)", prose)}
+    papers = {references.key(found) for found in re.findall(r"https://(?:arxiv|openreview|aclanthology)[^)\s]+", prose)}
+    assert {*references.works()} == papers <= links
+
+
+def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_markdown_cell("# 0 · Title\n\n" + "word " * 1000),
+        nbformat.v4.new_markdown_cell("## Short\n\n$$\nx\n$$\n\n$$ y $$", metadata={"short": True}),
+        nbformat.v4.new_code_cell("\n" * 79),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
+        nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000),
+    ]
+    assert times.points(notebook) == [3]
+    assert times.minutes(notebook, short=True) == 20, "1 for two formulas, 4 for 80 lines, 12 for 3 points: 17."
+    assert times.minutes(notebook) == 35, "5 and 10 more for 3,000 words, and a little for the titles: 32."
+
+
 def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
     books = [[sources.read(script, language) for language in sources.LANGUAGES] for script in sources.scripts()]
-    times = [english.cells[0].metadata for english, _ in books]
-    assert sum(time["minutes"] for time in times) == 515
-    assert sum(time["short_minutes"] for time in times) == 120
+    assert 9 <= sum(times.minutes(english) for english, _ in books) / 60 <= 11, "Readers took close to ten hours."
+    assert 1 <= sum(times.minutes(english, short=True) for english, _ in books) / 60 <= 2
     for both in books:
         flags = [handbook._short(notebook) for notebook in both]
         assert flags[0] == flags[1]
-        assert {any(flags[0])} == {notebook.cells[0].metadata["short_minutes"] > 0 for notebook in both}
+        assert any(flags[0]) == (times.minutes(both[0], short=True) > 0)

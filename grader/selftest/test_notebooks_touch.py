@@ -27,8 +27,15 @@ TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
 # Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
 CLAMPED = [[0.5, 0.4, 0.02, 0.01], [0.5, 0.2, 0.12, 0.01]]
 FREE = [[0.1, 0.1, 0.1, 0.1], [0.6, 0.1, 0.0, 0.05]]
-MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all": CLAMPED}
-NUMBERS = {"attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS}}
+MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all pairs": CLAMPED}
+STORY = {
+    name: {"slowed": [1.0, slow], "mean": [3.0, 2.5, 2.0], "lowest": [3.0, 2.4, 1.9], "highest": [3.0, 2.6, 2.1]}
+    for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
+}
+NUMBERS = {
+    "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
+    "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
+}
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 
@@ -44,7 +51,7 @@ def test_a_figure_gets_the_numbers_that_it_reads() -> None:
         for name in TAKEN.findall(path.read_text(encoding="utf-8"))
     }
     given = {name for script in sources.scripts() for name in GIVEN.findall(script.read_text(encoding="utf-8"))}
-    assert read == {(name, name) for name in given} == {("attention", "attention")}
+    assert read == {(name, name) for name in given} == {(name, name) for name in NUMBERS}
 
 
 def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
@@ -76,6 +83,7 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
             notebook = reference()
             notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
+            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
             path.parent.mkdir(parents=True)
             path.write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -111,6 +119,21 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
     tab.press("END")
     assert tab.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
+
+
+@needs_browser
+def test_the_story_counts_the_clocks_at_angles_that_training_never_showed(tab: Tab, page: Path, book: Path) -> None:
+    for opened in (page, book / "index.html"):
+        tab.open(opened)
+        told = TOLD.format("story")
+        assert "58 characters read: 1 of 2 clocks" in tab.evaluate(told), "The slow pair has seen 0.9 radians."
+        tab.focus("[data-touch=story] select")
+        tab.press("ARROW_DOWN")
+        tab.wait_for(f"{told}.startsWith('PI, 58 characters read: 0 of 2')")
+        tab.press("HOME")
+        tab.focus("[data-touch=story] input")
+        tab.press("HOME")
+        tab.wait_for(f"{told}.includes(', 1 characters read: 0 of 2') && {told}.endsWith('3.00 nats.')")
 
 
 @needs_browser
@@ -224,11 +247,21 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
 
 
 @needs_browser
+def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab: Tab, page: Path) -> None:
+    shown = "getComputedStyle(document.querySelector('.card')).display"
+    for width, resting in ((1200, "block"), (375, "none")):
+        tab.open(page, width=width)
+        assert tab.evaluate(shown) == "none"
+        tab.focus(".cite a")
+        assert tab.evaluate(shown) == resting
+
+
+@needs_browser
 def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
         colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
-        assert tab.evaluate(colours) == ["rgb(26, 26, 26)", "rgb(255, 255, 255)"]
+        assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
         assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
         cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
         assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0

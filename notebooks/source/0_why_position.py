@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=40 short_minutes=15
+# %% [markdown] lang="en"
 # # 0 · Why position?
 #
 # "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words; all that differs is the
@@ -8,7 +8,7 @@
 # leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
 # the other against that list.
 
-# %% [markdown] lang="zh" minutes=40 short_minutes=15
+# %% [markdown] lang="zh"
 # # 0 · 为什么需要位置？
 #
 # 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词，不同的只有词序。注意力是 Transformer 的核心；

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=55 short_minutes=0
+# %% [markdown] lang="en"
 # # 1 · Integer, binary, sinusoidal, learned
 #
 # Notebook 0 ended with a wish list: a position code should be unique, linear in the shift, fit for longer texts, a
@@ -9,7 +9,7 @@
 # the embedding $x_p$ of the token at that position has, and the two are **added** before the first layer: $x_p +
 # \mathrm{PE}(p)$.
 
-# %% [markdown] lang="zh" minutes=55 short_minutes=0
+# %% [markdown] lang="zh"
 # # 1 · 整数、二进制、正弦、可学习
 #
 # 第 0 节最后列了一张愿望清单：位置编码应当唯一，平移应当是线性的，能用于更长的文本，有固定的规则，还能推广到更多维度。

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=70 short_minutes=40
+# %% [markdown] lang="en"
 # # 2 · Deriving RoPE
 #
 # Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $\delta$ positions, and it is multiplied by
@@ -9,7 +9,7 @@
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5).
 
-# %% [markdown] lang="zh" minutes=70 short_minutes=40
+# %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
 #
 # 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $\delta$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。

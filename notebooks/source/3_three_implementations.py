@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=55 short_minutes=20
+# %% [markdown] lang="en"
 # # 3 · Three implementations, one permutation
 #
 # Notebook 2 ended with a matrix: position $p$ multiplies queries and keys by $R_p$. For $d = 128$ features it has
@@ -13,7 +13,7 @@
 # [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and at
 # the end you will see how that fails, and why the usual tests do not notice.
 
-# %% [markdown] lang="zh" minutes=55 short_minutes=20
+# %% [markdown] lang="zh"
 # # 3 · 三种实现，一个置换
 #
 # 第 2 节的结尾是一个矩阵：位置 $p$ 上的查询和键要乘以 $R_p$。特征数 $d = 128$ 时，它有 $128^2 = 16384$ 个元素，

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=55 short_minutes=0
+# %% [markdown] lang="en"
 # # 4 · Decay and precision
 #
 # Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in
@@ -8,7 +8,7 @@
 # You will derive the bound, break the belief built on it, see what a larger base buys, and measure what each rounding
 # destroys.
 
-# %% [markdown] lang="zh" minutes=55 short_minutes=0
+# %% [markdown] lang="zh"
 # # 4 · 衰减与精度
 #
 # 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：确实有一个
@@ -534,7 +534,8 @@ for base in (1e4, 5e5):
 # - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048 to
 #   4,096 only every 16th position does.
 # - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, p\,\theta$
-#   is harmless while it is small against one radian; at an angle of $2^\nu$ radians nothing is left of it.
+#   is harmless while it is small against one radian; at an angle of $2^\nu$ radians it may be a whole one, and the cosine
+#   says next to nothing.
 #
 # Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
 
@@ -554,7 +555,7 @@ for base in (1e4, 5e5):
 # - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置
 #   才有一个能表示。
 # - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, p\,\theta$ 远小于 1 弧度时无妨；
-#   角度到了 $2^\nu$ 弧度，就什么也不剩了。
+#   角度到了 $2^\nu$ 弧度，误差可达整整 1 弧度，余弦就几乎说不出什么了。
 #
 # 第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
 

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=80 short_minutes=30
+# %% [markdown] lang="en"
 # # 5 · Longer contexts
 #
 # A model was trained on texts of 4,096 tokens. Now someone hands it a book. RoPE has a formula for every position, so
@@ -7,7 +7,7 @@
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?*
 
-# %% [markdown] lang="zh" minutes=80 short_minutes=30
+# %% [markdown] lang="zh"
 # # 5 · 更长的上下文
 #
 # 一个模型是用 4,096 个 token 的文本训练的，现在有人递给它一整本书。RoPE 对每个位置都有公式，所以程序不会出错；
@@ -22,7 +22,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from figures import BLACK, BLUE, FAST, GREY, SKY, SLOW, VERMILION, headline, look, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -133,8 +133,8 @@ slow = counts < 1
 
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
 axes.axhspan(TRAINED, FACTOR * TRAINED, color=SKY, alpha=0.25, linewidth=0)
-axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=BLUE, markersize=4, label="turns at least once in training")
-axes.semilogy(pairs[slow], wavelengths[slow], "^", color=VERMILION, markersize=5, label="never completes a turn")
+axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=FAST, markersize=4, label="turns at least once in training")
+axes.semilogy(pairs[slow], wavelengths[slow], "^", color=SLOW, markersize=5, label="never completes a turn")
 axes.text(1, 1.25 * TRAINED, "positions 4,096 to 32,768: never seen", fontsize=8.5)
 for i, offset in ((0, (6, -11)), (20, (8, -12)), (45, (8, -12)), (63, (-8, 7))):
     side = "right" if i == 63 else "left"
@@ -1065,13 +1065,13 @@ spectra = {
     "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
     "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
 }
-looks = [(BLACK, ":"), (GREEN, "-."), (ORANGE, "--"), (PURPLE, (0, (9, 2))), (BLUE, "-")]
 distances = torch.arange(0, 25, dtype=torch.float64)
 slowed = {name: theta / scaled for name, scaled in spectra.items()}
 neighbours = {name: torch.outer(distances, scaled).cos().mean(-1) for name, scaled in spectra.items()}
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 3.4))
-for (name, scaled), (colour, dashes) in zip(spectra.items(), looks, strict=True):
+for name, scaled in spectra.items():
+    colour, dashes, _ = look(name)
     left.semilogy(pairs, 2 * math.pi / scaled, color=colour, linestyle=dashes, label=name, linewidth=1.4)
     middle.plot(pairs, slowed[name], color=colour, linestyle=dashes, linewidth=1.4)
     right.plot(distances, neighbours[name], color=colour, linestyle=dashes, linewidth=1.4)
@@ -1092,10 +1092,10 @@ headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between ne
 plt.show()
 
 # %%
-print(f"{'':12}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
+print(f"{'':14}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
 for name, scaled in spectra.items():
     far = reach(theta, scaled, TRAINED) / TRAINED
-    print(f"{name:12}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")
+    print(f"{name:14}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")
 
 # %% [markdown] lang="en"
 # The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both YaRNs reach

@@ -1,4 +1,4 @@
-# %% [markdown] lang="en" minutes=40 short_minutes=0
+# %% [markdown] lang="en"
 # # 7 · ALiBi and NoPE
 #
 # All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries
@@ -8,7 +8,7 @@
 # In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build it, see why it
 # holds out, and what it pays.
 
-# %% [markdown] lang="zh" minutes=40 short_minutes=0
+# %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
 #
 # 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。这一节看两种什么也不告诉 token 的

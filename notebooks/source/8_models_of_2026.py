@@ -1,7 +1,7 @@
-# %% [markdown] lang="en" minutes=60 short_minutes=5
+# %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Seven notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
+# Eight notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
 # answered it in new ways: they rotate only a part of a head, or only some layers; they rotate by several positions at
 # once; they scale queries, cut windows, add sinks. None of this needs new mathematics. You have all of it, and this
 # notebook puts it together: each idea derived, built small, and run. At the end you read the configurations of real
@@ -9,7 +9,7 @@
 #
 # Where a sentence says what a paper claims or a program does, it links the version that was read.
 
-# %% [markdown] lang="zh" minutes=60 short_minutes=5
+# %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
 # 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
@@ -584,20 +584,21 @@ slow, quick = fastest["blocks", "column"], fastest["turns", "column"]
 headline(
     figure, f"In blocks the fastest pair of the columns takes {slow:,.0f} positions for a turn, in turns {quick:.0f}"
 )
-assert slow > 10_000
-assert 360 * 16 / slow < 1
+assert slow > 80_000  # what the text says
+assert 360 * 16 / slow < 0.1
 plt.show()
 
 # %% [markdown] lang="en"
-# The band marks an image of 16 patches across. In blocks no pair of the columns turns even by a degree or so within it: 16 of
-# more than ten thousand positions. In turns every axis has pairs that tell neighbours apart.
+# The band marks an image of 16 patches across. In blocks no pair of the columns turns by even a tenth of a degree within it:
+# for a whole turn the fastest needs more than 80,000 positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
 # A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
 # vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
-# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连一度都转不到：16 比一万多个位置。轮流时，每个轴都有分得清相邻两块的对。
+# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连十分之一度都转不到：
+# 最快的一对要 80,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的对。
 #
 # 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
 # [vLLM 给 Qwen3-VL 的设置](https://github.com/vllm-project/vllm/pull/25384)在上下文差不多长到 4 倍时取 3。
@@ -606,7 +607,7 @@ plt.show()
 # ## Windows, sinks, and norms
 #
 # **A sliding window.** A query sees the last $w$ tokens only, itself included. Then no distance is above $w - 1$, whatever the
-# length, and *no pair ever meets a new angle*. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
+# length, and *no pair ever meets a new angle*, if training had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
 # handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
 # Gemma 4 has five of them. Llama 4 cuts the text into chunks instead.
@@ -621,15 +622,16 @@ plt.show()
 # a_{mn} = \frac{e^{S_{mn}}}{e^{z} + \sum_{n'} e^{S_{mn'}}} .
 # $$
 #
-# **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long (times learned weights), so that a score
-# $q \cdot k / \sqrt d$ stays between $-\sqrt d$ and $\sqrt d$: a gap is at most $2 \sqrt d$, and scores cannot run away in training. Does
-# its place matter? A rotation keeps lengths, so a norm *without weights* may stand before it or after it: Llama 4 has it after,
+# **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long, so that a score $q \cdot k / \sqrt d$ stays
+# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned weights
+# scale these bounds.) Does its place matter? A rotation keeps lengths, so a norm *without weights* may stand before it or after it: Llama 4 has it after,
 # Qwen3 has one with weights before. Weights that differ within a pair do not commute with its rotation.
 
 # %% [markdown] lang="zh"
 # ## 窗口、汇点与归一化
 #
-# **滑动窗口**：一个查询只看最后 $w$ 个 token，包括它自己。这样一来，无论文本多长，距离都不超过 $w - 1$，*任何一对都不会碰到新角度*。
+# **滑动窗口**：一个查询只看最后 $w$ 个 token，包括它自己。这样一来，无论文本多长，距离都不超过 $w - 1$；
+# 只要训练时有 $w$ 个 token 长的文本，*任何一对都不会碰到新角度*。
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
@@ -644,8 +646,8 @@ plt.show()
 # a_{mn} = \frac{e^{S_{mn}}}{e^{z} + \sum_{n'} e^{S_{mn'}}} .
 # $$
 #
-# **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$（再乘上学出来的权重），于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间：
-# 差距最多 $2 \sqrt d$，训练中得分不会失控。它放在哪里要紧吗？旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
+# **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$，于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间，
+# 差距最多 $2 \sqrt d$：训练中得分不会失控。（学出来的权重会把这些界放大或缩小。）它放在哪里要紧吗？旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
 # Qwen3 放在前面，而且有权重。如果一对里的两个权重不同，就不能与这一对的旋转交换次序。
 
 # %% [markdown] lang="en"

@@ -17,6 +17,27 @@ SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#777777"
 
 SEQUENTIAL, DIVERGING = "cividis", "PuOr"
 
+FAST, SLOW = BLUE, ORANGE  # pairs that go round within the trained length, and pairs that do not
+
+_LOOKS = {  # colour, dashes and marker of what several figures compare, by the start of its name
+    "NoPE": (GREY, ":", "s"),
+    "sinusoidal": (GREEN, "-.", "^"),
+    "learned": (PURPLE, (0, (1, 1)), "v"),
+    "ALiBi": (BLUE, "-", "o"),
+    "RoPE": (VERMILION, "--", "D"),
+    "as trained": (VERMILION, "--", "D"),  # RoPE without a scaling
+    "unchanged": (VERMILION, "--", "D"),
+    "none": (VERMILION, "--", "D"),
+    "PI": (PURPLE, ":", "v"),
+    "NTK": (GREEN, "-.", "^"),
+    "dynamic NTK": (SKY, (0, (5, 1, 1, 1)), "s"),
+    "YaRN, paper": (GREY, (0, (9, 2)), "s"),
+    "YaRN": (BLACK, "-", "o"),
+    "slow pairs": (SLOW, "-", "o"),
+    "fast pairs": (FAST, ":", "v"),
+    "all pairs": (GREEN, "-.", "^"),
+}
+
 _COLOURS = [BLUE, VERMILION, GREEN, BLACK, ORANGE, PURPLE]
 _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2))]
 
@@ -42,6 +63,11 @@ def use_style() -> None:
             "image.interpolation": "nearest",
         }
     )
+
+
+def look(name: str) -> tuple[str, object, str]:
+    """Colour, dashes and marker of a method or of a kind of pairs: the same in every figure of every notebook."""
+    return next(found for start, found in _LOOKS.items() if name.startswith(start))
 
 
 def headline(figure: plt.Figure, finding: str) -> None:

@@ -13,28 +13,19 @@ from pathlib import Path
 
 import jinja2
 import nbformat
-from latex2mathml.converter import convert
 from nbformat import NotebookNode
-from pygments.formatters import HtmlFormatter
 
 from .. import touch
-from . import pictures, sources, touches, wording
+from . import pictures, references, sources, times, touches, typesetting, wording
 from .execute import cleared
 
 HERE = Path(__file__).parent
-ABOUT = {
-    "en": "About {hours:.0f} hours in all, exercises included. ◆ marks a short way of {short:.0f} hours through it.",
-    "zh": "连同练习，走完全程约 {hours:.0f} 小时。◆ 标出一条 {short:.0f} 小时的短路线。",
-}
-
-LONG = 50  # characters of a formula in a line of text that may be wider than a phone
-
-# Code spans come first, so that a dollar sign in one does not start a formula.
-_MATH = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+?)\$", re.DOTALL)
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
 _NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
+_SET_UP = re.compile(r"(?:<[^>]*>)*(?:import|from)\b")
+_TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
 
 
@@ -59,18 +50,24 @@ class Page:
 
     Attributes:
         name: The file's name.
-        minutes: How long it takes, exercises included; 0 if its source does not say.
+        minutes: How long it takes, exercises included.
         short_minutes: How long its part of the short way takes.
-        content: The cells, as HTML.
-        script: What brings the figures to life that can be touched; empty if there are none.
+        points: Those of each exercise.
+        content: The cells below the title, as HTML.
+        references: The works that it cites.
+        numbers: What cells have handed over to figures to touch.
+        script: What brings these figures to life.
     """
 
     name: str
     title: str
     minutes: int
     short_minutes: int
+    points: list[int]
     content: str
     headings: tuple[Heading, ...]
+    references: list[references.Reference]
+    numbers: dict[str, object]
     script: str
 
     @property
@@ -101,46 +98,74 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 language,
                 one.title,
                 others=[other for other in languages if other != language],
+                front="../index.html" if language == languages[0] else "index.html",
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
-    front = out / "index.html"
-    first = index[languages[0]]
-    hours, short_hours = (sum(times) / 60 for times in ([p.minutes for p in first], [p.short_minutes for p in first]))
-    titles = sources.titles()
-    more = {"index": index, "titles": titles, "about": ABOUT, "hours": hours, "short_hours": short_hours}
-    front.write_text(_render("en", titles["en"], **more), encoding="utf-8")
-    return [front, *written]
+    front, numbers = sources.front(), dict(item for page in index[languages[0]] for item in page.numbers.items())
+    fronts = []
+    for language, pages in index.items():
+        first = language == languages[0]
+        fronts.append(out / ("" if first else language) / "index.html")
+        text = _render(
+            language,
+            front.title[language],
+            about=front.about[language],
+            opening=touch.figure(front.opening) if front.opening else "",
+            pages=pages,
+            folder=f"{language}/" if first else "",
+            fronts={other: _front(language, other, languages) for other in languages if other != language},
+            script=touch.script(sources.TOUCHES, [front.opening] if front.opening else [], numbers),
+        )
+        fronts[-1].write_text(text, encoding="utf-8")
+    return [*fronts, *written]
+
+
+def _front(here: str, there: str, languages: Sequence[str]) -> str:
+    """The way from one language's first page to another's."""
+    return ("" if here == languages[0] else "../") + ("" if there == languages[0] else f"{there}/") + "index.html"
 
 
 def page(path: Path, language: str) -> Page:
     """The page of an executed notebook."""
     notebook = nbformat.read(path, as_version=4)
-    first = notebook.cells[0]
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
     pictures.show(notebook, language, words)
     numbers = touches.taken(notebook)
-    content, short = body(notebook), _short(notebook)
+    content, cited = references.shown(_TITLE.sub("", body(notebook), count=1))
+    short = _short(notebook)
     found = _HEADING.findall(content)
     headings = tuple(
         Heading(int(level), anchor, html.unescape(re.sub(r"<[^>]+>", "", text)).strip(), on_the_way)
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
-    minutes, short_minutes = (int(first.metadata.get(name, 0)) for name in ("minutes", "short_minutes"))
+    english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     names = tuple(dict.fromkeys(touch.MARKER.findall(content)))
-    script = touch.script(sources.TOUCHES, names, numbers)
     content = _CODE.sub(lambda found: _folded(found[0], language), content)
-    content = touch.MARKER.sub(lambda found: touch.figure(found[1]), content)
-    return Page(f"{path.stem}.html", title(notebook), minutes, short_minutes, content, headings, script)
+    return Page(
+        name=f"{path.stem}.html",
+        title=title(notebook),
+        minutes=times.minutes(english),
+        short_minutes=times.minutes(english, short=True),
+        points=times.points(english),
+        content=touch.MARKER.sub(lambda found: touch.figure(found[1]), content),
+        headings=headings,
+        references=cited,
+        numbers=numbers,
+        script=(HERE / "contents.js").read_text(encoding="utf-8") + touch.script(sources.TOUCHES, names, numbers),
+    )
 
 
 def _folded(code: str, language: str) -> str:
-    """Code that draws a figure, behind a line to click on; other code as it is."""
-    if _DRAWS not in code:
+    """Code that imports what follows needs, or draws a figure, behind a line to click on; other code as it is."""
+    if _DRAWS in code:
+        summary = {"en": "The code of the figure", "zh": "画图的代码"}[language]
+    elif _SET_UP.match(code.partition("<pre>")[2]):
+        summary = {"en": "The set-up", "zh": "准备工作"}[language]
+    else:
         return code
-    summary = {"en": "The code of the figure", "zh": "画图的代码"}[language]
     return f'<details class="code"><summary>{summary}</summary>{code}</details>'
 
 
@@ -166,35 +191,22 @@ def body(notebook: NotebookNode) -> str:
     from nbgrader.preprocessors import ClearHiddenTests
 
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
-    mathematics: list[str] = []
+    formulas: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":
-            cell.source = _MATH.sub(lambda found: _set_aside(found, mathematics), cell.source)
+            cell.source = typesetting.prose(cell.source, formulas)
     text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
-    text = re.sub(r"MATHEMATICS(\d+)X", lambda found: mathematics[int(found[1])], text)
+    text = typesetting.with_formulas(text, formulas)
     text = _NO_HEAD.sub("<td></td>", text)
     return _LINK.sub(r'href="\1.html"', text)
 
 
-def _set_aside(found: re.Match[str], mathematics: list[str]) -> str:
-    """Turn a formula into MathML, append it to ``mathematics``, and return a placeholder that Markdown leaves alone."""
-    if found["code"]:
-        return found["code"]
-    block = found["block"] is not None
-    formula = convert(found["block"] if block else found["inline"], display="block" if block else "inline")
-    wide = "formula" if block else "long" if len(found["inline"]) > LONG else ""  # scrolls where there is no room
-    mathematics.append(f'<span class="{wide}">{formula}</span>' if wide else formula)
-    return f"MATHEMATICS{len(mathematics) - 1}X"
-
-
 @cache
 def styles() -> str:
-    """The style sheet, with the mathematical font and the colours of code for light and dark screens in it."""
+    """The style sheet, with the mathematical font in it."""
     font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
     sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
-    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight pre") for name in ("xcode", "github-dark"))
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
-    return "\n".join([sheet, touch.styles(), light, dark, ".highlight pre { background: none; }"])
+    return "\n".join([touch.styles(), sheet])
 
 
 def _render(language: str, heading: str, **more: object) -> str:

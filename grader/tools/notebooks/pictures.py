@@ -1,4 +1,4 @@
-"""Shows a figure that was stored as SVG: with an alternative text, and with its words in the page's language."""
+"""Shows a figure that was stored as SVG: its finding as a caption above it, and its words in the page's language."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
+WIDE = 500  # points of a figure of several panels that may be wider than the text
+BELOW = 2.0  # points that letters of a title reach below its line
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
+_LINE = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')  # how far down a text stands
+_SIZE = re.compile(r'height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _TAG = re.compile(r"<[^>]*>")
 _PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 
@@ -33,12 +37,30 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if SVG in output.get("data", {}):
-                svg = reworded(output.data[SVG], translate)
-                bold = (html.unescape(_TAG.sub("", found)).strip() for found in _FINDING.findall(svg))
-                title = " ".join(found for found in bold if len(found) > LABEL)
-                alt = html.escape(title or NO_TITLE[language], quote=True)
-                code = base64.b64encode(svg.encode()).decode()
-                output.data = {"text/html": f'<img class="figure" alt="{alt}" src="data:{SVG};base64,{code}">'}
+                output.data = {"text/html": shown(reworded(output.data[SVG], translate), language)}
+
+
+def shown(svg: str, language: str) -> str:
+    """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
+    titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
+    title = html.escape(" ".join(_words(found[1]) for found in titles), quote=True)
+    several = svg.count('<g id="axes_') > 1
+    if size := _SIZE.search(svg):
+        width, height = float(size[1]), float(size[2])
+        cut = max((float(_LINE.findall(found[0])[0]) + BELOW for found in titles), default=0.0)
+        for found in titles:
+            svg = svg.replace(found[0], "")
+        view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
+        svg = svg.replace(size[0], view)
+        several = several and width > WIDE
+    code = base64.b64encode(svg.encode()).decode()
+    caption = f"<figcaption>{title}</figcaption>" if title else ""
+    image = f'<img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}">'
+    return f'<figure class="picture{" wide" * several}">{caption}{image}</figure>'
+
+
+def _words(text: str) -> str:
+    return html.unescape(_TAG.sub("", text)).strip()
 
 
 def reworded(svg: str, translate: Callable[[str], str]) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import shutil
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import jupytext
@@ -41,10 +42,24 @@ def helpers() -> list[Path]:
     return sorted({*SOURCES.glob("*.py")} - {*scripts()})
 
 
-def titles() -> dict[str, str]:
-    """What the notebooks are called together, by language."""
-    words: dict[str, str] = tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8"))
-    return words
+@dataclass(frozen=True)
+class Front:
+    """What the handbook's first page says.
+
+    Attributes:
+        title: What the notebooks are called together, by language.
+        about: What they are about, by language.
+        opening: The figure to touch that opens them; none if empty.
+    """
+
+    title: dict[str, str]
+    about: dict[str, str]
+    opening: str = ""
+
+
+def front() -> Front:
+    """What ``title.toml`` says of the notebooks together."""
+    return Front(**tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8")))
 
 
 def cells(script: Path) -> list[NotebookNode]:

@@ -1,0 +1,53 @@
+"""Shows what a page cites: beside a link to a paper where the pointer rests on it, and as a list at the page's end."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from dataclasses import dataclass
+
+from . import sources
+
+_LINK = re.compile(r'<a href="(https?://[^"]+)">(.*?)</a>', re.DOTALL)
+_VERSION = re.compile(r"(?<=\d)v\d+$")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A work that a page cites.
+
+    Attributes:
+        address: Its link, as the page first gives it.
+        work: Authors, year and title.
+    """
+
+    address: str
+    work: str
+
+
+def works() -> dict[str, str]:
+    """The works that the sources can cite, by the end of their address; none if the sources list none."""
+    path = sources.SOURCES / "references.toml"
+    found: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def key(address: str) -> str:
+    """What ``works`` calls the work at an address."""
+    return _VERSION.sub("", address.rsplit("/", 1)[-1])
+
+
+def shown(content: str) -> tuple[str, list[Reference]]:
+    """A page's content with a card beside each link to a known work, and these works in the order of their authors."""
+    known, cited = works(), dict[str, Reference]()
+
+    def card(found: re.Match[str]) -> str:
+        work = known.get(key(html.unescape(found[1])))
+        if work is None:
+            return found[0]
+        cited.setdefault(work, Reference(html.unescape(found[1]), work))
+        # The list has it for those who do not see the card.
+        return f'<span class="cite">{found[0]}<span class="card" aria-hidden="true">{html.escape(work)}</span></span>'
+
+    return _LINK.sub(card, content), sorted(cited.values(), key=lambda one: one.work)
