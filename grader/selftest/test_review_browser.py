@@ -44,7 +44,7 @@ class Person:
 
     def until(self, holds: Callable[[], object]) -> None:
         """Wait for something; elements may be those of the page before."""
-        wait = WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[WebDriverException])
+        wait = WebDriverWait(self.driver, PATIENCE_S, 0.02, ignored_exceptions=[WebDriverException])
         wait.until(lambda _: holds())
 
     def leave(self) -> None:
