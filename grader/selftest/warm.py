@@ -81,7 +81,7 @@ def _run(request: dict[str, Any]) -> int:
     os.chdir(request["folder"])
     module, *arguments = request["argv"]
     if module.startswith("tests"):
-        subprocess.Popen = Fork  # type: ignore[misc] # this process ends with the command
+        subprocess.Popen = Fork  # type: ignore[assignment, misc] # this process ends with the command
     return _main(["-m", module, *arguments])
 
 
