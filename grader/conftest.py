@@ -45,9 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files whose tests compute for long, so that no worker has one left when the others have finished."""
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    """Begin with files that have many dear tests, so that no worker has one left when the others have finished."""
+    dear = Counter(item.path for item in items if any(map(item.get_closest_marker, ("slow", "process"))))
+    items.sort(key=lambda item: -dear[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -153,9 +153,10 @@ NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('test
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmPython, language: str) -> None:
+    """``narrow`` is no command of ``tests``, so that what it starts is a new interpreter, as students have it."""
     folder = shutil.copytree(untouched, tmp_path / "mine")
-    write_folder(folder, {MINE: ODD, "tests/narrow.py": NARROW})
-    page = run(folder, "tests.narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
+    write_folder(folder, {MINE: ODD, "narrow.py": NARROW})
+    page = run(folder, "narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
     assert len(page) > 20
     assert [line for line in page if width(line) > 60] == []
 
