@@ -56,12 +56,6 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def coverage_here_only() -> None:
-    """Let ``make check`` measure coverage in the processes that run tests, not in those that tests start."""
-    os.environ.pop("COVERAGE_PROCESS_START", None)
-
-
 @pytest.fixture(scope="session")
 def rubric() -> Rubric:
     """The rubric of the assignment."""
