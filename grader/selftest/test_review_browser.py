@@ -85,6 +85,7 @@ class Person:
 
 
 PLACES = [("en", 1400), ("zh", 400), ("zh", 1400), ("en", 400)]
+# Keys and the slider know neither language nor width: each of these once is enough. What is clicked has to be in sight.
 in_two_places = pytest.mark.parametrize("person", PLACES[:2], indirect=True, ids=lambda one: f"{one[0]}-{one[1]}")
 
 
