@@ -45,21 +45,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files whose tests compute for long, so that no worker has one left when the others have finished."""
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    """Begin with files that have many dear tests, so that no worker has one left when the others have finished."""
+    dear = Counter(item.path for item in items if any(map(item.get_closest_marker, ("slow", "process"))))
+    items.sort(key=lambda item: -dear[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def coverage_here_only() -> None:
-    """Let ``make check`` measure coverage in the processes that run tests, not in those that tests start."""
-    os.environ.pop("COVERAGE_PROCESS_START", None)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,10 @@ def tracer_of_this_process() -> Tracer | None:
 
 
 class Measured:
-    """Stops the tracer during tests that add nothing to what it has seen; one object for a run."""
+    """Stops the tracer during tests that add nothing to what it has seen, and leaves it out of what tests start.
+
+    One object for a run.
+    """
 
     def __init__(self, tracer: Tracer | None) -> None:
         """Begin to count cases; without a tracer nothing is done."""
@@ -47,16 +50,14 @@ class Measured:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Let the tracer rest during the test and what it sets up, if it has nothing to add."""
+        os.environ.pop(TOLD, None)  # here, and not earlier: pytest-xdist's workers have been started by now
         function = item.nodeid.partition("[")[0]
         self._cases[function] += 1
         rests = self._cases[function] > CASES or item.get_closest_marker("slow") is not None
         if self._tracer is None or not rests:
             return (yield)
         self._tracer.stop()
-        told = os.environ.pop(TOLD, None)  # so that the processes that the test starts are not measured either
         try:
             return (yield)
         finally:
-            if told is not None:
-                os.environ[TOLD] = told
             self._tracer.start()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,24 +113,32 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "asked to end"])
-def test_a_worker_that_goes_loses_nothing_and_leaves_nothing(
-    tmp_path: Path, expected: Callable[[Submission], dict[str, Any]], how: signal.Signals
+def test_workers_that_go_lose_nothing_and_leave_nothing(
+    tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
-    """Two workers; the one that gave the first report goes while it is at its next submission."""
-    submissions = [someone(f"s{number}", *([SEES_LATER_TOKENS] if number == 2 else []), SLOW) for number in range(5)]
+    """Of three workers one is killed and one asked to end, each while it is at a submission."""
+    ways = [signal.SIGKILL, signal.SIGTERM]
+    handed_in: list[Submission] = []
+
+    def submissions() -> Iterator[Submission]:
+        while ways or len(handed_in) < 5:  # so many that each worker gets one
+            wrong = [SEES_LATER_TOKENS] if len(handed_in) == 2 else []
+            handed_in.append(someone(f"s{len(handed_in)}", *wrong, SLOW))
+            yield handed_in[-1]
+
     with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
-        doomed, _ = dask.start_worker(), dask.start_worker()
-        with closing(grade_all(submissions, SETTINGS, executor)) as graded:
+        first, second, _ = (dask.start_worker() for _ in range(3))
+        with closing(grade_all(submissions(), SETTINGS, executor)) as graded:
             reports = [next(graded)]
-            while len(family := descendants(doomed.pid)) < 5:  # fork server, judge, zygote and its container
-                reports.append(next(graded))
-            os.kill(doomed.pid, how)
-            assert survivors(family, LEAVE_S) == []
+            for doomed in (first, second):
+                while len(family := descendants(doomed.pid)) < 5:  # fork server, judge, zygote and its container
+                    reports.append(next(graded))
+                os.kill(doomed.pid, ways.pop())
+                assert survivors(family, LEAVE_S) == []
             reports += graded
-    assert sorted(report.submission.id for report in reports) == [f"s{number}" for number in range(5)]
+    assert len(reports) == len(handed_in)
     of = {report.submission.id: without_times(report) for report in reports}
-    assert of == {submission.id: expected(submission) for submission in submissions}
+    assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
 def test_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
@@ -151,31 +159,18 @@ def test_a_command_that_comes_before_the_workers_says_that_it_waits(tmp_path: Pa
         assert future.result(60) == worker.pid
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[tuple[DaskProcesses, subprocess.Popen[str]]]:
-    """The command at work on six slow submissions by one worker, just after its first report."""
+@contextmanager
+def running(place: Path, address: str) -> Iterator[subprocess.Popen[str]]:
+    """The command at work on six slow submissions, just after its first report."""
     for number in range(6):
-        write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
-    options = ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1"]
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "grader.selftest.command",
-        "grade",
-        str(tmp_path / "class"),
-        *options,
-    ]
-    with DaskProcesses(tmp_path) as dask:
-        dask.start_worker()
-        with subprocess.Popen(
-            [*command, "--executor", dask.address], cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stderr is not None
-            assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
-            yield dask, process
-            process.kill()
+        write_folder(place / "class" / f"s{number}", edited(SLOW))
+    options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--executor", address]
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(place / "class"), *options]
+    with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
+        yield process
+        process.kill()
 
 
 def finished(place: Path) -> list[Report]:
@@ -183,35 +178,36 @@ def finished(place: Path) -> list[Report]:
     return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
 
 
-def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(
-    running: tuple[DaskProcesses, subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    dask, process = running
-    family = descendants(dask.workers[0].pid)
-    dask.scheduler.kill()
-    _, errors = process.communicate(timeout=LEAVE_S)
+def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    with DaskProcesses(tmp_path) as dask:
+        worker = dask.start_worker()
+        with running(tmp_path, dask.address) as process:
+            family = descendants(worker.pid)
+            dask.scheduler.kill()
+            _, errors = process.communicate(timeout=LEAVE_S)
+        assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
     assert process.returncode == 3
     assert [line for line in errors.splitlines() if not line.startswith("[")] == [
         f"grader: the scheduler at {dask.address} has gone. Finished reports are whole; run the same command again."
     ]
     assert finished(tmp_path)
-    assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
 def test_a_command_that_ends_leaves_no_judge_at_work(
-    running: tuple[DaskProcesses, subprocess.Popen[str]], tmp_path: Path, how: signal.Signals
+    dask: DaskProcesses, executor: Executor, tmp_path: Path, how: signal.Signals
 ) -> None:
-    dask, process = running
-    process.send_signal(how)
-    _, errors = process.communicate(timeout=LEAVE_S)
+    list(grade_all([someone("ada")], SETTINGS, executor))  # which starts multiprocessing's servers
+    before = set(descendants(dask.workers[0].pid))
+    with running(tmp_path, dask.address) as process:
+        assert set(descendants(dask.workers[0].pid)) - before
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=LEAVE_S)
     if how == signal.SIGINT:
         assert process.returncode == 130
         stopped = f"grader: stopped; {len(finished(tmp_path))} of 6 reports are in {tmp_path / 'out'}."
         assert [line for line in errors.splitlines() if not line.startswith("[")] == [stopped]
     end = time.monotonic() + LEAVE_S
-    while (
-        len(descendants(dask.workers[0].pid)) > 3 and time.monotonic() < end
-    ):  # with both of multiprocessing's servers
+    while (left := set(descendants(dask.workers[0].pid)) - before) and time.monotonic() < end:
         time.sleep(0.05)
-    assert len(descendants(dask.workers[0].pid)) == 3
+    assert left == set()

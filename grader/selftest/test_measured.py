@@ -18,7 +18,7 @@ def test_many(number): assert number != 1
 @pytest.mark.slow
 def test_slow(): assert "COVERAGE_PROCESS_START" not in os.environ
 
-def test_once(): assert "COVERAGE_PROCESS_START" in os.environ
+def test_once(): assert "COVERAGE_PROCESS_START" not in os.environ
 """
 
 

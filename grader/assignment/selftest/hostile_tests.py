@@ -20,7 +20,9 @@ HOSTILE = {
         "def test_all(visible):\n    os.kill(-1, signal.SIGKILL)"
     ),
     "forks": "import os\ndef test_fork(visible):\n    while True: os.fork()",
-    "fills the memory": "def test_memory(visible):\n    kept = []\n    while True: kept.append(bytearray(1 << 26))",
+    "fills the memory": (  # what it may address; to write to it takes half a second on each implementation
+        "import torch\ndef test_memory(visible):\n    kept = []\n    while True: kept.append(torch.empty(1 << 24))"
+    ),
     "writes to the judge": (
         "import os\ndef test_forge(visible):\n    for fd in range(3, 64):\n"
         "        try: os.write(fd, b'\\x05\\0\\0\\0true!' * 99)\n        except OSError: pass"
@@ -51,7 +53,7 @@ HOSTILE = {
     ),
     "has other tests each time": ("import os\nexec('def test_%s(visible): assert False' % os.urandom(4).hex())"),
     "has names of escape sequences": "exec('def t(visible): assert False')\nglobals()['test_\\x1b[31m'] = t",
-    "has too many tests": "for n in range(10_000): exec(f'def test_{n}(visible): assert False')",
+    "has too many tests": "for n in range(100): exec(f'def test_{n}(visible): assert False')",
     "floods": "def test_flood(visible):\n    print('x' * (1 << 24))\n    raise ValueError('y' * (1 << 24))",
     "asks the network": "import socket\ndef test_net(visible):\n    socket.create_connection(('example.org', 80))",
     "cannot be parsed": "def test_x(:",

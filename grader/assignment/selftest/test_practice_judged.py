@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from grader.rubric import LANGUAGES
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import Isolation
 from grader.selftest.submissions import write_folder, zipped
+from grader.specimens.practice import Practice
+from grader.tools.practice import trials
 from grader.tools.practice.result import Result
 from grader.tools.practice.trials import handed_in_as, judged, sealed
 from grader.tools.release.leaks import leaks
@@ -32,6 +35,8 @@ from tests.harness.trials import trial
 
 ALL = len(PRACTICE.mistakes)
 SHOWN = {name: f"tests.practice.{name}" for name in ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))}
+SOME = ("window_wider_by_one", "window_narrower_by_one", "transposed")  # one of each right implementation
+FEW = replace(PRACTICE, mistakes={name: PRACTICE.mistakes[name] for name in SOME})  # each costs two workers
 RIGHT = [*PRACTICE.right, "right_1", "right_2"]
 THOROUGH = """
 import torch
@@ -130,19 +135,22 @@ def test_a_sealed_implementation_does_the_same_and_has_nothing_to_read() -> None
     }
 
 
-@pytest.fixture
-def judge(zygote: Zygote) -> Callable[[str], Result]:
-    """``judge(text)``: what a file of tests is worth."""
+Judge = Callable[..., Result]
 
-    def judge(text: str) -> Result:
-        submission = Submission("ada", {handed_in_as(PRACTICE): text})
-        return judged(Candidate("ada", Path("ada")), submission, PRACTICE, zygote.start)
+
+@pytest.fixture
+def judge(zygote: Zygote) -> Judge:
+    """``judge(text, practice)``: what a file of tests is worth; without ``practice``, in the whole one."""
+
+    def judge(text: str, practice: Practice = PRACTICE) -> Result:
+        submission = Submission("ada", {handed_in_as(practice): text})
+        return judged(Candidate("ada", Path("ada")), submission, practice, zygote.start)
 
     return judge
 
 
 @pytest.mark.process
-def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Callable[[str], Result]) -> None:
+def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Judge) -> None:
     result = judge(THOROUGH)
     assert [name for name, tests in result.catching.items() if not tests] == []
     assert (result.points, dict(result.refused)) == (PRACTICE.points, {})
@@ -150,7 +158,7 @@ def test_thorough_tests_catch_every_wrong_one_and_earn_all_points(judge: Callabl
 
 
 @pytest.mark.process
-def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge: Callable[[str], Result]) -> None:
+def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge: Judge) -> None:
     unfair = "\ndef test_contiguous(visible):\n    assert visible(torch.tensor([1, 1, 2]), 1).is_contiguous()\n"
     both, alone = judge(THOROUGH + unfair), judge("import torch\n" + unfair)
     assert both.points == PRACTICE.points
@@ -160,7 +168,7 @@ def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge:
 
 
 @pytest.mark.process
-def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Callable[[str], Result]) -> None:
+def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Judge) -> None:
     result = judge(THOROUGH + "\ndef test_dies(visible):\n    import os\n    os._exit(0)\n")
     assert dict(result.refused) == {"test_dies": "ended"}
     assert result.points == PRACTICE.points
@@ -169,8 +177,8 @@ def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Callable[
 @pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Callable[[str], Result], text: str) -> None:
-    result = judge(text)
+def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Judge, text: str) -> None:
+    result = judge(text, FEW)
     assert (result.points, result.caught) == (0, 0)
     for language in ("en", "zh"):
         assert result.told(language).isprintable()
@@ -188,8 +196,9 @@ def test_a_hostile_file_earns_nothing_and_is_told_why(judge: Callable[[str], Res
     ],
     ids=["at import", "in a test", "in all tests"],
 )
-def test_what_never_ends_is_ended(judge: Callable[[str], Result], text: str, problem: str) -> None:
-    result = judge(text)
+def test_what_never_ends_is_ended(judge: Judge, text: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "TEST_S", 1.0)  # of the worker's own time, so that a busy machine takes none of it
+    result = judge(text, FEW)
     assert (result.points, result.problem) == (0, problem)
 
 

@@ -57,7 +57,7 @@ def _read(script: Path) -> dict[str, str | dict[str, str]]:
 
 def translated(code: str, words: Mapping[str, str]) -> str:
     """The code of a cell with its words translated; words that are not in the table stay as they are."""
-    for piece in sorted(pieces(code), key=lambda piece: -piece.start):
+    for piece in sorted(pieces(code) if words else (), key=lambda piece: -piece.start):
         if piece.text in words:
             code = code[: piece.start] + _written(words[piece.text], piece.kind) + code[piece.end :]
     return code
