@@ -19,7 +19,7 @@ from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
 
 IN_FLIGHT = 2  # batches: while the judge looks at one, the worker computes the next
-TOGETHER = (4, 8, 16)  # properties in the first batch, the second, and all later: to look what is left takes a while
+TOGETHER = (4, 8, 16)  # properties in the first batch, the second, and all later: each batch costs a check of a few ms
 
 
 class AheadWorker(Protocol):
@@ -30,7 +30,7 @@ class AheadWorker(Protocol):
         """Seconds charged for the last batch."""
 
     def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
-        """Ask for a batch: for each of some properties all its requests, by their place among all that are foreseen."""
+        """Ask for a batch: all requests of some properties, given by their places among all that are foreseen."""
 
     def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
         """Receive the replies to the next batch."""
@@ -43,12 +43,12 @@ StartAhead = Callable[[Mapping[str, str]], AheadWorker]
 
 
 class LookingAhead:
-    """Asks one submission ahead for its properties, in the order of the tests.
+    """Asks one submission for its properties ahead of their tests, in the order of the tests.
 
-    The worker answers batches of properties, and says after each whether the submission has left something behind. Then
-    the batch does not count, and all that follows is asked request by request. After two properties in a row that did
-    not pass ahead, no more are tried until one has passed in a worker of its own: a submission that fails much would
-    otherwise be computed twice.
+    The worker answers batches of properties, and says after each whether the submission has left something behind. If
+    so, the batch does not count, and all that follows is asked request by request. After two properties in a row that
+    did not pass ahead, no more batches are sent until one has passed in a worker of its own: a submission with many
+    mistakes would otherwise be computed twice.
 
     Args:
         foresight: What the judge keeps between submissions.
@@ -56,8 +56,8 @@ class LookingAhead:
             of a pass; a property that does not pass is charged when it is asked again.
         start_worker: Gives a worker that answers whole properties.
         properties: All properties to be decided, in order.
-        together: How many make a batch: the first that a worker is asked for, the second, and so on; the last number
-            counts for all later ones. Early mistakes and hangs then cost little, and a clean submission few looks.
+        together: How many properties make a worker's first batch, its second, and so on; the last number counts for
+            all later ones. Since batches grow, early mistakes cost little, and a correct submission has few checks.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class LookingAhead:
         self._student = student
         self._start_worker = start_worker
         self._together = together
-        self._asked = 0  # batches of the present worker
+        self._asked = 0  # batches that the present worker has been sent
         self._numbers = {asked: number for number, asked in enumerate(foresight.asked)}
         self._waiting = deque(foresight.order(properties))
         self._sent: deque[list[Asked]] = deque()
         self._replies: dict[Asked, bytes] = {}
         self._worker: AheadWorker | None = None
-        self._undecided = 0  # in a row
+        self._undecided = 0  # failures in a row: of properties to pass ahead, and of batches
         self._spent_s = 0.0  # for each of the properties in the last batch
 
     def decide(self, prop: str, decide: Decide) -> Verdicts | None:
@@ -88,7 +88,7 @@ class LookingAhead:
             if read not in self._student.readings.found and (replies := self._answer(read)) is not None:
                 self._foresight.read(read, replies, self._student)
         replies = self._answer(prop)
-        while prop in self._waiting:  # what was not sent before its turn will not be
+        while prop in self._waiting:  # what has not been sent up to and with this property is skipped
             self._waiting.popleft()
         if replies is None:
             return None
@@ -101,7 +101,7 @@ class LookingAhead:
         return verdicts
 
     def decided_plainly(self, passed: bool) -> None:
-        """Take note whether a property has passed that a worker of its own decided."""
+        """Note whether a property has passed in a worker of its own; if so, batches are sent again."""
         if passed and self._undecided >= IN_FLIGHT:
             self._undecided = 0
 

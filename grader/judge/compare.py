@@ -51,7 +51,7 @@ def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
 
 
 def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
-    """Elementwise error; infinite where ``actual`` is not finite."""
+    """Elementwise error in ulp, float64 on the CPU; infinite where ``actual`` is not finite."""
     error = (actual.detach().cpu().double() - oracle).abs() / ulp(scale, dtype)
     return error.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
@@ -70,7 +70,7 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
 
 
 def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
-    """Require the shape, device and dtype of ``example`` (or another dtype).
+    """Require the shape, device and dtype of ``example`` (or ``dtype``, if given).
 
     Raises:
         WrongAnswer: Naming the first that differs.
@@ -114,7 +114,7 @@ def check_errors(
 ) -> None:
     """Require every error to be within the limit; see :func:`check_close`.
 
-    ``actual``, ``expected`` and ``scale`` have the shape of ``errors``; only the message uses them.
+    ``actual`` and ``expected`` have the shape of ``errors``; ``scale`` broadcasts to it. Only the message uses them.
     """
     worst = float(errors.max()) if errors.numel() else 0.0
     if worst <= limit:

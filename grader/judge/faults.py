@@ -117,7 +117,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
 
 
 def frame_line(frame: Any, files: Mapping[str, str]) -> str:
-    """One of the student's own frames; the source line comes from our copy of the submission."""
+    """A frame in the student's files as text, empty if it is malformed; the code comes from our copy of the files."""
     match frame:
         case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
             source = files[path].splitlines()
@@ -135,7 +135,7 @@ def safe_text(value: Any) -> str:
 
 
 def mask_values(message: str) -> str:
-    """Replace each number that may come from a hidden input by ``…``; short integers, such as sizes, stay."""
+    """Put ``…`` in place of each number that may come from a hidden input; short integers, such as sizes, stay."""
     return re.sub(
         r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
     )

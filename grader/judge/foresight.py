@@ -1,7 +1,8 @@
 """What a judge knows in advance: the requests of each property and reading, and the replies that pass.
 
-The rehearsal records what each property asks the reference for. Hidden tests can then run on replies that are already
-there, as long as they ask for exactly what was recorded.
+The rehearsal runs the hidden tests on the reference and records their requests. The tests of a submission can then run
+on replies that came ahead, as long as they ask for exactly what was recorded. A reading is a function that finds out
+something for several properties (:mod:`.readings`); its requests are recorded separately.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from .readings import Read
 from .student import StartWorker, Student
 
 PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
-MOST_REMEMBERED = 4096  # passes; one is some KiB
+MOST_REMEMBERED = 4096  # properties and readings that passed; the verdicts of one take some KiB
 
 _ATOMS = frozenset((str, int, bool))
 
-Asked = str | Read  # what is asked for at once: all that a property asks for, or all that a reading does
+Asked = str | Read  # whose requests are asked together: a property's, named by its id, or a reading's
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
 Decide = Callable[[Student], Verdicts | None]  # runs the tests of a property; None if one of them does not pass
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What a property asked the reference for.
+    """What a property or a reading asked the reference for.
 
     Attributes:
         names: The classes and functions that it loads.
-        requests: Each request, to compare others with.
+        requests: Each request in order, as :func:`recorded` gives it.
         packed: All of them, as bytes for the fork server.
         spent_s: Seconds that the reference needed.
     """
@@ -62,7 +63,7 @@ class Recorder:
         self._spent_s = 0.0
 
     def start(self, files: Mapping[str, str]) -> Recorder:
-        """Hold these files; a property that needs two versions of the files cannot be foreseen."""
+        """Start the real worker with these files; a property that needs two versions of them cannot be foreseen."""
         self._files = self._files or files
         if files != self._files:
             self._message = None
@@ -94,7 +95,7 @@ class Recorder:
         self._worker.close()
 
     def foreseen(self) -> Foreseen | None:
-        """All recorded requests; None if there were none, or too many for one message."""
+        """All recorded requests; None if there were none, too many for one message, or two versions of the files."""
         if self._message is None or not self._requests:
             return None
         packed = torch.frombuffer(bytearray(self._message.packed()), dtype=torch.uint8)
@@ -102,7 +103,7 @@ class Recorder:
 
 
 def recorded(value: Any) -> tuple[Any, ...]:
-    """A value as it is now, to compare others with by :func:`is_as_recorded`: its type, and what is in it."""
+    """The type and contents of a value as they are now, for :func:`is_as_recorded` to compare other values with."""
     kind = type(value)
     if kind in _ATOMS:
         return kind, value
@@ -112,11 +113,11 @@ def recorded(value: Any) -> tuple[Any, ...]:
         return dict, list(value), list(map(recorded, value.values()))
     if kind is list or kind is tuple:
         return list, list(map(recorded, value))
-    return kind, repr(value)  # 0.0 and -0.0 are equal, and so are 1 and 1.0
+    return kind, repr(value)  # as text, since 0.0 and -0.0 are equal, and nan does not equal itself
 
 
 def is_as_recorded(value: Any, then: tuple[Any, ...]) -> bool:
-    """Whether a worker could not tell a value from the recorded one."""
+    """Whether a value is the same to a worker as the recorded one."""
     kind = type(value)
     if isinstance(value, Tensor):
         same = then[0] is Tensor and (value.dtype, value.device, value.shape, value.stride()) == then[1:5]
@@ -131,7 +132,7 @@ def is_as_recorded(value: Any, then: tuple[Any, ...]) -> bool:
 def _are_as_recorded(values: Iterable[Any], then: Sequence[tuple[Any, ...]]) -> bool:
     for value, old in zip(values, then, strict=True):
         kind = type(value)
-        if kind in _ATOMS:  # most are, and a call for each would take half of the time
+        if kind in _ATOMS:  # most values are, and a call for each of them would take half of the time
             if old[0] is not kind or old[1] != value:
                 return False
         elif not is_as_recorded(value, old):
@@ -144,7 +145,11 @@ class _Unforeseen(Exception):
 
 
 class Replayed:
-    """Stands in for a worker: gives the replies that are there already, while the requests are the recorded ones."""
+    """Stands in for a worker: gives replies that came ahead, as long as the requests are the recorded ones.
+
+    Attributes:
+        strayed: Whether a request was not the recorded one, or the files have changed.
+    """
 
     spent_s = 0.0
 
@@ -166,7 +171,7 @@ class Replayed:
         return self
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """The reply to the next request."""
+        """The reply to the next request; raises ``_Unforeseen`` if that is not the recorded one."""
         del timeout_s  # the reply has come already
         then, reply = next(self._pairs, ((), None))
         if self.strayed:
@@ -183,17 +188,18 @@ class Replayed:
 class Foresight:
     """What a judge keeps from one submission to the next: the requests, and the replies that have passed.
 
-    A verdict follows from the seed, the replies and the readings alone, so the same ones are not judged again.
+    A verdict follows from the seed, the replies and the readings alone, so replies that have passed before, with the
+    same readings, are not judged again.
 
     Args:
-        remembered: How many passing replies to keep, the latest ones.
+        remembered: How many passing replies to keep: those used last.
     """
 
     def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
         """Hold nothing; the rehearsal notes the requests."""
         self.remembered = remembered
         self.asked: dict[Asked, Foreseen] = {}
-        self.readings: dict[Read, Any] = {}  # what they find out about the reference
+        self.readings: dict[Read, Any] = {}  # what each finds out about the reference
         self._needed: dict[str, Sequence[Read]] = {}
         self._passed: OrderedDict[tuple[Asked, bytes, str], Verdicts] = OrderedDict()
 
@@ -227,7 +233,10 @@ class Foresight:
         return list(order)
 
     def read(self, read: Read, replies: bytes, student: Student) -> None:
-        """Note what a reading finds out from replies, if it finds the reference's; any other is for its own worker."""
+        """Note what a reading finds out from replies, if it finds the same as for the reference.
+
+        If not, nothing is noted, and the reading asks a worker of its own when it is needed.
+        """
 
         def like_the_reference(replaying: Student) -> Verdicts | None:
             return {} if read(replaying) == self.readings[read] else None

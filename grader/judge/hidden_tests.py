@@ -60,7 +60,7 @@ class HiddenTests:
         """Collect the tests.
 
         Raises:
-            HiddenTestsError: If pytest cannot.
+            HiddenTestsError: If pytest cannot collect them.
         """
         self._folder = assignment.hidden
         self._plugin = Plugin(devices, seed, frozenset(properties), case)
@@ -82,7 +82,7 @@ class HiddenTests:
                 request only.
 
         Raises:
-            RuntimeError: If pytest's loop ended before its time.
+            RuntimeError: If pytest has ended.
         """
         return self._answer(lambda: self._plugin.run(student, start_ahead))
 
@@ -98,7 +98,7 @@ class HiddenTests:
         """Run every test on the reference, and record its requests.
 
         Raises:
-            RuntimeError: If pytest's loop ended before its time.
+            RuntimeError: If pytest has ended.
         """
         return self._answer(lambda: self._plugin.rehearse(reference, start_worker))
 

@@ -43,7 +43,9 @@ class Judge:
         """Collect the hidden tests, start the fork server, and rehearse on the reference.
 
         Raises:
-            CannotGrade: If there is no such device, or the reference itself loses a point.
+            CannotGrade: If the chosen device does not exist, the isolation is less than required, or the reference
+                itself loses a point.
+            HiddenTestsError: If the hidden tests cannot be collected.
         """
         torch.set_num_threads(1)
         self._settings = settings
@@ -51,7 +53,7 @@ class Judge:
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
         self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
-        # Not on GPUs: nothing checks what a GPU's driver keeps from one property to the next.
+        # Not with GPUs: no check would see what a GPU's driver keeps from one property to the next.
         self._start_ahead = None if settings.plain or on_gpus(self._devices) else self._zygote.start
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
@@ -198,7 +200,7 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
 
 
 def _failing(prop: PropertyScore) -> dict[str, str]:
-    """The cases that a diagnosis has to explain, and what they say."""
+    """The failed cases, which a diagnosis has to explain: from the id of each to its message."""
     return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
 
 

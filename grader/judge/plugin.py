@@ -21,10 +21,10 @@ from .foresight import Foresight, Recorder, Verdicts
 from .readings import Read, Readings
 from .student import StartWorker, Student
 
-NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, within so many characters of its message
+NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
 
-Task = Callable[[], list[dict[str, Any]]]  # has pytest report some tests; returns the others, in the report's format
+Task = Callable[[], list[dict[str, Any]]]  # runs tests; returns results that pytest does not report, in its format
 
 
 class Report(JSONReport):  # type: ignore[misc] # the library is untyped
@@ -48,7 +48,7 @@ class Plugin:
         self._seed = seed
         self._properties, self._case = properties, case
         self._tests: dict[str, list[pytest.Item]] = {}  # by property
-        self._plain: dict[str, pytest.Function] = {}
+        self._plain: dict[str, pytest.Function] = {}  # by node id; see _is_plain
         self.foresight = Foresight()
         self._student: Student | None = None
         self._all_passed = True  # whether every phase of every test has passed since this was last set
@@ -91,7 +91,7 @@ class Plugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Call a plain test without pytest's set-up and tear-down; any other test is left to pytest.
 
-        For a plain test (see ``_is_plain``) these do nothing, and take longer than most tests.
+        For a plain test (see ``_is_plain``) set-up and tear-down do nothing, yet take longer than most tests.
         """
         if self._student is not None:
             self._student.start_case()
@@ -125,7 +125,7 @@ class Plugin:
             self.results.put(_case_results(session.items, tests))
 
     def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
-        """Have pytest decide every property that has not passed ahead; returns the tests of those that have."""
+        """Have pytest decide every property that has not passed ahead; returns the results of those that have."""
         passed: list[dict[str, Any]] = []
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
@@ -145,7 +145,7 @@ class Plugin:
         return passed
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
-        """Have pytest decide every property on the reference; record what those ask for that need nothing of pytest."""
+        """Have pytest decide every property on the reference; record the requests of those with plain tests only."""
         recorders: dict[Read, Recorder] = {}
 
         def reader(read: Read) -> Student:
@@ -200,7 +200,8 @@ class Plugin:
             numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
             return {"outcome": str(error.outcome), "message": str(error), **numbers}
         if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
-            # The judge's own limit, of which the reference needs a tenth; a machine short of memory kills the judge.
+            # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is
+            # the cause: a machine that is short of memory would have killed the judge instead.
             return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}

@@ -20,10 +20,10 @@ class Readings:
     """
 
     def __init__(self, reader: Callable[[Read], Student]) -> None:
-        """Nothing has been found out before the first function."""
+        """Start with nothing found out."""
         self._reader = reader
         self.found: dict[Read, Any] = {}
-        self.used: dict[Read, None] = {}  # in order, since it was last cleared
+        self.used: dict[Read, None] = {}  # the readings asked for since this was last cleared, in order
 
     def of(self, read: Callable[[Student], T]) -> T:
         """What that function finds out; it is called once a submission."""

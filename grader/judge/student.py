@@ -1,4 +1,4 @@
-"""What hidden tests see of a submission: it has the student's names, and asks a worker for values."""
+"""A submission as hidden tests see it: an object with the student's names, which asks a worker for values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Student:
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out
-        self._gave_out: StudentFault | None = None  # the fault of all later cases of a property that has cost too much
+        self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self._bare_packages = False  # whether files are imported without the packages' __init__.py, which fail
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
@@ -120,7 +120,7 @@ class Student:
         return self.readings.of(read)
 
     def _reader(self, _: Read) -> Student:
-        """The student that a reading asks: it spends the same time, and knows what hangs or cannot be imported."""
+        """The student that a reading asks: it shares this one's time, and what is known to hang or fail to import."""
         reader = self.met_through(self._start_worker)
         reader._left_s, reader._hung, reader._import_faults = self._left_s, self._hung, self._import_faults
         return reader
@@ -132,7 +132,7 @@ class Student:
     # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
 
     def met_through(self, start_worker: StartWorker) -> Student:
-        """The same submission with another kind of worker: of what has been asked, only readings are known."""
+        """The same submission with another kind of worker; of what is known already, it shares only the readings."""
         student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
         student.readings = self.readings
         return student
@@ -159,7 +159,7 @@ class Student:
         for name in names:
             self._left_s[name] -= spent_s / len(names)
 
-    # ── How they reach the worker ───────────────────────────────────────────────────────────────────────────────────
+    # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
 
     def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
         """Construct an object of the student's class ``name``; it happens at the next request for a value."""
@@ -175,7 +175,7 @@ class Student:
         """Have the worker do an operation, in the file that defines ``name``; returns the value.
 
         Raises:
-            StudentFault: If student code returns none.
+            StudentFault: If student code returns no value.
         """
         if self._gave_out is not None:
             raise self._gave_out
@@ -187,8 +187,8 @@ class Student:
     def _load(self, name: str) -> None:
         """Import the file that defines ``name``; if that fails, once more without the packages' ``__init__.py``.
 
-        These import sibling files, one of which may be what fails. A file that cannot be imported is tried once per
-        submission, not once per property.
+        An ``__init__.py`` imports sibling files, one of which may be what fails. A file that cannot be imported is
+        tried once per submission, not once per property.
         """
         if name in self._import_faults:
             raise self._import_faults[name]

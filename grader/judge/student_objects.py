@@ -23,7 +23,7 @@ class StudentFunction:
 
     student: Student
     name: str
-    target: int | str
+    target: int | str  # as the worker knows it: a module's number, or a function's name
 
     def __call__(self, *arguments: Tensor) -> Tensor:
         """Call it; returns the output.
@@ -49,7 +49,7 @@ class StudentFunction:
         raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
-        """Call it and send ``upstream`` back through it."""
+        """Call it, and send the gradient ``upstream`` of its output back through it."""
         values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
         reply = self.student.request(self.name, "backward", **values)
         match reply:
@@ -85,7 +85,7 @@ class Parameter:
 class StudentModule(StudentFunction):
     """A student's ``nn.Module``.
 
-    To construct it, to assign to it or to call a method takes effect, and may fail, only at the next request for a
+    Constructing it, assigning to it and calling its methods take effect, and may fail, only at the next request for a
     value.
     """
 
@@ -100,7 +100,7 @@ class StudentModule(StudentFunction):
         return self._tensors("buffers")
 
     def held(self, *sizes: int) -> Tensor | None:
-        """The tensor of the first of these sizes that the module holds, as a parameter, a buffer or an attribute.
+        """The tensor of the first of these sizes, in elements, that a parameter, a buffer or an attribute has.
 
         Flat if the module holds it in several tensors; None if it holds none of these sizes.
         """
@@ -117,13 +117,13 @@ class StudentModule(StudentFunction):
         return _names(names)
 
     def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
-        """Move the module to a device, call it there, and name the devices that its buffers end up on."""
+        """Move the module to a device, call it on ones of ``shape`` there; name the devices of its buffers."""
         values = {"target": self.target, "device": device, "shape": list(shape)}
         devices = self.student.request(self.name, "buffer_devices", **values)
         return _names(devices)
 
     def assign(self, *values: Tensor | float) -> StudentModule:
-        """Fill the tensor that the module holds with the first value of its size; a number fills all parameters."""
+        """Overwrite a tensor of the module with the first value of its size; a number fills all parameters."""
         self.student.defer(self.name, "assign", target=self.target, values=list(values))
         return self
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers differ by as much when the factor is the same
-ENOUGH = 4  # elements that have to agree, so that a common factor is no chance
+ENOUGH = 4  # elements that have to agree, so that a common factor is no coincidence
 FAR = 1000  # times the expected size: for larger errors the exact number does not matter
 ALIKE = "all of these are the same number"
 VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
@@ -41,7 +41,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> str:
         expected: What they should be, ``[n]``, float64.
         scale: The magnitude that their errors are measured by, ``[n]``, float64.
     """
-    constant = bool((expected == expected[:1]).all())  # then it is no wonder that all elements are alike
+    constant = bool((expected == expected[:1]).all())  # then equal elements say nothing about the mistake
     if (look := own_look(values)) and not (constant and look == ALIKE):
         return look
     if len(values) >= ENOUGH and bool((expected != 0).all()):

@@ -165,7 +165,7 @@ def _context() -> ForkServerContext | SpawnContext:
 def _keep_addresses_short() -> None:
     """Let multiprocessing make its sockets in /tmp if the name of the folder for temporary files is too long for them.
 
-    `get_temp_dir` makes the folder when it is first asked, and keeps to it.
+    `get_temp_dir` creates the folder at its first call, and gives the same one from then on.
     """
     usual = tempfile.gettempdir()
     if len(os.fsencode(usual)) > ADDRESS_BYTES:

@@ -32,7 +32,7 @@ class Known:
         self._stamps = reader.stamps(stamped)
 
     def of(self, candidate: Candidate) -> Entry | None:
-        """The result that can be used again: the same files were graded, with the same notices about them."""
+        """The result that can be used again, as the same files were graded with the same notices; None if none can."""
         entry = self._entries.get(candidate.id)
         if entry is None or (entry.stamp and entry.stamp == self._stamps.get(candidate.id)):
             return entry

@@ -13,7 +13,7 @@ atexit.register(os._exit, 0)  # exit at once; an ordinary exit takes seconds to 
 from ..sandbox.started import start_ahead  # noqa: E402
 
 start_ahead()
-warnings.filterwarnings("ignore", "forkserver: waitpid returned")  # what was started ahead has ended, too
+warnings.filterwarnings("ignore", "forkserver: waitpid returned")  # when a process that was started ahead ends
 gc.disable()  # to look for garbage while torch is imported takes a seventh of the time, and there is none
 
 from ..judge import judge as judge  # noqa: E402 - imported once the signals are set

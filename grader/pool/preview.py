@@ -18,7 +18,7 @@ from .known import Known
 
 
 class Preview:
-    """The results of a run that could be kept, before and after their reports are written anew.
+    """The reports of those results that a run would keep, each as it is and as it would be written anew.
 
     Attributes:
         unknown: How many submissions have no result that can be used, so that they would be graded.
@@ -31,7 +31,7 @@ class Preview:
         self.policy: Policy | None = None
 
     def pairs(self) -> Iterator[tuple[Report, Report]]:
-        """Each report as it is known, and as it would be, in English.
+        """Each report as the ledger has it, and as the present rubric would make it; both in English.
 
         Raises:
             LedgerError: If there is no ledger, or it cannot be used.

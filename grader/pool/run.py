@@ -80,7 +80,7 @@ class Run:
         fresh: bool,
         reader: Reader,
     ) -> None:
-        """Find out which earlier results are kept. This reads submissions that have one, unless a stamp says enough."""
+        """Find out which earlier results are kept. Their submissions are read, unless a stamp shows them unchanged."""
         self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._origins = {candidate.id: candidate.origin for candidate in candidates}
@@ -134,7 +134,7 @@ class Run:
         return viewed(report, self._assignment, self._only, language)
 
     def _enter(self, report: Report) -> Report:
-        """Write a report, and enter it in the ledger; an earlier summary is untrue from then on."""
+        """Write a report, and enter it in the ledger; an earlier summary no longer holds, so it is deleted."""
         (self._out / SUMMARY).unlink(missing_ok=True)
         known, shown = self._view(report, "en"), self._view(report, self._language)
         file = _write(self._out / report.submission.id / REPORT, json_text(shown))
@@ -154,7 +154,7 @@ class Run:
     def save(self, report: Report) -> Report:
         """Add the origin to a report from a judge, write it, and enter it in the ledger.
 
-        An earlier summary no longer holds, so it is deleted; exports refuse a folder without a summary.
+        This deletes an earlier summary; exports refuse a folder without one.
         """
         return self._enter(with_origin(report, self._origins[report.submission.id]))
 

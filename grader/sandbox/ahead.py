@@ -24,7 +24,7 @@ class Ahead:
 
         Args:
             files: The submission, path to text.
-            surroundings: The process as it was.
+            surroundings: The process as it was before any student code.
             kept: Lists of requests; each is answered once.
         """
         self._kept = kept
@@ -47,7 +47,7 @@ class Ahead:
             The packed replies.
         """
         operations, replies = Operations(self._files, self._code), Message()
-        requests, self._kept[number] = self._kept[number], None  # what they hold then does not outlive this call
+        requests, self._kept[number] = self._kept[number], None  # so that nothing in them outlives this call
         try:
             for request in requests:
                 for name, arguments in request:
@@ -63,7 +63,7 @@ class Ahead:
         return replies.packed()
 
     def nothing_is_left(self) -> bool:
-        """Whether the process is as it was before the submission: only then its replies count, and it goes on."""
+        """Whether the process is as it was before the submission: only then do its replies count."""
         return self._surroundings.unchanged()
 
 

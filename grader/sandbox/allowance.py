@@ -12,7 +12,7 @@ from pathlib import Path
 from .channel import DeadlineExceeded
 
 LOOK_S = 0.1  # between two looks at a worker that keeps the judge waiting
-WALL_FACTOR = 10.0  # the backstop, by the wall clock: so many times the allowance, whatever holds the worker up
+WALL_FACTOR = 10.0  # a request may take this many times its allowance by the wall clock, whatever delays the worker
 ASLEEP = "STtZX"  # states in /proc: waiting for an event, stopped, traced, or ended
 
 
@@ -48,7 +48,7 @@ class Allowance:
         """Seconds to wait before asking again.
 
         Raises:
-            DeadlineExceeded: If the allowance is spent, or the backstop reached.
+            DeadlineExceeded: If the allowance is spent, or ``WALL_FACTOR`` times as much by the wall clock.
         """
         now = time.monotonic()
         if now - self._looked >= LOOK_S:

@@ -63,8 +63,8 @@ class Channel:
     def post(self, value: Any) -> None:
         """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
 
-        So when both ends send much at once, neither blocks the other. That the other end is gone is reported by
-        :meth:`receive`, after the last message from there.
+        So when both ends send much at once, neither blocks the other. If the other end is gone, :meth:`receive` reports
+        it, after the last message from there.
 
         Raises:
             ProtocolError: If the protocol cannot express ``value``, or it is too large.

@@ -1,8 +1,8 @@
 """Python's debugger in a locked worker. Runs on the untrusted side; a person's terminal is never open here.
 
 What the debugger says goes to the trusted end as text, and what a person types comes back as text, through the same
-channel as every request. So all that is typed is done within the limits and the isolation of the worker, and beside
-student code: what is shown may be made up by it.
+channel as every request. So the worker executes what a person types, within its limits and isolation. Student code runs
+in the same process, and may have made up what is shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ with contextlib.suppress(ImportError):
     import readline  # noqa: F401 - the debugger imports it when it starts, where no file may be opened any more
 
 MOST_SAID = 100_000  # characters between two questions
-ENTERED = ("call", "observe", "backward", "construct", "method", "buffer_devices", "load")  # run student code, in turn
+# The operations that run student code: the debugger stops in the first of these that a request has.
+ENTERED = ("call", "observe", "backward", "construct", "method", "buffer_devices", "load")
 
 
 class Conversation(io.TextIOBase):

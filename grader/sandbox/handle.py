@@ -75,8 +75,8 @@ class Worker:
 
         Raises:
             WorkerFailed: If there is no answer, or it is malformed. The process has been ended by then.
-            RuntimeError: If someone else has killed the process: a person, or a system short of memory. That is not the
-                student's fault.
+            RuntimeError: If the process did not start, or someone else has killed it: a person, or a system short of
+                memory. Neither is the student's fault.
         """
         if not self._ready:
             self._wait_until_ready()
@@ -100,7 +100,7 @@ class Worker:
             self.spent_s = allowance.spent_s
 
     def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
-        """Send one request, and let a person step through the student's code; no time limit but that of computing.
+        """Send one request, and let a person step through the student's code; limited only in CPU seconds.
 
         Args:
             operations: As in :meth:`request`.
@@ -134,6 +134,9 @@ class Worker:
         Args:
             numbers: The places of the properties among what :meth:`Zygote.keep` was given.
             bare_packages: Whether to import without the packages' ``__init__.py``.
+
+        Raises:
+            RuntimeError: If the process did not start, which is not the student's fault.
         """
         if not self._ready:
             self._wait_until_ready()
@@ -141,7 +144,7 @@ class Worker:
         self._channel.post({"ahead": list(numbers), "bare_packages": bare_packages})
 
     def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
-        """The packed replies to what was asked next; None if the submission has left something behind in the worker.
+        """The packed replies to the next batch; None if the submission has left something behind in the worker.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.

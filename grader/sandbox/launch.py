@@ -45,7 +45,7 @@ class Zygote:
         started = taken_over(cuda, contained) or start(cuda, contained)
         self._process, self._control, self._no_container = started.process, started.control, started.no_container
         self._answers = self._control.makefile("rb")
-        # Inside the container there is only one user; outside, an ordinary user has nothing to drop.
+        # Inside the container there is only one user; outside, an ordinary user has no rights to drop.
         hidden, root = self._no_container == "", os.geteuid() == 0
         inner = [layer for layer in wanted if layer != "user" or (root and not hidden)]
         configuration = {
@@ -82,7 +82,7 @@ class Zygote:
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will report it
-            # As a tensor's bytes, since they may be more than a header has room for; intake limits their number.
+            # The files go as a tensor's bytes, since a header may be too small for them; intake limits their size.
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
@@ -114,7 +114,7 @@ class Zygote:
         return answer
 
     def close(self) -> None:
-        """End the fork server's process, and wait for its end: if another process started it, until it lets go."""
+        """End the fork server's process; wait until it has closed its socket and, if it is our child, has ended."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
             self._answers.read()

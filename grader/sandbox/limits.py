@@ -15,10 +15,11 @@ class Limits:
     here: they are forbidden.
 
     Attributes:
-        request_s: Wall-clock seconds for one request. Reached: the worker is killed, the case is ``timed_out``.
+        request_s: Seconds that a worker may compute or sleep for one request (``allowance.py``). Reached: the worker is
+            killed, the case is ``timed_out``.
         retry_s: The same for later requests to a name for which one has timed out before.
-        submission_s: Wall-clock seconds of all requests together, in equal shares for the names that are asked for, and
-            CPU seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
+        submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
+            seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
         open_files: Descriptors. Reached: opening fails with an exception in student code.
     """

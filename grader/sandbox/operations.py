@@ -102,8 +102,8 @@ class Operations:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
         After an assignment, the parameters are the tensors that hold the assigned numbers, even frozen ones or buffers:
-        whether they are parameters is another property's question. The call gets copies of the arguments, so that code
-        that changes its input has gradients, too. The output may have another shape than ``upstream``, of as many
+        another property judges whether they are parameters. The call gets copies of the arguments, so that code that
+        changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
         elements.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
@@ -190,7 +190,8 @@ class Operations:
     def _assign(self, target: int, values: list[Tensor | float]) -> None:
         """Overwrite, in place, the tensors that hold the module's numbers with the first of ``values`` of their size.
 
-        A plain number always fits, and fills all parameters.
+        A plain number always fits, and fills all parameters. If no size fits, the first value overwrites the first rows
+        of a parameter that has more rows.
         """
         module = self._modules[target]
         for value in values:

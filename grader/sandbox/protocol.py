@@ -41,7 +41,7 @@ LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
-Entry = tuple[torch.dtype, str, list[int], list[int], int]  # of a tensor, with its size in bytes
+Entry = tuple[torch.dtype, str, list[int], list[int], int]  # a tensor's dtype, device, shape, stride, size in bytes
 
 
 class ProtocolError(Exception):

@@ -13,8 +13,8 @@ from .bubblewrap import container
 from .limits import GPU_VARIABLES
 
 REPOSITORY = Path(__file__).parents[2]
-# Garbage is not looked for until all is imported, which takes a seventh of the time. The standard library's hooks for
-# forks are for threads, and there are none. The process can die with its parent before it begins with torch.
+# The garbage collector is off until all is imported: it would take a seventh of the time. The standard library's hooks
+# for forks are for threads, and there are none. From before torch is imported, the process dies with its parent.
 START = (
     "import gc, os, sys; sys.path.insert(0, sys.argv[1]); gc.disable(); "
     "os.register_at_fork = lambda **hooks: None; "
@@ -82,8 +82,8 @@ _GIVEN: list[Started] = []
 def start_ahead() -> None:
     """Start a process now for the first process that is forked from this one, which takes it over.
 
-    So a fork server and multiprocessing's, from which judges are forked, import torch side by side. Does nothing where
-    there may be a GPU: only torch knows whether the fork server needs it.
+    So our fork server imports torch at the same time as multiprocessing's, from which judges are forked. Does nothing
+    where there may be a GPU: only torch knows whether the fork server needs it.
     """
     if not any(map(os.path.exists, GPU_SIGNS)):
         _AHEAD.append(start())
@@ -91,14 +91,14 @@ def start_ahead() -> None:
 
 
 def _give() -> None:
-    """After the first fork: leave the process to the child, and forget it here."""
+    """After the first fork: leave the process to the child, and close its control socket here."""
     while _AHEAD:
         _GIVEN.append(_AHEAD.pop())
         _GIVEN[-1].control.close()
 
 
 def taken_over(cuda: bool, contained: bool) -> Started | None:
-    """The process that was started ahead, if it is this one's and was started in the same way; it can be had once."""
+    """The process that was started ahead for this one, if it was started in the same way; None at a second call."""
     if not _AHEAD:
         return None
     own = _AHEAD.pop()

@@ -37,7 +37,7 @@ from torch import nn
 
 from . import second_device
 
-# Where names are compared by identity, to find one that got another existing value; new objects are found anywhere.
+# Here values are compared by identity, to find a name that got another existing object; new objects are found anywhere.
 CLASSES: tuple[type, ...] = (
     *(torch.Tensor, torch._C.TensorBase, torch.Generator, torch.autograd.Function),
     *(nn.Module, nn.Parameter, nn.Embedding, nn.Linear, nn.LayerNorm, nn.RMSNorm),
@@ -48,7 +48,7 @@ MODULES = (
     *("torch", "torch.autograd", "torch.backends", "torch.linalg", "torch.nn", "torch.nn.functional", "torch.nn.init"),
 )
 ERROR_HANDLERS = ("strict", "ignore", "replace", "backslashreplace", "surrogateescape", "xmlcharrefreplace")
-ATOM = -1.0  # a name, so that the product below is computed each time and not once by the compiler
+MINUS_ONE = -1.0  # a name, so that the product below is computed each time and not once by the compiler
 
 
 class Surroundings:
@@ -70,7 +70,7 @@ class Surroundings:
         gc.freeze()
 
     def restore(self) -> None:
-        """Give random numbers their old state and empty caches, which any property may change."""
+        """Restore the state of random numbers and empty caches: any property may change both."""
         for give_back, state in self._random:
             give_back(state)
         for waiting, old in self._waiting_seeds:
@@ -78,7 +78,7 @@ class Surroundings:
         _empty_caches()
 
     def unchanged(self) -> bool:
-        """Whether everything else is as it was. It takes a millisecond, so several properties share one look."""
+        """Whether everything else is as it was. This takes milliseconds, so it is asked once for several properties."""
         gc.collect()
         if gc.get_objects():  # before this function makes objects
             return False
@@ -152,7 +152,7 @@ def _settings() -> Sequence[Any]:
         list(gc.callbacks),
         [type(finder) for finder in sys.meta_path],
         [list(sys.path), list(sys.path_hooks)],
-        (5e-324 * ATOM).hex(),  # zero where tiny numbers are flushed to zero; as text, since comparing flushes them too
+        (5e-324 * MINUS_ONE).hex(),  # zero where tiny numbers are flushed to zero; as text, since comparing flushes too
     ]
 
 

@@ -19,7 +19,7 @@ HOLDS = "holds"  # a message of its own, since a trial that dies sends nothing
 
 
 def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bool) -> dict[str, str]:
-    """For each wanted layer, an empty text if it holds, else what went wrong, as ``the kernel has no Landlock``."""
+    """For each wanted layer, an empty text if it holds, else the problem, such as ``the kernel has no Landlock``."""
     return {layer: _try(layer, limits, files_are_hidden) for layer in SEPARATE_LAYERS if layer in set(wanted)}
 
 

@@ -80,7 +80,7 @@ def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) 
 
 
 def as_bytes(packed: torch.Tensor) -> bytes:
-    """What the elements of a tensor of bytes are."""
+    """The elements of a tensor of dtype uint8, as bytes."""
     return ctypes.string_at(packed.data_ptr(), packed.numel())
 
 

@@ -3,10 +3,12 @@
 Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
 worker outlives it. Lines of JSON arrive on the control socket. The first is the configuration: ``limits``, the wanted
 ``layers``, whether a container already hides files (``files_are_hidden``), whether workers may use ``gpus``, and
-whether they get the ``second_device`` and the ``debugger``. Then come commands; each is answered by a line before the
-next:
+whether they get the ``second_device`` and the ``debugger``; the answer has the ``problems`` of each layer. Then come
+commands; each is answered by a line before the next:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
+* ``{"keep": true}`` with a descriptor to take lists of requests from: keeps them for later workers and answers
+  ``{"kept": ...}``, how many lists there are;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
 """
 
@@ -172,8 +174,8 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
 def _warm_up(gpus: bool, simulate: bool) -> None:
     """Run each lazy initialiser once, on one thread, so that no worker spends time on it after its fork.
 
-    On the CPU only where workers use no GPU: the first backward counts the devices and starts the GPU's driver for
-    that, and neither the driver nor the count is of use after a fork.
+    Nothing runs on the CPU where workers use GPUs: the first backward would count the devices, and start the GPU's
+    driver for that; neither the driver nor the count is of use after a fork.
     """
     if not gpus:
         _compute_once("cpu")
@@ -218,9 +220,6 @@ def _forget_the_repository() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
     for name in USEFUL_MODULES:
         importlib.import_module(name)
-    for package in (
-        "grader",
-        "grader.sandbox",
-        "grader.sandbox.second_device",
-    ):  # so that the rest of the package cannot be found through these, which are imported
+    # These are imported already, and the other modules of the project must not be found through them.
+    for package in ("grader", "grader.sandbox", "grader.sandbox.second_device"):
         sys.modules[package].__path__ = []

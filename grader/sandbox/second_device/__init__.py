@@ -48,13 +48,14 @@ def install() -> None:
 
 
 def _register() -> None:
-    torch.ones((), requires_grad=True).backward()  # the first backward starts a thread per device: so far there is none
+    # The first backward starts a thread for each device but the CPU; here it runs before there is another device.
+    torch.ones((), requires_grad=True).backward()
     torch.autograd.set_multithreading_enabled(False)
     backend = Backend()
     _setup_privateuseone_for_python_backend(NAME, backend)
     fallbacks, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     fallbacks.fallback(fallback, "PrivateUse1")
-    fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # no operation has another dtype here
+    fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # autocast changes no dtype here
     for op, function in direct():
         aten.impl(op, function, "PrivateUse1")
     for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would again ask to resolve them

@@ -28,7 +28,7 @@ _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, 
 
 @dataclass(frozen=True)
 class _Operation:
-    """What there is to know of an operation, found out once: one of torch's objects takes several looks for it.
+    """Facts about an operation, found out once, since each takes several look-ups in torch's objects.
 
     Attributes:
         name: The operation's name without its namespace.
@@ -70,7 +70,7 @@ def fallback(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
 def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
     """The operations that have a function of their own, since the fallback would take two or three times as long.
 
-    These are the commonest ones, and those that torch would put together from others here.
+    These are the most common ones, and those that torch would compose of other operations here.
     """
     yield torch.ops.aten.empty.memory_format, _empty
     yield torch.ops.aten.empty_strided.default, _empty_strided
@@ -128,7 +128,7 @@ def _empty_strided(size: list[int], stride: list[int], *, dtype: torch.dtype | N
 
 
 def _relabelled(tensor: Tensor, device: str) -> Tensor:
-    """The same bytes as a tensor of the other device."""
+    """A tensor on ``device`` that shares the bytes of ``tensor``."""
     capsule = torch._C._to_dlpack(tensor)
     # The capsule points to struct { void *data; int32_t device_type; … }
     _number_at(_pointer_in(capsule, b"dltensor") + _AFTER_POINTER).value = _DLPACK[device]
