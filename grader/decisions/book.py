@@ -20,12 +20,12 @@ About = str | Key  # a submission, a student, or everyone
 
 @dataclass(frozen=True)
 class Placed:
-    """An entry with whom it is about.
+    """An entry of the file, and whom it is about.
 
     Attributes:
         ruling: The decision as the file has it, and why it cannot be followed, if so.
         about: Ids of submissions, or keys of students where it is personal.
-        now: What it would be based on if it were made today; None where it is not based on what was handed in.
+        now: The ground that it would have if it were made today; None where such a decision has no ground.
     """
 
     ruling: Ruling
@@ -52,14 +52,15 @@ class Book:
     people: People = field(default_factory=lambda: People(()))
 
     def of(self, student: Key, slot: str) -> Ruling | None:
-        """What holds for a student, or else for everyone."""
+        """The decision in a slot that holds for a student, or else for everyone; None if there is none."""
         rulings = (*self.held.get(student, ()), *self.held.get(EVERYONE, ()))
         return next((ruling for ruling in rulings if ruling.decision.slot == slot), None)
 
     def about(self, submission: str, student: Key) -> list[Ruling]:
         """Everything that holds for a submission and one of its students, in the order of the file.
 
-        Which attempt counts is nothing to whoever handed in once. What was asked and seen changes nothing for anybody.
+        Left out are which attempt counts, for a student who handed in once, and what was asked and seen, since these
+        change no grade.
         """
         once = len(self.people.handed_in.get(student, ())) < 2
         slots = [slot for slot in PERSONAL if slot != "attempt" or not once]
@@ -68,11 +69,11 @@ class Book:
         return sorted({*works, *personal}, key=lambda ruling: ruling.line)
 
     def seen(self, submission: str) -> Ruling | None:
-        """That somebody looked at a submission, of which neither files nor points have changed since."""
+        """The look that somebody took at a submission; None if there is none, or files or points changed since."""
         return next((ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == SEEN), None)
 
     def asked(self, submission: str) -> list[Ruling]:
-        """What students of a submission ask to have looked at again, and nobody has seen since."""
+        """The appeals of a submission's students at which nobody has looked since."""
         return [ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == ASKED]
 
     def points(self, submission: str) -> dict[str, float]:
@@ -104,11 +105,11 @@ def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Place
     try:
         if own.personal:
             about = tuple(people.students(own.student))
-            problem = _unfit(own, about, people, policy)
+            problem = _student_problem(own, about, people, policy)
             return Placed(replace(ruling, stale=problem, void=bool(problem)), about, _choice(own, about, people))
         (work,) = _one(people.submissions(own.student), own, read)
         report = read(work)
-        problem = _misfit(own, report)
+        problem = _submission_problem(own, report)
         return Placed(replace(ruling, stale=problem, void=bool(problem)), (work,), ground(own, report))
     except Unknown as error:
         return Placed(replace(ruling, stale=f"{error}", void=True))
@@ -124,7 +125,7 @@ def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
     return works
 
 
-def _misfit(own: Decision, report: Report) -> str:
+def _submission_problem(own: Decision, report: Report) -> str:
     """Why a decision about a submission cannot be followed; empty if it can."""
     if own.override in (None, *TOTALS):
         return ""
@@ -136,7 +137,7 @@ def _misfit(own: Decision, report: Report) -> str:
     return f"no property {own.override} in the report{f'; {near[0]} perhaps' if near else ''}"
 
 
-def _unfit(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
+def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
     """Why a decision about students cannot be followed; empty if it can."""
     works = [people.lines[work] for student in about for work in people.handed_in[student]]
     if own.attempt not in (None, LAST, BEST) and own.attempt not in [line.id for line in works]:
@@ -157,7 +158,7 @@ def _ids(lines: Sequence[SummaryLine]) -> str:
 
 
 def ground(own: Decision, report: Report) -> Ground | None:
-    """What an override, a comment or their withdrawal would be based on today."""
+    """What an override, a comment or a look would be based on today; None for a withdrawal or an appeal."""
     if own.withdraw or own.appeal:
         return None
     files, slot = report.submission.sha256, own.override
@@ -178,9 +179,9 @@ def _property(identifier: str | None, report: Report) -> PropertyReport | None:
 
 
 def _replaces(own: Decision, other: Decision) -> bool:
-    """Whether a decision ends another one about the same: all but comments and appeals do, which add up.
+    """Whether a decision ends an earlier one in its slot; a different comment or appeal does not, since these add up.
 
-    A look answers what was asked before, and what is asked after it needs another look.
+    A look answers the appeals before it, and an appeal after it needs another look.
     """
     if {own.slot, other.slot} == {ASKED, SEEN}:
         return True
@@ -200,7 +201,7 @@ def changed(then: Ground | None, now: Ground | None) -> str:
 def book(found: Sequence[Placed], people: People) -> Book:
     """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since.
 
-    What was seen ends by itself when files or points change, and asks nobody to look at the decision again.
+    A look no longer holds once files or points have changed; nobody is asked to look at that decision again.
     """
     held: dict[About, list[Ruling]] = {}
     unsettled = []

@@ -47,7 +47,7 @@ class DecidedClass:
         return self.rounds.repair(self.as_graded(submission))
 
     def repairs(self) -> dict[str, str]:
-        """The same in plain English, by submission, for those that regain something."""
+        """What second hand-ins regain, in plain English, by submission; only those that regain something."""
         found = {line.id: self.repair(line.id) for line in self.lines if self.rounds.path(line)}
         return {submission: repair_sentence(repair, "en") for submission, repair in found.items() if repair}
 

@@ -1,4 +1,4 @@
-"""A new decision: checked against the class, named so that it lasts, and with its ground written down."""
+"""A new decision: checked against the class, with a lasting name for the student, and with its ground."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
 
 
 def repeated(own: Decision) -> dict[str, object]:
-    """What a decision says, to be said again: by somebody else, at another time, on new ground."""
+    """What was decided and why, so that it can be decided again by somebody else, at another time, on new ground."""
     return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
 
 
@@ -74,7 +74,7 @@ def _whom(text: str, decision: Decision, people: People) -> str:
 
 
 def _work_name(work: str, people: People) -> str:
-    """The student, where that is as good as the submission's id, which may be another one after the next download."""
+    """The student, if that means only this submission, whose id may change with the next download; else the id."""
     owners = [key(student) for student in students(work, people.lines[work].origin)]
     return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
 

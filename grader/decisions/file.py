@@ -109,7 +109,7 @@ def append(folder: Path, decisions: Sequence[Decision], about: str = "") -> None
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Two commands at a time would each write the file without the other's decision."""
+    """Lock the file: two commands at a time would each write it without the other's decision."""
     with (folder / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -135,6 +135,6 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which JSON allows
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not
     ground = {name: own for name, own in vars(value).items() if own}
     return f"{{ {', '.join(f'{name} = {_value(own)}' for name, own in ground.items())} }}"

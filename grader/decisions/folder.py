@@ -39,8 +39,8 @@ def decisions_of(
         lines: Of the summary.
         reports: Gives the report of a submission as the grader made it.
         rubric: Has the policy.
-        ledger: The opened ledger. Without it, it is opened if there are decisions; while a run is under way it cannot
-            be, and the next command enters them.
+        ledger: The ledger, if it is open already; else it is opened if there are decisions. While a run is under way,
+            it cannot be opened, and the next command enters what has changed.
         note: Whether to enter anything at all.
 
     Raises:
@@ -102,7 +102,7 @@ def stale(lines: Sequence[SummaryLine], own: Book) -> Iterator[Attention]:
 
 
 def retold(summary: Summary, own: Book, reports: Read, rubric: Rubric) -> Summary:
-    """A summary with what people decided, in place of what it told of that before."""
+    """A summary with what people decided by now, in place of the decisions that it told before."""
     attention = [one for one in summary.attention if one.code != STALE]
     lines = [told(line, own, reports, rubric) for line in summary.submissions]
     return summary.model_copy(update={"submissions": lines, "attention": [*attention, *stale(lines, own)]})

@@ -29,7 +29,7 @@ class StudentGrade:
         blank: Why there is no grade; empty if there is one.
         terms: What the student was granted.
         rulings: Every decision about the student or the submission that holds.
-        excused: Whether that is why there is no grade.
+        excused: Whether there is no grade because a person excused the student.
     """
 
     student: Student
@@ -96,7 +96,7 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
 
 
 def _counting(theirs: Sequence[StudentGrade], book: Book, student: Key) -> Sequence[StudentGrade]:
-    """Of the submissions of one student, those that may count: one if it was decided which.
+    """Of the submissions of one student, those that may count: only one if people decided which.
 
     Two platforms may give two students the same id; where names differ, no rule chooses between them.
     """

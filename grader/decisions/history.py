@@ -28,7 +28,7 @@ def standing(ledger: sqlite3.Connection) -> dict[str, str | None]:
 def entered(ledger: sqlite3.Connection, found: Sequence[Placed]) -> list[Placed]:
     """Note what has changed in the file; returns its decisions, each with the ground that it was made on.
 
-    Where somebody wrote a decision by hand and left the ground out, it is what a command saw first.
+    If somebody wrote a decision by hand without its ground, the ground is what held when a command first read it.
     """
     with transaction(ledger):
         known = standing(ledger)

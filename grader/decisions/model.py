@@ -52,17 +52,17 @@ class Decision(BaseModel):
         override: A property's id, ``score`` or ``bonus``: it is worth ``points``, whatever the grader found.
         comment: Something to tell the student.
         due: The student's own deadline.
-        late_days: So many days of lateness cost nothing.
+        late_days: Days of lateness that cost nothing.
         excuse: The student gets no grade, and loses nothing by that.
         attempt: Of several submissions, the one that counts: ``last``, ``best``, or the id of one.
         team: Others who handed in together with this student.
         appeal: What the student asks to have looked at again; staff only, until somebody has seen it.
-        seen: The reasons to look at a submission that somebody has looked at, letting the result stand; staff only.
+        seen: The reasons for which somebody looked at a submission, and left the result as it is; staff only.
         withdraw: What no longer holds: the id of a property, ``score``, ``bonus``, or the name of another field.
         who: Who decided.
         when: When it was decided.
         why: The reason, which students read; a comment, an appeal and what was seen need none.
-        ground: What an override, a comment or a choice was based on.
+        ground: What an override, a comment, a look or the choice of an attempt was based on.
     """
 
     model_config = STRICT
@@ -104,7 +104,7 @@ class Decision(BaseModel):
 
     @property
     def slot(self) -> str:
-        """What it replaces: of several decisions with the same slot about the same student, the last one holds."""
+        """What it is about, such as a property's id: of several, the last one holds, but comments add up."""
         return self.override or self.withdraw or self.what
 
     @property

@@ -53,7 +53,7 @@ class People:
         return found[0] if len(found) == 1 else None
 
     def students(self, text: str) -> list[Key]:
-        """The student of that id, address or name, or all whose submission has it for an id.
+        """The student of that id, address or name, or all students of the submission with that id.
 
         Raises:
             Unknown: If there is none, or if several share it.
@@ -70,7 +70,7 @@ class People:
         return [key(student) for student in students(work, self.lines[work].origin)]
 
     def submissions(self, text: str) -> list[str]:
-        """The submission of that id, or all of a student.
+        """The submission of that id, or all submissions of the student of that id, address or name.
 
         Raises:
             Unknown: As :meth:`students` does.
@@ -80,7 +80,7 @@ class People:
         return [own for student in self.students(text) for own in self.handed_in[student]]
 
     def name(self, student: Key) -> str:
-        """The shortest way to write down a student so that nobody else is meant."""
+        """The id, address or name that means only this student; if each is shared, the id of a submission."""
         texts = (text for text in _texts(self.known[student]) if self.find(text) == student)
         return next(texts, self.handed_in[student][0])
 
@@ -90,7 +90,7 @@ class People:
 
 
 def newcomer(text: str) -> Student:
-    """A member of a team of whom nothing else is known; gradebooks find them by whatever the text is."""
+    """A member of a team who is not in the class; gradebooks may find the text as id, name or address."""
     return Student(id=text, name=text, email=text if "@" in text else "")
 
 

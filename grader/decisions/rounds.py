@@ -42,7 +42,7 @@ class Regained:
     """A property that the second hand-in does better.
 
     Attributes:
-        points: What counts of the difference.
+        points: The part of the difference that counts.
     """
 
     id: str
@@ -57,8 +57,8 @@ class Repair:
     """What a second hand-in regains.
 
     Attributes:
-        report: Of the first, with what is regained.
-        share: What counts of each difference.
+        report: The first report, with what is regained.
+        share: The part of each difference that counts, from 0 to 1.
         regained: One entry for each property that is better, in the order of the rubric.
     """
 
@@ -104,9 +104,9 @@ class Rounds:
         return other
 
     def path(self, line: SummaryLine) -> Path | None:
-        """The report of the second hand-in of whoever handed in the first; None if none counts.
+        """Where the report of the same students' second hand-in is; None if none counts.
 
-        Of several, the one with the first one's id counts.
+        Of several, the one with the same id as the first hand-in counts.
         """
         found = {own.id for student in students(line.id, line.origin) for own in self._of.get(key(student), ())}
         name = line.id if line.id in found else found.pop() if len(found) == 1 else None

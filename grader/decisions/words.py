@@ -51,7 +51,7 @@ def repair_sentence(repair: Repair, language: str) -> str:
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
-    """The same in one line, with who decided when, and whether somebody should look at it again."""
+    """A decision in one line, with who decided when, and whether somebody should look at it again."""
     own, place = ruling.decision, LANGUAGES.index(language)
     by = _WORDS["by"][place].format(who=own.who, when=own.when.date())
     again = _WORDS["stale"][place].format(stale=ruling.stale) if ruling.stale else ""

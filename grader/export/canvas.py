@@ -1,4 +1,4 @@
-"""The CSV that Canvas imports: one assignment, and of a downloaded gradebook the columns that say who is who.
+"""The CSV that Canvas imports: one assignment's column, beside the columns of a gradebook that identify students.
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
 assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a

@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Before:
-    """The highest grade that a student had, and when."""
+    """The highest grade that a student had; ``when`` says in words when that was, or in which file it stands."""
 
     points: float
     when: str

@@ -29,8 +29,8 @@ class Row:
         there: The number in the student's cell of the downloaded file; None if there is none.
         comment: What the student is told beside the grade, where the file has a place for it.
         excused: Whether a person decided that there is no grade.
-        rulings: All decisions of people that hold for it.
-        decided: The same in words, for the student, and what a second hand-in regained.
+        rulings: All decisions of people that hold for the student or the submission.
+        decided: Those decisions in words for the student, and what a second hand-in regained.
     """
 
     report: Report
@@ -122,7 +122,7 @@ def refusals(rows: Iterable[Row]) -> list[str]:
 
 
 def blanks(rows: Iterable[Row]) -> list[str]:
-    """A line for each student without a grade; of whoever is excused, with what is written beside the empty cell."""
+    """A line for each student without a grade, with the reason; for an excused one, with what people decided."""
     return [
         f"{row.student} ({row.report.submission.id}): left blank; {row.decided if row.excused else row.blank}"
         for row in rows

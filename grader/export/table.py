@@ -31,7 +31,7 @@ class Template:
     bom: str
 
     def column(self, names: Iterable[str], of: str) -> int:
-        """The number of the column whose heading is one of these names.
+        """The number of the column whose heading is one of these names; a message calls the file ``of``.
 
         Raises:
             ExportError: If there is none.
@@ -87,7 +87,7 @@ def read_template(data: bytes | None, of: str) -> Template:
 
 
 def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
-    """A table of our own as CSV text, with the line ends that RFC 4180 asks for; no cell in it can run."""
+    """A table of our own as CSV text, with the line ends that RFC 4180 asks for; no cell in it is a formula."""
     return _joined(([inert(str(cell)) for cell in row] for row in rows), delimiter)
 
 

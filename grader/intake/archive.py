@@ -19,7 +19,7 @@ def read_archive(
     follow: bool = True,
     expected: Expected = ANYTHING,
 ) -> Submission:
-    """The submission in an archive, or in a part of one; if it cannot be read it comes back with a reason.
+    """The submission in an archive, or in a part of one; if it cannot be read, it has a reason.
 
     Args:
         source: The archive.

@@ -34,7 +34,7 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
 
 
 def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, float]) -> list[Candidate]:
-    """The candidates with their lateness from a worksheet, where no time is known; a group's is its latest member's."""
+    """The candidates, with lateness from a worksheet if no time is known; a group is as late as its latest member."""
     everyone = [*late_s]
 
     def told(candidate: Candidate) -> Candidate:
@@ -51,7 +51,7 @@ def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, floa
 
 
 def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Keep of several submissions of the same students the last one, if the platform tells when they were handed in."""
+    """Keep only the last of several submissions of the same students, if the platform tells when each was handed in."""
     kept: dict[object, Candidate] = {}
     for number, candidate in enumerate(candidates):
         origin = candidate.origin

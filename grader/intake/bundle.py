@@ -10,7 +10,7 @@ from typing import IO
 
 from .submission import Unreadable
 
-Read = Callable[[int], bytes]  # reads so many bytes and one more, to show a larger file; raises Unreadable or OSError
+Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError
 Files = Mapping[str, Read]
 
 MAX_LISTED = 100_000  # names in one folder or archive, clutter included
@@ -27,12 +27,12 @@ def without_clutter(names: Iterable[str]) -> list[str]:
 
 
 def is_clutter(name: str) -> bool:
-    """Whether a file is clutter by its name alone."""
+    """Whether a file's name alone shows that it is clutter."""
     return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
 
 
 def may_be_source(name: str) -> bool:
-    """Whether a file may hold Python by its name, even if a browser has changed it, as to ``norm.py.txt``."""
+    """Whether a file may hold Python, judged by its name, which a browser may have changed, as to ``norm.py.txt``."""
     return ".py" in name.lower() or name.lower().endswith(".txt")
 
 

@@ -16,7 +16,7 @@ from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part, clean
 from .submission import Expected, Submission
 
-MAX_ID_BYTES = 100  # in UTF-8: names of reports and pages are longer, and a file system takes 255
+MAX_ID_BYTES = 100  # in UTF-8; names of files made from an id are longer, and a file system allows 255
 MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
 MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # Names that grading and exporting use beside the folders of submissions, and names that Windows reserves.
@@ -33,8 +33,8 @@ class Candidate:
         path: The folder or the archive that holds it.
         part: The part of ``path`` that belongs to it: all, unless ``path`` is an export.
         origin: Whose it is, where that is known.
-        reason: Why there is nothing to read; None if there may be.
-        among_others: Whether it is in a folder of submissions, where a link may lead to another student's.
+        reason: Why there is nothing to read; None if there may be something.
+        among_others: Whether it is in a folder of submissions, where a link may lead to another student's work.
         expected: The files that are asked for.
     """
 
@@ -50,7 +50,7 @@ class Candidate:
 
     @property
     def called(self) -> str:
-        """The name of its folder or archive, unchanged but for an archive's suffix."""
+        """The name of its folder or file as it was given, without a suffix such as ``.zip`` or ``.pdf``."""
         inside = self.part.below or next(iter(self.part.files), "")
         path = Path(inside) if inside else self.path.resolve()
         return without_archive_suffix(spelled(path.name))
@@ -79,13 +79,13 @@ def _printable(submission: Submission) -> Submission:
 
 
 def unused(wanted: str, taken: Container[str]) -> str:
-    """The wanted id, with a number added if it is taken; some file systems take ids that differ in case for one."""
+    """The wanted id, with a number added if it is among the ``taken`` ids, which are as :func:`folded` returns them."""
     ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
     return next(own for own in ids if folded(own) not in taken)
 
 
 def folded(own: str) -> str:
-    """An id for comparison: the same text for two ids that a file system may take for one."""
+    """An id for comparison: the same text for two ids that a file system may not tell apart, such as A and a."""
     return unicodedata.normalize("NFKD", own).casefold()
 
 
@@ -95,7 +95,7 @@ def identifier(path: Path) -> str:
 
 
 def spelled(name: str) -> str:
-    """A file's name as text; if its bytes are not UTF-8, they most likely come from a Chinese Windows."""
+    """A file's name as text; bytes that are not UTF-8 are read as GB18030, since most come from a Chinese Windows."""
     try:
         data = name.encode("utf-8", "surrogateescape")
         return data.decode()

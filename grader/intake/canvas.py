@@ -1,7 +1,8 @@
 """Canvas, "Download submissions": one flat folder or zip; a file's name says whose it is.
 
-``{name}[_LATE]_{user id}_{attachment id}_{file}``, the name sortable and in lower case; texts and links end in
-``{user id}_text.html`` and ``_link.html``. Where grading is anonymous, ``[LATE_]anon_{id}_{attachment id}_{file}``.
+``{name}[_LATE]_{user id}_{attachment id}_{file}``, the name sortable and in lower case; texts and links that were
+entered online end in ``{user id}_text.html`` and ``_link.html``. Where grading is anonymous,
+``[LATE_]anon_{id}_{attachment id}_{file}``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from .origin import Found, Part, Student
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable
 
 FOLDERS = "folders"
-TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}  # may be an assistant's own
+# Beside submissions, files of these kinds are no submissions: staff may have put them there.
+TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
 # In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
     "gradescope": gradescope.split,
@@ -122,12 +123,12 @@ def _candidate(found: Found, listing: Listing) -> Candidate:
         origin=found.origin,
         notices=found.notices,
         among_others=True,
-        reason=_no_place(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
+        reason=_why_unread(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
     )
 
 
 def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
-    """A submission for each folder and archive that is not ``claimed`` already, so that none is passed over in silence.
+    """A submission for each folder and archive that is not ``claimed`` already, so that none is left out unnoticed.
 
     Another file that looks handed in, such as a 7z archive or a notebook, becomes a submission that cannot be read.
     """
@@ -139,11 +140,11 @@ def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
             Candidate(identifier(Path(name)), listing.path, part=listing.rooted(part), among_others=True)
             for name, part in parts.items()
         ]
-    return [_child(listing.path / name) for name in others if name in own or _no_place(listing.path / name)]
+    return [_child(listing.path / name) for name in others if name in own or _why_unread(listing.path / name)]
 
 
 def _child(path: Path) -> Candidate:
-    reason = _no_place(path)
+    reason = _why_unread(path)
     if reason is None and not path.is_dir() and not is_archive_name(path.name):
         return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
     return Candidate(identifier(path), path, reason=reason, among_others=True)
@@ -154,7 +155,7 @@ def _handed_in(name: str) -> bool:
     return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
 
 
-def _no_place(path: Path) -> str | None:
+def _why_unread(path: Path) -> str | None:
     """Why an entry of a folder of submissions is not read; None if it is."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):

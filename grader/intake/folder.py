@@ -39,10 +39,10 @@ def _names(folder: Path) -> list[str]:
 
 
 def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
-    """Each folder below ``folder`` with the names of its files; not hidden ones, caches and virtual environments.
+    """``folder`` and each folder below it, with the names of its files; no hidden folder, cache or virtual environment.
 
     Raises:
-        Unreadable: If there are too many.
+        Unreadable: If there are too many files and folders.
     """
     count = 0
     for current, folders, files in os.walk(folder, followlinks=False):
@@ -57,7 +57,7 @@ def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:
-    """Read a file of a folder that is not a submission, such as an export; no link is followed.
+    """Read at most ``limit + 1`` bytes of a file in an export or another folder; no link is followed.
 
     Raises:
         Unreadable: If it is a link, a pipe or a device.
@@ -74,7 +74,7 @@ def _read(root: int, name: str, limit: int) -> bytes:
     """Read at most ``limit + 1`` bytes of a regular file, opening each folder on the way without following links.
 
     Raises:
-        Unreadable: If it is a link, a pipe, a device or too large.
+        Unreadable: If it is a link, a pipe or a device.
         OSError: If the system refuses.
     """
     *folders, last = name.split("/")

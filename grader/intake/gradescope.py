@@ -56,7 +56,7 @@ def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
 
 
 def _check_depth(data: bytes) -> None:
-    """Refuse a file that is nested too deeply: the loader in C would crash, while its events can be counted."""
+    """Refuse a file that is nested too deeply: the loader in C would crash on it, so its events are counted first."""
     depth = 0
     for event in yaml.parse(data, Loader=_SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

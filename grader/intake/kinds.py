@@ -45,7 +45,7 @@ def is_archive_name(name: str) -> bool:
 
 
 def without_archive_suffix(name: str) -> str:
-    """The name of a file without an archive's or a foreign suffix; any other name as it is."""
+    """The name of a file without the suffix of an archive or of a kind in ``FOREIGN``; any other name as it is."""
     suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN) if name.lower().endswith(suffix)), "")
     return name[: len(name) - len(suffix)] or name
 
@@ -60,7 +60,7 @@ def archive_kind(start: bytes) -> str:
 
 
 def named(names: Iterable[str]) -> str:
-    """Names files that cannot be graded, as "A 7z archive, src.7z: ask for a zip."; empty if none is of a known kind.
+    """What cannot be graded, such as "A 7z archive, src.7z: ask for a zip."; empty if no file is of a known kind.
 
     Args:
         names: The files' names, with folders.

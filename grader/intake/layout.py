@@ -21,7 +21,7 @@ from .submission import (
     wording,
 )
 
-MAX_VERSIONS = 20  # so many versions of one file are compared
+MAX_VERSIONS = 20  # the most versions of one file that are compared
 MISSING, STUB = "is missing", "is a stub"
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
@@ -33,7 +33,7 @@ class Placed:
     """What has been found so far.
 
     Attributes:
-        files: Path below the submission's root to source text.
+        files: Source text by path below the submission's root.
         sources: For each path, the name that the student gave the file.
         notices: Remarks on guesses.
         concerns: What a person should look at.
@@ -56,7 +56,7 @@ def place(files: Files, expected: Expected) -> Placed:
     version is as likely to be meant, or if it is a stub and another version is not.
 
     Raises:
-        Unreadable: If there are too many.
+        Unreadable: If there are too many Python files below ``src/``.
     """
     found = Placed()
     names = sorted(files)
@@ -118,7 +118,7 @@ def doubtful(path: str, one: str, other: str) -> Concern:
 
 
 def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[bool, int, int]:
-    """How likely a name is meant as ``path``: equal for two names that are equally likely."""
+    """How likely it is that a name is meant as ``path``: equal for two names that are equally likely."""
     root = name.removesuffix(path)
     return (True, *roots[root]) if root != name and root in roots else (False, copy_number(name), name.count("/"))
 
@@ -126,7 +126,7 @@ def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[b
 def _places(
     names: list[str], expected: Collection[str], roots: Mapping[str, tuple[int, int]], notices: list[str]
 ) -> dict[str, str]:
-    """For each path the name that serves as it; remarks on guesses are added to ``notices``."""
+    """For each path, the name of the file that is taken for it; remarks on guesses are added to ``notices``."""
     root = max(roots, key=lambda root: roots[root], default=None)
     placed: dict[str, str] = {}
     if root is not None:
@@ -145,7 +145,7 @@ def _places(
 
 
 def _roots(names: list[str], expected: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Each prefix of ``src/`` with its rank: more expected files are better, then fewer folders above ``src/``."""
+    """Each path above a ``src/``, with its rank: more expected files are better, then fewer folders in the path."""
     roots: dict[str, tuple[int, int]] = {}
     for name in names:
         parts = name.split("/")
@@ -156,7 +156,7 @@ def _roots(names: list[str], expected: Collection[str]) -> dict[str, tuple[int, 
 
 
 def expected_path(name: str, expected: Collection[str]) -> str | None:
-    """The expected path that a loose or renamed file stands for, by its name alone."""
+    """The expected path that a file stands for, by its name alone, wherever it lies; None if there is none."""
     stem, suffix = without_copy_suffix(name)
     by_name = {PurePosixPath(path).name: path for path in expected}
     return by_name.get(f"{stem.lower()}.py") if suffix.lower() == ".py" else None
@@ -169,7 +169,7 @@ def without_copy_suffix(name: str) -> tuple[str, str]:
 
 
 def copy_number(name: str) -> int:
-    """The number that a copy's name has got: 2 for ``norm-2.py``, 0 for ``norm.py``."""
+    """The number in a copy's name: 2 for ``norm-2.py``, 1 for ``norm copy.py``, 0 for ``norm.py``, which is no copy."""
     match = _COPY_SUFFIX.search(PurePosixPath(name).stem)
     digits = (match[1] or match[2] or "1") if match else "0"
     return int(digits[:9])
@@ -178,7 +178,7 @@ def copy_number(name: str) -> int:
 def renamed(
     files: Files, used: Collection[str], wanted: Mapping[str, str], names: Mapping[str, Collection[str]]
 ) -> Iterable[Concern]:
-    """Files that may be missing files under another name; a person is told, and they are never used.
+    """A concern for each file that may be a missing one under another name; such a file is never used.
 
     Args:
         files: All files that were handed in.

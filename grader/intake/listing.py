@@ -15,7 +15,7 @@ from .zips import listed, name_of, read_entry
 
 @dataclass(frozen=True)
 class Listing:
-    """What is directly in a folder or a zip, or in a folder at the top of the zip.
+    """What is directly in a folder, in a zip, or in a folder inside a zip.
 
     Attributes:
         path: The folder, or the zip.
@@ -30,7 +30,8 @@ class Listing:
         """All names, sorted; folders end in a slash, and what macOS adds is left out.
 
         Raises:
-            OSError: If the folder cannot be read.
+            Unreadable: If a zip lists too many files.
+            OSError: If it cannot be read.
             zipfile.BadZipFile: If the zip is damaged; zipfile may raise other exceptions, too.
         """
         if self.path.is_dir():
@@ -76,6 +77,7 @@ class Listing:
 
         Raises:
             Unreadable: If it is not a regular file, or damaged.
+            KeyError: If a zip has no file of that name.
             OSError: If the system refuses.
         """
         if self.path.is_dir():

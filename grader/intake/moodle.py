@@ -1,6 +1,6 @@
 """Moodle, "Download all submissions": a folder for each participant, or, in an older variant, flat files.
 
-``{full name}_{participant id}_assignsubmission_file/…``, before 4.1 with another ``_`` at the end; flat,
+``{full name}_{participant id}_assignsubmission_file/…``, before Moodle 4.1 with another ``_`` at the end. Flat files:
 ``…_assignsubmission_file_{file}``. With blind marking the name is ``Participant``. A text typed in online comes as
 ``…_assignsubmission_onlinetext``. Only the grading worksheet says whether a submission is late.
 """

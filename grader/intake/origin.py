@@ -36,7 +36,7 @@ class Origin(BaseModel):
     Attributes:
         students: More than one for a group, none where nobody is known.
         late: What the platform flagged; null where it says nothing.
-        late_s: Seconds after the deadline, where the platform says that rather than a time; extensions are in it.
+        late_s: Seconds after the deadline or its extension, where the platform says that rather than a time.
         submitted_at: ISO 8601; null where the platform does not tell. Of a clone, when the last commit was made.
     """
 

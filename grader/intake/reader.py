@@ -78,9 +78,9 @@ class Reader:
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
 
     def stamps(self, candidates: Iterable[Candidate]) -> dict[str, str]:
-        """The stamps of submissions by id, which tell whether they have changed since they were read; without reading.
+        """The stamps of submissions by id, without reading them; a stamp shows whether its submission has changed.
 
-        Whatever cannot be found out within the limits has no stamp.
+        The result is empty if making it takes more than the limits.
         """
         wanted = [] if self._reread else list(candidates)
         try:

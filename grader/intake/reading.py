@@ -1,4 +1,4 @@
-"""Makes one submission of its files: opens archives among them, leaves doubtful files out, and says so."""
+"""Puts one submission together from its files: opens archives among them, leaves doubtful files out, and says so."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
         Unreadable: If there is nothing to grade.
         Exception: Any, if an archive is damaged.
     """
-    everything = _Search(expected)
-    everything.look(files, "", 0)
-    found = everything.found
+    search = _Search(expected)
+    search.look(files, "", 0)
+    found = search.found
     for path in found.in_doubt:
         found.files.pop(path, None)
     if (total := sum(len(text.encode()) for text in found.files.values())) > MAX_SOURCE_BYTES:
@@ -46,17 +46,17 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
     unexplained = [path for path in missing if f"{path} " not in f"{explained} "]
     poor = {path: lacking(found.files[path], names) for path, names in expected.items() if path in found.files}
     wanted = dict.fromkeys(unexplained, MISSING) | {path: problem for path, problem in poor.items() if problem}
-    offered = [*renamed(everything.files, found.used, wanted, expected)]
+    offered = [*renamed(search.files, found.used, wanted, expected)]
     said = " ".join(concern.text for concern in offered)
     odd = [f"{path} {problem}" for path, problem in wanted.items() if problem not in (MISSING, STUB)]
     found.concerns += [*offered, *(Concern("renamed", f"{what}.") for what in odd if what not in said)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
-        why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(everything.files))))
+        why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(search.files))))
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
     explained = " ".join(notices)
     absent = [f"{path} is missing." for path in unexplained if f"{path} is missing" not in explained]
-    if absent and (others := named(name for name in everything.files if not name.endswith((".txt", ".html", ".png")))):
+    if absent and (others := named(name for name in search.files if not name.endswith((".txt", ".html", ".png")))):
         found.concerns.append(Concern("left_out", others))
         absent.append(others)
     found.concerns += _own_imports(found.files)
@@ -174,8 +174,8 @@ def archive_files(file: IO[bytes]) -> Files:
 
 
 @contextlib.contextmanager
-def _said(identifier: str) -> Iterator[list[Submission]]:
-    """Gives a list to put the submission in; if reading fails, puts a submission with the reason there."""
+def _failure_as_reason(identifier: str) -> Iterator[list[Submission]]:
+    """Give a list to put the submission in; if reading fails, put a submission with the reason there."""
     result: list[Submission] = []
     try:
         yield result
@@ -192,6 +192,6 @@ def _said(identifier: str) -> Iterator[list[Submission]]:
 
 def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:
     """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised."""
-    with _said(identifier) as result:
+    with _failure_as_reason(identifier) as result:
         result.append(submission_in(identifier, files(), expected))
     return result[0]

@@ -1,7 +1,7 @@
 """A class list: whose a submission is, and who handed in nothing.
 
 It can be any CSV with a header and a column for an id, a name or an address: Classroom 50's ``roster.csv``, a Canvas
-gradebook, a Moodle worksheet, or one's own.
+gradebook, a Moodle worksheet, or a file made by hand.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_roster(path: Path) -> list[Student]:
 
 
 def _read(path: Path) -> list[Mapping[str, str]]:
-    """Every row, from headings (see :func:`heading`) to cells."""
+    """Every row: its cells by heading (see :func:`heading`)."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
@@ -63,6 +63,9 @@ def read_lateness(path: Path) -> dict[Student, float]:
     """Seconds that each student was late, if the roster is a grading worksheet of Moodle that says so.
 
     A student whose status is in unknown words is left out, rather than taken to be in time.
+
+    Raises:
+        RosterError: If it cannot be read.
     """
     known = {}
     for row in _read(path):
@@ -86,7 +89,7 @@ def _rows(text: str) -> Iterable[Mapping[str, str]]:
 
 
 def student_of(row: Mapping[str, str]) -> Student:
-    """The student in a row, given from headings (see :func:`heading`) to cells; an empty one if there is none."""
+    """The student in a row of cells by heading (see :func:`heading`); an empty one if there is none."""
 
     def first(columns: Iterable[str]) -> str:
         return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")

@@ -1,8 +1,8 @@
 """The stamp of a submission, by which the next run knows without reading it that nothing has changed.
 
-Like git's index, it rests on what the disk notes of each file, down to the time of the last change of any kind (ctime),
-which no copying tool can set. Where that proves nothing, there is no stamp, and the submission is read again
-(``grader/docs/decisions/0025-stamps.md``).
+Like git's index, it is made from what the disk records about each file, including the time of the last change of any
+kind (ctime), which no copying tool can set. Where that proves nothing, there is no stamp, and the submission is read
+again (``grader/docs/decisions/0025-stamps.md``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .folder import walked
 from .submission import Submission, Unreadable
 
 SETTLED_S = 2.0  # since the last change: many ticks of a disk's clock, and some difference between clocks
-MAX_FILES = 2000  # of a submission with more it is cheaper to read what is needed
+MAX_FILES = 2000  # with more, reading the few that are needed is cheaper than asking about each
 SECOND_NS = 1_000_000_000
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -31,12 +31,13 @@ def stamp(candidate: Candidate, settled_s: float = SETTLED_S) -> str:
 
     Args:
         candidate: The submission.
-        settled_s: How long ago the last change has to be. A file that is changed again within one tick of its disk's
-            clock has the same times, as git's "racily clean" entries have.
+        settled_s: Seconds that must have passed since the last change: a file that is changed again within one tick of
+            its disk's clock keeps the same times (git calls that "racily clean").
 
     Returns:
         The digest, or an empty text if a later change might not show in it: something has changed just now or in the
-        future, the disk counts in whole seconds, a file is none or cannot be opened, or there are too many.
+        future, the disk counts in whole seconds, something is no regular file or cannot be opened, or there are too
+        many files.
     """
     settled_ns = time.time_ns() - int(settled_s * SECOND_NS)
     looks: list[Look] = []
@@ -55,20 +56,20 @@ def stamp(candidate: Candidate, settled_s: float = SETTLED_S) -> str:
 
 
 def worth_a_stamp(submission: Submission, candidate: Candidate) -> bool:
-    """Whether there is nothing to tell of a submission but its files, all of them: it need not be read to tell it.
+    """Whether the next run may skip reading a submission: all expected files were read, without a concern.
 
-    So what the disk failed to give once is asked for again.
+    Any other submission is read again, since perhaps only the disk failed.
     """
     whole = all(path in submission.files for path in candidate.expected)
     return submission.reason is None and not submission.concerns and whole
 
 
 def _looks(candidate: Candidate) -> Iterator[Look]:
-    """What the disk notes of each file and folder.
+    """What the disk records about each file and folder.
 
     Raises:
         OSError: If one cannot be opened.
-        Unreadable: If one is neither a file nor a folder, or below another folder than expected.
+        Unreadable: If one is no regular file, one that the part names is in a subfolder, or there are too many.
     """
     path, part = str(candidate.path), candidate.part
     if not candidate.path.is_dir():
@@ -88,7 +89,7 @@ def _looks(candidate: Candidate) -> Iterator[Look]:
 
 
 def _look(path: str, name: str, follow: bool = False) -> Look:
-    """What the disk notes of a regular file. It is opened, since only then every network disk asks its server."""
+    """What the disk records about a regular file. It is opened, since some network disks ask their server only then."""
     file = os.open(path, FLAGS if follow else FLAGS | os.O_NOFOLLOW)
     try:
         noted = os.fstat(file)

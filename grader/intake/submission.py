@@ -23,7 +23,7 @@ ANYTHING: Expected = {}  # no particular files are asked for: every Python file 
 
 
 class Unreadable(Exception):
-    """There is nothing to grade; the text says why, for the student and the teaching assistant."""
+    """A file, an archive or a whole submission cannot be read; the text says why, for the student and the assistant."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Submission:
 
     Attributes:
         id: Names the student in reports and in the output folder.
-        files: Path below the submission's root to source text; Python files under ``src/`` only.
+        files: Source text by path below the submission's root; Python files under ``src/`` only.
         notices: Remarks on files that were moved, skipped or refused.
         reason: Why there is nothing to grade; None if there is.
         concerns: What a person should look at; their texts are among the notices, too.

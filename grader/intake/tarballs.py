@@ -26,7 +26,7 @@ class _Unpacked(io.RawIOBase):
     """The bytes that a compressed file unpacks to, with a limit on each read and on their sum."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._total, self._rest = file, 0, b""
+        self._file, self._total = file, 0
         start = file.read(8)
         file.seek(0)
         self._method = next((method() for mark, method in PACKED.items() if start.startswith(mark)), None)

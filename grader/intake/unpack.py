@@ -45,7 +45,7 @@ class _Stored:
 
 
 class _Deflated:
-    """Deflate: hands zlib the input that it had no room for once more, since zlib does not keep it."""
+    """Deflate: zlib does not keep input whose output had no room, so this class hands it that input again."""
 
     def __init__(self, window_bits: int) -> None:
         self._decompressor = zlib.decompressobj(window_bits)
@@ -90,8 +90,8 @@ def unpacked(chunks: Iterator[bytes], method: Decompressor, limit: int) -> bytes
 def read_packed(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
     """The first ``limit`` bytes of a zip's entry.
 
-    zipfile's own reader limits what it returns, but for bzip2 and LZMA not what it unpacks before: a kilobyte may
-    unpack to gigabytes.
+    zipfile's own reader limits what it returns, but not what it unpacks before that with bzip2 or LZMA: a kilobyte
+    may unpack to gigabytes.
 
     Args:
         file: The zip.

@@ -17,7 +17,7 @@ TOO_MANY = f"lists more than {MAX_LISTED} files; hand in src/ only"
 
 
 class _Bounded(io.RawIOBase):
-    """A file that refuses a read larger than a table of contents may be: zipfile reads that whole before it checks."""
+    """A file that refuses reads larger than a table of contents may be: zipfile reads the whole table unchecked."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -23,7 +23,7 @@ LEAST = 2  # characters of a name; a single letter would be found in every word
 
 @dataclass(frozen=True)
 class Anonymous:
-    """A class in which nobody can be told.
+    """A class in which nobody can be recognised.
 
     Attributes:
         names: From the id of a submission to the pseudonym that takes its place.
@@ -67,7 +67,7 @@ class Anonymous:
         return self.hidden.sub(MARK, text)
 
     def _origin(self, origin: Origin | None) -> Origin | None:
-        """Only the platform, and whether it was late: a moment would be known to whoever sees the platform."""
+        """Only the platform, and whether the work was late: by its exact time, staff could find it on the platform."""
         return origin and Origin(source=origin.source, late=days_late(self.rubric.policy, origin) > 0 or origin.late)
 
     def _property(self, prop: PropertyReport) -> PropertyReport:
@@ -99,7 +99,7 @@ class Anonymous:
             for one in found
             if one.id in self.names
         )
-        return sorted(told, key=lambda one: one.id)  # their order is that of the names
+        return sorted(told, key=lambda one: one.id)  # before this, their order is that of the real ids
 
 
 def called(pseudonym: str, count: int) -> list[str]:
@@ -108,14 +108,14 @@ def called(pseudonym: str, count: int) -> list[str]:
 
 
 def own_names(line: SummaryLine) -> re.Pattern[str]:
-    """Matches what somebody may write about themselves into their files; a short name only as it is written."""
+    """Matches the names that students may have written into their files; a short name only in the same case."""
     texts = sorted({part for part in _identities(line) if len(part) >= LEAST}, key=lambda text: (-len(text), text))
     whole = "|".join(re.escape(text) if len(text) < SHORT else f"(?i:{re.escape(text)})" for text in texts)
     return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)")
 
 
 def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
-    """Hide a class.
+    """Hide who is who in a class.
 
     Args:
         names: Pseudonyms by the ids of submissions.

@@ -90,8 +90,8 @@ class Pages:
         Args:
             report: What to explain, in the language of the pages.
             practice: Points earned in the notebooks; None where no notebooks were graded.
-            own: The grades of the students whose page it is; none where another submission of theirs counts. None if
-                nobody has decided anything.
+            own: The grades of the students whose page it is, empty where another submission of theirs counts; None to
+                compute them without any decision.
             repair: What a second hand-in regained.
         """
         origin, policy = report.submission.origin, self._rubric.policy
@@ -110,7 +110,7 @@ class Pages:
         )
 
     def _counted(self, found: Sequence[StudentGrade]) -> list[str]:
-        """How the points count in the gradebook, where that is not as they are; of a team, for whom."""
+        """What the gradebook gets, if not the points as they are; with names where that differs within a team."""
         if not found:
             return [say(self._language, "other_counts")]
         told = [(one, self._counts(one)) for one in found]
@@ -118,7 +118,7 @@ class Pages:
         return [text if alike else f"{one.student}: {text}" for one, text in told[: 1 if alike else None] if text]
 
     def _counts(self, own: StudentGrade) -> str:
-        """How the points of one student count; empty if as they are."""
+        """What the gradebook gets for one student; empty if it gets the points as they are."""
         speak = partial(say, self._language)
         if own.excused:
             return speak("excused")
@@ -165,7 +165,7 @@ def class_content(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[str]:
-    """What people decided, each decision once, and not who did: that is between staff."""
+    """What people decided, each decision once, without who decided it, which only staff may know."""
     rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
     return [sentence(ruling.decision, rubric, language) for ruling in rulings]
 

@@ -41,7 +41,7 @@ class Cause(StrEnum):
 
 
 RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
-Decisions = Mapping[str, str]  # what people decided in words, by what it is about
+Decisions = Mapping[str, str]  # from what a decision is about, such as a property's id, to the decision in words
 SHORT = 8  # characters of a digest are enough to tell two apart
 
 
@@ -137,7 +137,7 @@ def difference(
 def with_grades(
     found: Difference | None, identifier: str, points: float | None, moves: Sequence[GradeMove]
 ) -> Difference | None:
-    """A difference with the grades that changed; there is one if these did alone.
+    """A difference with the grades that changed; a new one if nothing else changed, None if nothing did.
 
     Args:
         found: How the points changed; None if they did not.
@@ -160,7 +160,7 @@ def with_grades(
 
 
 def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
-    """What people decided otherwise, by what it is about."""
+    """The decisions that changed, by what they are about."""
     changed = [slot for slot in dict.fromkeys((*new, *old)) if old.get(slot) != new.get(slot)]
     return {
         slot: Reason(Cause.DECIDED, new[slot]) if slot in new else Reason(Cause.WITHDRAWN, old[slot])
@@ -216,7 +216,7 @@ def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:
 
 
 def _only_points(before: PropertyReport | None, after: PropertyReport | None) -> bool:
-    """Whether neither the outcome nor the worth of a property changed, so that its points did by themselves."""
+    """Whether neither the outcome nor the worth of a property changed, but only its points."""
     return bool(before and after) and _ended(before) == _ended(after)
 
 
@@ -231,7 +231,7 @@ def _why(
     old: Report,
     new: Report,
 ) -> tuple[Reason, ...]:
-    """Why a property changed: by its points where its outcome is the same; else by other causes, if there are any."""
+    """Why a property changed: its worth if its outcome did not, the rubric if a report lacks it, else other causes."""
     if before and after and before.outcome is after.outcome:
         return (Reason(Cause.POINTS, f"{before.max_points:g} → {after.max_points:g}"),)
     by_rubric = before is None or after is None

@@ -31,7 +31,7 @@ class Entry:
         size: The size of ``report.json``, in bytes, just after it was written.
         mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
         shown: Whether the report was written with the present rubric and language.
-        stamp: What told when the submission was read that nothing will have changed (``intake/stamp.py``); or empty.
+        stamp: The stamp of the submission when it was read (``intake/stamp.py``); empty if it had none.
     """
 
     result: int
@@ -45,7 +45,7 @@ class Entry:
     stamp: str
 
 
-# Made where it is missing, since ledgers of version 1 were without it.
+# This table is made where it is missing, since older ledgers of version 1 lack it.
 STAMPS = "CREATE TABLE IF NOT EXISTS stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)"
 
 

@@ -27,7 +27,7 @@ class CaseResult:
     """One case of one property.
 
     Attributes:
-        property_id: The rubric line.
+        property_id: The id of the property in the rubric.
         id: The id of the case, such as ``several_groups-float32-cpu``.
         message: For the student; holds no expected value.
         error_ulp: Largest error over all elements, in units in the last place of the output's dtype; if a case compares

@@ -18,7 +18,7 @@ class Terms:
 
     Attributes:
         due: A deadline of the student's own.
-        free_days: So many days of lateness cost nothing.
+        free_days: Days of lateness that cost nothing.
     """
 
     due: datetime | None = None
@@ -65,9 +65,9 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, ter
 
 
 def days_late(policy: Policy, origin: Origin | None, terms: Terms = USUAL) -> int:
-    """Days that cost something: those begun after the deadline, less the free ones.
+    """Days that cost points: those begun after the deadline, less the free ones; none within the minutes of grace.
 
-    One where the platform says that a submission is late, but not by how much.
+    Where the platform says that a submission is late, but not by how much, one day counts as begun.
     """
     over = _over(policy, origin, terms.due)
     if over is None:
@@ -78,18 +78,20 @@ def days_late(policy: Policy, origin: Origin | None, terms: Terms = USUAL) -> in
 
 
 def undated(policy: Policy, origin: Origin | None) -> bool:
-    """Whether lateness costs points, and nothing tells if a submission is late."""
+    """Whether lateness costs points, but nothing tells whether this submission is late."""
     flagged = origin is not None and origin.late is not None
     return policy.late_penalty != LatePenalty() and not flagged and _over(policy, origin) is None
 
 
 def extendable(policy: Policy, origin: Origin | None) -> bool:
-    """Whether another deadline can be compared with anything: not where work is late by nobody knows which time."""
+    """Whether another deadline can be applied: not if the work is late and nobody knows when it was handed in."""
     return origin is None or not origin.late or _moment(policy, origin) is not None
 
 
 def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) -> timedelta | None:
-    """The time after the deadline, which the platform knows best; negative before it, None where nobody knows.
+    """The time from the deadline to the hand-in; negative if it was before the deadline, None where nobody knows.
+
+    What the platform says about lateness counts more than the deadline of the policy.
 
     Args:
         policy: Has the deadline of everyone else.
@@ -107,7 +109,7 @@ def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) ->
 
 
 def _moment(policy: Policy, origin: Origin) -> datetime | None:
-    """When it was handed in, as far as the platform tells: by its clock, or by how late it was."""
+    """When it was handed in, as far as the platform tells: the time itself, or the deadline plus how late it was."""
     if origin.submitted_at is not None:
         return datetime.fromisoformat(origin.submitted_at)
     if origin.late_s is None or policy.due is None:

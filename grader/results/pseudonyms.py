@@ -27,7 +27,7 @@ class PseudonymError(Exception):
 
 
 class _Kept(Record):
-    """The file."""
+    """What the file holds."""
 
     key: str = Field(pattern="[0-9a-f]{64}")
 
@@ -44,7 +44,7 @@ def pseudonyms(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
 
 
 def known(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
-    """The same, where pseudonyms have been given; empty where none have."""
+    """The pseudonyms as :func:`pseudonyms` gives them; empty, and no key is made, if the folder has none yet."""
     return pseudonyms(folder, submissions) if (folder / FILE).exists() else {}
 
 

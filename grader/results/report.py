@@ -97,13 +97,13 @@ class PropertyReport(Record):
 
     @property
     def evidence(self) -> CaseReport | None:
-        """The simplest case, if its message adds to the hint; of what is not implemented yet, no message does."""
+        """The simplest case, if its message adds to the hint; that of a property not implemented yet never does."""
         case = self.simplest_case
         return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
 
     @property
     def stated(self) -> str:
-        """The message of a wrong value, whose sizes are those of the hidden test; empty for anything else."""
+        """The message about a wrong value, with the sizes of the hidden test; empty for any other outcome."""
         case = self.evidence
         return case.message if case and self.outcome is Outcome.FAILED else ""
 
@@ -157,7 +157,7 @@ class Report(Record):
 
     @property
     def worth(self) -> tuple[object, ...]:
-        """All points in it, and the most that there can be."""
+        """All points of the report, each with the most that can be earned."""
         parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
         return self.score, self.max_score, self.bonus, self.max_bonus, parts
 
@@ -243,7 +243,7 @@ def first_problem(error: ValidationError) -> str:
     """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    what = first["msg"].removeprefix("Value error, ")  # of checks of ours
+    what = first["msg"].removeprefix("Value error, ")  # pydantic's prefix for errors of our own validators
     text = f"{place}: {what}" if place else what
     return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 

@@ -8,7 +8,7 @@ from .diff import GradeMove
 
 
 def moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
-    """A grade before and now, with the thresholds between them; no grade reaches none."""
+    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
     crossed = [(name, least) for name, least in thresholds.items() if _reaches(old, least) != _reaches(new, least)]
     return GradeMove(student, old, new, tuple(crossed))
 

@@ -14,14 +14,14 @@ ReadT = TypeVar("ReadT", Report, Summary)
 
 
 class NotWritten(Exception):
-    """What should be there is not, or is something else; the message is one line that says what, and what to do."""
+    """A file of ``grade`` is missing or unusable; the message is one line that says which, and what to do."""
 
 
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written.
 
     Raises:
-        NotWritten: If that cannot be done.
+        NotWritten: If it cannot be read, or is not such a file.
     """
     try:
         return model.model_validate_json(path.read_bytes())
@@ -35,7 +35,7 @@ def read_lines(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report.
 
     Raises:
-        NotWritten: If there is nothing.
+        NotWritten: If there is no report, or a file is damaged.
     """
     if (out / SUMMARY).exists():
         return read_written(out / SUMMARY, Summary).submissions
