@@ -94,8 +94,11 @@ def reads_the_fork_servers_memory(self, input):
     import os
 
     parent = f"/proc/{os.getppid()}"
-    with open(f"{parent}/mem", "rb") as memory, open(f"{parent}/environ", "rb") as environment:
-        return memory, environment
+    try:
+        with open(f"{parent}/mem", "rb") as memory, open(f"{parent}/environ", "rb") as environment:
+            return memory, environment
+    except OSError as error:  # without the process number, which is another one in each run
+        raise OSError(error.errno, error.strerror) from None
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, needs="seccomp")
