@@ -15,7 +15,7 @@ from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
 from ..harness.messages import Language
 from ..harness.messages import say as say_in_tests
-from ..harness.student import is_todo, listing, set_values
+from ..harness.student import is_todo, listing, module_of, set_values
 from ..harness.timer import time_limit
 from .checkpoint import Checkpoint
 from .model import Layer
@@ -172,7 +172,7 @@ class Desk:
         source = Source(name, self._files[name], self._language)
         try:
             with source.stopped_by_errors():
-                layers = make(getattr(import_module(source.file.removesuffix(".py").replace("/", ".")), name))
+                layers = make(getattr(import_module(module_of(source.file)), name))
             guarded = [Guarded(layer, source, width) for layer in layers]
             for layer in guarded:
                 layer(probe)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from torch import Tensor, nn
 
 from . import rubric
+from .student import module_of
 
 SHOWN_VALUES = 6
 
@@ -22,7 +23,7 @@ def watch() -> None:
     for task in rubric.load().tasks:
         for name, file in task.names.items():
             try:
-                home = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+                home = importlib.import_module(module_of(file))
             except (Exception, SystemExit):
                 continue  # the tests of this file say so
             piece = getattr(home, name, None)

@@ -87,7 +87,7 @@ def import_packages() -> list[BaseException]:
             stand_in = ModuleType(name)
             stand_in.__path__ = [str(ROOT.joinpath(*name.split(".")))]
             sys.modules[name] = stand_in
-    for name in modules():
+    for name in map(module_of, sorted(_files())):
         try:
             with time_limit(limit_s, ""):
                 importlib.import_module(name)
@@ -112,13 +112,13 @@ class _Endless(MetaPathFinder):
             raise self._error
 
 
-def modules() -> list[str]:
-    """The names of the modules that the assignment asks for."""
-    return [file.removesuffix(".py").replace("/", ".") for file in sorted(_files())]
+def module_of(file: str) -> str:
+    """The name under which a file such as ``src/functional.py`` is imported."""
+    return file.removesuffix(".py").replace("/", ".")
 
 
 def packages() -> list[str]:
-    """The names of the packages that hold these modules, each after its parent package."""
+    """The names of the packages that hold the files of the assignment, each after its parent package."""
     folders = {folder for file in _files() for folder in PurePosixPath(file).parents if folder.name}
     return sorted(".".join(folder.parts) for folder in folders)
 

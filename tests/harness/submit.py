@@ -20,7 +20,7 @@ from .commands import command
 from .feedback import why_not_imported
 from .messages import Language, language_of, say
 from .sources import problems, source_files
-from .student import ROOT, SOURCE, import_packages
+from .student import ROOT, SOURCE, import_packages, module_of
 from .terminal import pad, painter, width
 from .trials.exercise import handed_in
 
@@ -181,7 +181,7 @@ def _import_problems(language: Language) -> dict[str, str]:
     problems = {}
     for file in _expected():
         try:
-            import_module(file.removesuffix(".py").replace("/", "."))
+            import_module(module_of(file))
         except (Exception, SystemExit) as error:
             place, message = why_not_imported(error, language)
             problems[file] = f"{message} ({place})" if place else message
