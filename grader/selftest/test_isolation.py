@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sysconfig
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,14 +57,18 @@ CASES = [(layer, name) for layer, attacks in ATTACKS.items() for name in attacks
 
 
 @pytest.fixture(scope="module")
-def zygotes() -> Iterator[dict[str, Zygote]]:
-    """A fork server for each layer alone, and one with none."""
+def alone() -> Iterator[Callable[[str], Zygote]]:
+    """``alone("seccomp")``: a fork server with that layer alone; with none for any other word."""
     servers: dict[str, Zygote] = {}
-    for name in ("none", *ATTACKS):
-        servers[name] = Zygote(Limits(), without=[layer for layer in LAYERS if layer != name])
-    yield servers
-    for server in servers.values():
-        server.close()
+
+    def server(layer: str) -> Zygote:
+        if layer not in servers:
+            servers[layer] = Zygote(Limits(), without=[own for own in LAYERS if own != layer])
+        return servers[layer]
+
+    yield server
+    for started in servers.values():
+        started.close()
 
 
 def succeeds(attack: str, zygote: Zygote) -> bool:
@@ -90,16 +94,16 @@ def succeeds(attack: str, zygote: Zygote) -> bool:
 
 @pytest.mark.parametrize(("layer", "name"), CASES, ids=[f"{layer}-{name}" for layer, name in CASES])
 def test_an_attack_succeeds_without_the_layer_and_fails_with_it(
-    layer: str, name: str, zygotes: dict[str, Zygote]
+    layer: str, name: str, zygote: Zygote, alone: Callable[[str], Zygote]
 ) -> None:
-    if layer in zygotes[layer].isolation.missing:
-        pytest.skip(f"{layer} does not hold here: {zygotes[layer].isolation.missing[layer]}")
+    if layer in zygote.isolation.missing:
+        pytest.skip(f"{layer} does not hold here: {zygote.isolation.missing[layer]}")
     if layer == "user" and os.geteuid() != 0:
         pytest.skip("only root has a user to drop")
     attack = ATTACKS[layer][name]
     if os.geteuid() == 0 or name not in STOPPED_BY_LIMITS:
-        assert succeeds(attack, zygotes["none"]), "the control: without the layer it works"
-    assert not succeeds(attack, zygotes[layer])
+        assert succeeds(attack, alone("none")), "the control: without the layer it works"
+    assert not succeeds(attack, alone(layer))
 
 
 def test_the_strongest_isolation_stops_every_attack(zygote: Zygote) -> None:

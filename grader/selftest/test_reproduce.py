@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,17 @@ from grader.cli.app import app
 from grader.judge.judge import Judge
 from grader.pool.conditions import conditions, settings_of
 from grader.results.sources import SOURCES, note
+from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import Level
 from grader.sandbox.limits import Limits
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
 from grader.settings import Settings
+from grader.tools.reproduce import bench
 from grader.tools.reproduce.literal import source, tensor_source
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]  # each starts a fork server of its own
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 CRASHES = (SWIGLU, "nn.functional.silu", "nn.functional.sillu")
 FORGETS = (ATTENTION, "def forward(self, input: Tensor) -> Tensor:", "calls = []\n\n    def forward(self, input):")
@@ -44,6 +47,23 @@ def folder(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_class(top / "out", *reports, unreadable("eve"))
     note(top / "out", [top / "class"], None, None)
     return top
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fork_servers() -> Iterator[None]:
+    """Those that one command has started serve the next as well: each takes a second to start."""
+    started: list[Zygote] = []
+
+    def start(*settings: Any) -> Zygote:
+        started.append(Zygote(*settings))
+        return started[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "Zygote", cache(start))
+        patch.setattr(bench.Bench, "__exit__", lambda *_: None)
+        yield
+    for server in started:
+        server.close()
 
 
 def reproduce(folder: Path, *arguments: object, typed: str = "") -> Result:
