@@ -608,9 +608,7 @@ theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
 names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
 fastest = {}
-for panel, (title, axes_of) in zip(
-    panels, (("blocks", blocks(BLOCKS)), ("turns", turns_taken(TURNS))), strict=True
-):
+for panel, (title, axes_of) in zip(panels, (("blocks", blocks(BLOCKS)), ("turns", turns_taken(TURNS))), strict=True):
     for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
         own = (axes_of == axis).nonzero().flatten()
         wavelengths = 2 * math.pi / theta[own]
