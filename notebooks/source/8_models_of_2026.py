@@ -374,7 +374,8 @@ plt.show()
 # $$
 #
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$. It is partial
-# rotation again, found from another side.
+# rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
+# rotated in part, and the output is turned back.)
 
 # %% [markdown] lang="zh"
 # ## 让缓存变小的旋转：MLA
@@ -401,6 +402,7 @@ plt.show()
 # $$
 #
 # 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$。这又是部分旋转，只是从另一头走到了同一处。
+# （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · Scores from the short vectors (2 points)
