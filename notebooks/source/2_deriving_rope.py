@@ -897,9 +897,9 @@ plt.show()
 #
 # That is a consistent code too. [Su, 2025](https://kexue.fm/archives/10862) calls it a second kind of rotary embedding; on top
 # of the first it gained a model of about 1B weights nothing, a loss of 2.719 against 2.712. So RoFormer rotates queries and
-# keys only (section 3.2.2), and most models follow it. DeepSeek-V4, of 2026, does both, and has a reason: *one* vector serves
-# as key and as value, which halves the cache, so the value is rotated with the key, and the output is turned back, as in the
-# equation above ([`DeepseekV4Attention` in
+# keys only (section 3.2.2), and most models follow it. DeepSeek-V4, of 2026, does both, as [Su](https://kexue.fm/archives/11848)
+# notes, and has a reason: *one* vector serves as key and as value, which halves the cache, so the value is rotated with the
+# key, and the output is turned back, as in the equation above ([`DeepseekV4Attention` in
 # transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py),
 # [llama.cpp #24162](https://github.com/ggml-org/llama.cpp/pull/24162)). The cell below moves a text of 8 tokens along and
 # measures how much the outputs change.
@@ -926,7 +926,7 @@ plt.show()
 #
 # 这也是一种自洽的编码。[苏剑林，2025](https://kexue.fm/archives/10862) 称之为“第二类旋转位置编码”；在 1B 左右的模型上，
 # 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。
-# 2026 年的 DeepSeek-V4 两类都用，而且事出有因：键和值是*同一个*向量，缓存因此省下一半，值也就跟着键转了，输出再转回来，
+# 2026 年的 DeepSeek-V4 两类都用（[苏剑林](https://kexue.fm/archives/11848)也指出了这一点），而且事出有因：键和值是*同一个*向量，缓存因此省下一半，值也就跟着键转了，输出再转回来，
 # 正是上面那个等式（[transformers 里的 `DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)，
 # [llama.cpp #24162](https://github.com/ggml-org/llama.cpp/pull/24162)）。下面把一段 8 个 token 的文本整体平移，看看输出变化多少。结果是：
 # 连值也旋转，输出就大变；不旋转值，或者旋转之后再转回来，变化都只有舍入误差那么大。

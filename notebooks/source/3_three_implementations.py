@@ -801,7 +801,7 @@ print("\n".join(said))
 # implementation, at several distances**, with $d > 4$ and more than one head.
 #
 # It happens to the makers, too. DeepSeek-V3.2 has small heads that choose which tokens are read at all, and the program that
-# came with it rotated them in adjacent pairs, where the weights are half-split ([vLLM
+# came with it rotated these in adjacent pairs, though their weights are half-split ([vLLM
 # #28968](https://github.com/vllm-project/vllm/pull/28968)). In texts of 4k and 8k every needle was still found, in 16k only
 # 87.5 % of them ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). In 2026 a faster kernel took adjacent
 # pairs again, and GSM8K, a test of arithmetic, fell from 0.955 to 0.931 ([SGLang
@@ -920,8 +920,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ## The code you will meet
 #
-# Seven lines from programs in use, as they stand there, and what each of them says. (The multiplication itself is missing:
-# you have written it three times.)
+# Six lines and the end of one, from programs in use, as they stand there, and what each of them says. (The multiplication
+# itself is missing: you have written it three times.)
 #
 # | line | where | what it says |
 # |---|---|---|
@@ -931,7 +931,7 @@ plt.show()
 # | `cos = emb.cos() * self.attention_scaling` | the same | YaRN's factor sits in the tables, so logits get its square (notebook 5). |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [GPT-NeoX in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | Only the first features of a head turn (notebook 8). |
 # | `cos = cos[..., : cos.shape[-1] // 2].repeat_interleave(2, dim=-1)` | [GLM in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py) | The table came with its angles as a block and gets them one by one: this model has adjacent pairs. |
-# | `attn_output = apply_rotary_pos_emb(attn_output.transpose(1, 2), cos, -sin).transpose(1, 2)` | [DeepSeek-V4 in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | A minus at the sine turns back: here the output, since the values were rotated (notebook 2). |
+# | `attn_output.transpose(1, 2), cos, -sin)` | [DeepSeek-V4 in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | A minus at the sine turns back: here the output, since the values were rotated (notebook 2). |
 #
 # The next cell puts the first and the fifth line together, as a program that writes with a cache does, and holds the result
 # to `rotate_slowly`.
@@ -939,7 +939,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 你会遇到的代码
 #
-# 下面七行来自正在使用的程序，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
+# 下面是正在使用的程序里的六行，外加一行的末尾，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
 #
 # | 代码 | 出处 | 意思 |
 # |---|---|---|
@@ -949,7 +949,7 @@ plt.show()
 # | `cos = emb.cos() * self.attention_scaling` | 同上 | YaRN 的因子放在表里，所以 logit 乘的是它的平方（第 5 节）。 |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [transformers 的 GPT-NeoX](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | 一个头只有前面几个特征旋转（第 8 节）。 |
 # | `cos = cos[..., : cos.shape[-1] // 2].repeat_interleave(2, dim=-1)` | [transformers 的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py) | 表送来时角度是整段重复的，这里改成逐个重复：这个模型用相邻配对。 |
-# | `attn_output = apply_rotary_pos_emb(attn_output.transpose(1, 2), cos, -sin).transpose(1, 2)` | [transformers 的 DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | 正弦前的负号表示转回去：转回去的是输出，因为值旋转过（第 2 节）。 |
+# | `attn_output.transpose(1, 2), cos, -sin)` | [transformers 的 DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | 正弦前的负号表示转回去：转回去的是输出，因为值旋转过（第 2 节）。 |
 #
 # 下一格把第一行和第五行合在一起，就像带缓存写作的程序那样，再拿结果与 `rotate_slowly` 对照。
 

@@ -316,17 +316,19 @@ plt.show()
 # \sum_n \big( (R_m q)^\top R_n k_n \big)\, v_n^\top = (R_m q)^\top \sum_n R_n k_n v_n^\top .
 # $$
 #
-# The sum on the right is one matrix, to which each token adds its own; a text may be long, and the matrix stays as small as
-# it is. No scores are ever written down, so that a bias has nothing to be added to. A rotation fits: it turns vectors, before
-# they meet ([RoFormer, section 3.3](https://arxiv.org/abs/2104.09864v5); [EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
+# The sum on the right is one matrix, to which each token adds its own; however long the text, it does not grow. No scores are
+# ever written down, so that a bias has nothing to be added to. A rotation fits: it turns vectors, before they meet ([RoFormer, section 3.3](https://arxiv.org/abs/2104.09864v5); [EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
 # tried it on Performer, and the loss fell). (RoFormer first makes the entries of queries and keys positive, and divides by the
 # sum of the weights as they are without rotation, since with it that sum could be zero.)
 #
 # The linear layers of today have gates that let the matrix fade as the text goes on, so they know the order by themselves.
 # Qwen3.5 has three of them, and then one layer with a softmax, where a quarter of the 256 features of a head turns ([its
 # configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)).
-# Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([section
-# 4](https://arxiv.org/abs/2510.26692v2), [transformers #48250](https://github.com/huggingface/transformers/pull/48250)).
+# Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([its
+# report, section 4](https://arxiv.org/abs/2510.26692v2), [transformers
+# #48250](https://github.com/huggingface/transformers/pull/48250)). It does not follow that rotation is idle elsewhere: [Su,
+# 2026](https://kexue.fm/archives/11848) tells of Kimi K3 that adding it changed nothing, but that its forerunner K2, without
+# linear layers, gets clearly worse when it is taken away.
 
 # %% [markdown] lang="zh"
 # ## 没有 softmax 的层
@@ -345,7 +347,9 @@ plt.show()
 # 如今的线性层带有门，文本往前走，矩阵就慢慢淡去，所以这些层自己就知道次序。Qwen3.5 每三个这样的层之后有一个带 softmax 的层，
 # 那里每个头的 256 个特征只旋转四分之一（[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)）。
 # Kimi Linear 也这样混合，却*一个也不旋转*：位置完全交给线性层
-# （[第 4 节](https://arxiv.org/abs/2510.26692v2)，[transformers #48250](https://github.com/huggingface/transformers/pull/48250)）。
+# （[技术报告第 4 节](https://arxiv.org/abs/2510.26692v2)，[transformers #48250](https://github.com/huggingface/transformers/pull/48250)）。
+# 这并不说明旋转在别处也是多余的：[苏剑林，2026](https://kexue.fm/archives/11848) 说，Kimi K3 加上旋转，效果没什么变化；
+# 而没有线性层的前一代 K2，去掉旋转就会明显变差。
 
 # %% [markdown] lang="en"
 # ## A rotation that lets the cache be small: MLA
