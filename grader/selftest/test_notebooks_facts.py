@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.slow  # it imports transformers
 
 Module = Callable[[str], ModuleType]
 CURRENT = sources.SOURCES / "8_models_of_2026.py"
+LAYOUTS = sources.SOURCES / "3_three_implementations.py"
 NEEDED = (
     "import math",
     "def frequencies(",
@@ -92,7 +95,7 @@ def _reading(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_the_readers_code_reads_real_configurations_as_transformers_does(
     transformers: Module, reading: dict[str, Any]
 ) -> None:
-    assert len(reading["MODELS"]) == 6
+    assert len(reading["MODELS"]) == 7
     for name, (dim, _, _, rope) in reading["MODELS"].items():
         config = transformers(LLAMA).LlamaConfig(
             head_dim=dim, max_position_embeddings=10**6, rope_parameters=dict(rope)
@@ -120,3 +123,50 @@ def test_configurations_that_transformers_has_are_as_stated(transformers: Module
     deepseek = transformers("models.deepseek_v3").DeepseekV3Config()
     assert (deepseek.kv_lora_rank, deepseek.qk_rope_head_dim, deepseek.qk_nope_head_dim) == (512, 64, 128)
     assert (deepseek.num_attention_heads, deepseek.v_head_dim) == (128, 128)
+
+
+def test_deepseek_v4_rotates_one_vector_for_keys_and_values(transformers: Module, reading: dict[str, Any]) -> None:
+    dim, trained, advertised, stated = reading["MODELS"]["DeepSeek-V4"]
+    published = {
+        name: stated[name]
+        for name in ("rope_type", "factor", "original_max_position_embeddings", "beta_fast", "beta_slow")
+    }
+    config = transformers("models.deepseek_v4").DeepseekV4Config(rope_parameters=published)
+    rope, near = config.rope_parameters["compress"], config.rope_parameters["main"]
+    assert rope == stated | {"partial_rotary_factor": dim / config.head_dim}
+    assert (config.head_dim, config.max_position_embeddings, trained) == (512, advertised, 65_536)
+    assert (near["rope_theta"], near["rope_type"]) == (10_000, "default")
+    assert (config.num_key_value_heads, config.sliding_window) == (1, 128)
+
+
+def test_layers_without_a_softmax_stand_before_those_with_one(transformers: Module) -> None:
+    qwen = transformers("models.qwen3_5").Qwen3_5TextConfig()
+    assert qwen.layer_types[:4] == ["linear_attention"] * 3 + ["full_attention"]
+    assert (qwen.head_dim, qwen.rope_parameters["partial_rotary_factor"]) == (256, 0.25)
+    assert not hasattr(transformers("models.kimi_linear").KimiLinearConfig(), "rope_parameters")
+
+
+def test_qwen2_vl_has_blocks_and_qwen3_vl_has_turns(transformers: Module) -> None:
+    code = {
+        name: Path(str(transformers(f"models.{name}.modeling_{name}").__file__)).read_text(encoding="utf-8")
+        for name in ("qwen2_vl", "qwen3_vl")
+    }
+    assert '"mrope_section", [16, 24, 24]' in code["qwen2_vl"]
+    assert '"mrope_section", [24, 20, 20]' in code["qwen3_vl"]
+    assert transformers("models.qwen2_vl").Qwen2VLTextConfig().rope_parameters["rope_theta"] == 1e6
+
+
+def test_bases_differ_between_layers_with_a_window_and_others(transformers: Module) -> None:
+    rope = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig().rope_parameters
+    assert (rope["sliding_attention"]["rope_theta"], rope["full_attention"]["rope_theta"]) == (10_000, 1_000_000)
+
+
+def test_lines_of_transformers_stand_there_as_quoted(transformers: Module) -> None:
+    prose = "\n".join(cell.source for cell in sources.read(LAYOUTS, "en").cells if cell.cell_type == "markdown")
+    address, found = "", []
+    for line, where in re.findall(r"^\| `(.+)` \| (.+?) \|", prose, re.MULTILINE):
+        address = next(iter(re.findall(r"\((https:[^)]+)\)", where)), address)  # "the same" is that of the row above
+        if module := re.search(r"v5\.23\.0/src/transformers/(\w+)/(\w+)/(\w+)\.py", address):
+            code = Path(str(transformers(".".join(module.groups())).__file__)).read_text(encoding="utf-8")
+            found.append(line in code)
+    assert found == [True] * 5

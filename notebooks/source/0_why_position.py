@@ -483,11 +483,36 @@ plt.show()
 # The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
 # "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
 # learn to look "three back" everywhere at once.
+
+# %% [markdown] lang="zh" short=true
+# 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
 #
+# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。
+# 更好的办法，是直接*告诉*模型每个 token 在哪里。
+#
+# ## 我们希望位置编码是什么样的
+#
+# 记 $\mathrm{PE}(p)$ 为编码对位置 $p$ 给出的描述。参照
+# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding)，我们的清单有五条：
+#
+# | | 愿望 | 用公式或问题来说 | 在哪里检验 |
+# |---|---|---|---|
+# | 1 | **唯一** | $p \ne p'$ 时 $\mathrm{PE}(p) \ne \mathrm{PE}(p')$，无论文本多长 | 第 1 节 |
+# | 2 | **平移是线性的** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$，同一个 $M_\delta$ 适用于所有 $p$ | 第 1、2 节 |
+# | 3 | **能延伸到更长的文本** | 训练时没见过的位置上会发生什么？ | 第 4 至 8 节 |
+# | 4 | **有固定的规则** | 一个处处成立的公式，而不是一张碰巧如此的表 | 第 1 节 |
+# | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
+#
+# 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
+# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
+
+# %% [markdown] lang="en"
 # ## The letters
 #
 # A letter means one thing in a notebook, and those of the first rows mean it in all of them. Primes, indices and a star
 # for the conjugate do not make another letter.
+#
+# <details><summary>Show the table</summary>
 #
 # | letters | what they are | notebooks |
 # |---|---|---|
@@ -548,34 +573,17 @@ plt.show()
 # | $w$, $z$, $a$ | a window, the logit of a sink, and a weight | 8 |
 # | $\ell$, $\varphi$ | a number of layers, and the phase of content | 8 |
 #
+# </details>
+#
 # **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
 # what is wrong with it.
 
-# %% [markdown] lang="zh" short=true
-# 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
-#
-# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。
-# 更好的办法，是直接*告诉*模型每个 token 在哪里。
-#
-# ## 我们希望位置编码是什么样的
-#
-# 记 $\mathrm{PE}(p)$ 为编码对位置 $p$ 给出的描述。参照
-# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding)，我们的清单有五条：
-#
-# | | 愿望 | 用公式或问题来说 | 在哪里检验 |
-# |---|---|---|---|
-# | 1 | **唯一** | $p \ne p'$ 时 $\mathrm{PE}(p) \ne \mathrm{PE}(p')$，无论文本多长 | 第 1 节 |
-# | 2 | **平移是线性的** | $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$，同一个 $M_\delta$ 适用于所有 $p$ | 第 1、2 节 |
-# | 3 | **能延伸到更长的文本** | 训练时没见过的位置上会发生什么？ | 第 4 至 8 节 |
-# | 4 | **有固定的规则** | 一个处处成立的公式，而不是一张碰巧如此的表 | 第 1 节 |
-# | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
-#
-# 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
-# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
-#
+# %% [markdown] lang="zh"
 # ## 记号表
 #
 # 在一节之内，一个字母只有一个意思；前几行的字母在各节里意思都相同。加撇、加下标、加星号（共轭），不算另一个字母。
+#
+# <details><summary>展开记号表</summary>
 #
 # | 字母 | 意思 | 哪几节 |
 # |---|---|---|
@@ -635,5 +643,7 @@ plt.show()
 # | $t$, $x$, $y$ | 一小块图像的时间、行、列 | 8 |
 # | $w$, $z$, $a$ | 窗口，汇点的 logit，以及权重 | 8 |
 # | $\ell$, $\varphi$ | 层数，以及内容的相位 | 8 |
+#
+# </details>
 #
 # **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。

@@ -157,8 +157,9 @@ plt.show()
 # from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
 # [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
 #
-# Which pairs are meant, if someone says "every pair"? The $d/2$ of one head, $i = 0, \dots, d/2 - 1$; all heads of
-# all layers use the same $\theta_i$. The last is $\theta_{d/2-1}$, not $\theta_{d/2}$.
+# Which pairs are meant, if someone says "every pair"? The $d/2$ of one head, $i = 0, \dots, d/2 - 1$. In Llama all heads of
+# all layers use the same $\theta_i$; in models that mix layers with and without a window, such as Gemma 4, each kind may
+# have its own ([notebook 8](8_models_of_2026.ipynb)). The last is $\theta_{d/2-1}$, not $\theta_{d/2}$.
 
 # %% [markdown] lang="zh"
 # 图中的三角形是在 $L$ 之内转不满一圈的对。在对数坐标下，波长排成一条直线，因为
@@ -170,8 +171,9 @@ plt.show()
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
 # 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
 #
-# 常有人说“每一对”，指的是哪些对？是一个头的 $d/2$ 对，$i = 0, \dots, d/2 - 1$；所有层的所有头用的是同一组
-# $\theta_i$。最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。
+# 常有人说“每一对”，指的是哪些对？是一个头的 $d/2$ 对，$i = 0, \dots, d/2 - 1$。在 Llama 里，所有层的所有头用的是同一组
+# $\theta_i$；有的模型既有带窗口的层，又有不带窗口的层，例如 Gemma 4，两种层可以各有一组
+# （[第 8 节](8_models_of_2026.ipynb)）。最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 5.2 · How far before it is new? (2 points)

@@ -308,10 +308,54 @@ plt.show()
 # 它让*所有*差距都变尖，包括那些这个头特意学得很小的差距。
 
 # %% [markdown] lang="en"
+# ## Layers without a softmax
+#
+# **Linear attention** drops the softmax, and then the sum over the tokens can be done first:
+#
+# $$
+# \sum_n \big( (R_m q)^\top R_n k_n \big)\, v_n^\top = (R_m q)^\top \sum_n R_n k_n v_n^\top .
+# $$
+#
+# The sum on the right is one matrix, to which each token adds its own; however long the text, it does not grow. No scores are
+# ever written down, so that a bias has nothing to be added to. A rotation fits: it turns vectors, before they meet ([RoFormer, section 3.3](https://arxiv.org/abs/2104.09864v5); [EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
+# tried it on Performer, and the loss fell). (RoFormer first makes the entries of queries and keys positive, and divides by the
+# sum of the weights as they are without rotation, since with it that sum could be zero.)
+#
+# The linear layers of today have gates that let the matrix fade as the text goes on, so they know the order by themselves.
+# Qwen3.5 has three of them, and then one layer with a softmax, where a quarter of the 256 features of a head turns ([its
+# configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)).
+# Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([its
+# report, section 4](https://arxiv.org/abs/2510.26692v2), [transformers
+# #48250](https://github.com/huggingface/transformers/pull/48250)). It does not follow that rotation is idle elsewhere: [Su,
+# 2026](https://kexue.fm/archives/11848) tells of Kimi K3 that adding it changed nothing, but that its forerunner K2, without
+# linear layers, gets clearly worse when it is taken away.
+
+# %% [markdown] lang="zh"
+# ## 没有 softmax 的层
+#
+# **线性注意力**不要 softmax，于是可以先对各个 token 求和：
+#
+# $$
+# \sum_n \big( (R_m q)^\top R_n k_n \big)\, v_n^\top = (R_m q)^\top \sum_n R_n k_n v_n^\top .
+# $$
+#
+# 右边的和是一个矩阵，每个 token 往里加上自己的一份；文本再长，矩阵还是那么大。得分从来没有写出来过，偏置也就无处可加。
+# 旋转却合用：它转的是向量，在向量相遇之前就转好了
+# （[RoFormer，3.3 节](https://arxiv.org/abs/2104.09864v5)；[EleutherAI](https://blog.eleuther.ai/rotary-embeddings) 在 Performer 上试过，损失下降了）。
+# （RoFormer 先把查询和键的元素变成正数，再除以不带旋转的权重之和，因为带上旋转，这个和可能为零。）
+#
+# 如今的线性层带有门，文本往前走，矩阵就慢慢淡去，所以这些层自己就知道次序。Qwen3.5 每三个这样的层之后有一个带 softmax 的层，
+# 那里每个头的 256 个特征只旋转四分之一（[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)）。
+# Kimi Linear 也这样混合，却*一个也不旋转*：位置完全交给线性层
+# （[技术报告第 4 节](https://arxiv.org/abs/2510.26692v2)，[transformers #48250](https://github.com/huggingface/transformers/pull/48250)）。
+# 这并不说明旋转在别处也是多余的：[苏剑林，2026](https://kexue.fm/archives/11848) 说，Kimi K3 加上旋转，效果没什么变化；
+# 而没有线性层的前一代 K2，去掉旋转就会明显变差。
+
+# %% [markdown] lang="en"
 # ## A rotation that lets the cache be small: MLA
 #
 # A cache holds the keys and values of all heads for every token. **Multi-head latent attention** stores one short vector
-# $c$ in their place, from which a matrix $U$ for each head makes the key, $k = U c$
+# $c$ in their place, from which a matrix $U$ for each head makes the key, $k = U c$, and another matrix the value
 # ([DeepSeek-V2, sections 2.1.2 and 2.1.3](https://arxiv.org/abs/2405.04434v5)). The keys need never be made:
 #
 # $$
@@ -334,12 +378,13 @@ plt.show()
 # $$
 #
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$. It is partial
-# rotation again, found from another side.
+# rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
+# rotated in part, and the output is turned back.)
 
 # %% [markdown] lang="zh"
 # ## 让缓存变小的旋转：MLA
 #
-# 缓存里存着每个 token 在所有头上的键和值。**多头潜在注意力**（MLA）只存一个短向量 $c$，每个头用一个矩阵 $U$ 由它造出键，$k = U c$
+# 缓存里存着每个 token 在所有头上的键和值。**多头潜在注意力**（MLA）只存一个短向量 $c$，每个头用一个矩阵 $U$ 由它造出键，$k = U c$，用另一个矩阵造出值
 # （[DeepSeek-V2，2.1.2 和 2.1.3 节](https://arxiv.org/abs/2405.04434v5)）。键其实根本不必造出来：
 #
 # $$
@@ -361,6 +406,7 @@ plt.show()
 # $$
 #
 # 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$。这又是部分旋转，只是从另一头走到了同一处。
+# （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · Scores from the short vectors (2 points)
@@ -461,10 +507,10 @@ assert min(apart) > 0.2
 # text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
 # largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
 #
-# Which pair follows which axis? Qwen2-VL has **blocks**: time has the fastest pairs, then rows, then columns, which get all the
-# slow ones. In Qwen3-VL the axes **take turns**, pair after pair
+# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the 24
+# slowest for columns ([its code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)). In Qwen3-VL the axes **take turns**, pair after pair
 # ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
-# so that every axis has fast and slow pairs. With 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
+# so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
@@ -479,12 +525,13 @@ assert min(apart) > 0.2
 # 在每个轴上都只取决于步数。这就是 **M-RoPE**（[Qwen2-VL，2.1 节](https://arxiv.org/abs/2409.12191v2)）。文字 token 在各轴上的数相同，所以
 # 文字的旋转与普通 RoPE 一样。图像之后，文字从目前最大的数加 1 接着排：16 乘 16 块的图像要花 256 个 token，却只让后文移动 16 个位置。
 #
-# 哪一对跟随哪个轴？Qwen2-VL 用**分块**：时间拿最快的对，然后是行，再是列，最慢的全归列。Qwen3-VL 里各轴**轮流**，一对接一对
+# 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
+# （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
 # （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢。如果三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
+# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
 
 # %%
-SECTIONS = (24, 20, 20)  # pairs for time, rows, columns
+BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
 
 
 def blocks(sections: tuple[int, ...]) -> Tensor:
@@ -561,15 +608,13 @@ walk = places(5, 16, 16, 5)
 print(f"{walk.shape[1]} tokens, of which {16 * 16} are patches; the last has position {int(walk.max())}")
 assert walk.shape[1] - 10 == 256
 assert int(walk[0, -5]) - 5 == 16
-assert int((turns_taken(SECTIONS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
+assert int((turns_taken(TURNS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
 
-theta = frequencies(128, 1e6)
+theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
 names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
 fastest = {}
-for panel, (title, axes_of) in zip(
-    panels, (("blocks", blocks(SECTIONS)), ("turns", turns_taken(SECTIONS))), strict=True
-):
+for panel, (title, axes_of) in zip(panels, (("blocks", blocks(BLOCKS)), ("turns", turns_taken(TURNS))), strict=True):
     for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
         own = (axes_of == axis).nonzero().flatten()
         wavelengths = 2 * math.pi / theta[own]
@@ -584,21 +629,21 @@ slow, quick = fastest["blocks", "column"], fastest["turns", "column"]
 headline(
     figure, f"In blocks the fastest pair of the columns takes {slow:,.0f} positions for a turn, in turns {quick:.0f}"
 )
-assert slow > 80_000  # what the text says
-assert 360 * 16 / slow < 0.1
+assert slow > 35_000  # what the text says
+assert 360 * 16 / slow < 1 / 5
 plt.show()
 
 # %% [markdown] lang="en"
-# The band marks an image of 16 patches across. In blocks no pair of the columns turns by even a tenth of a degree within it:
-# for a whole turn the fastest needs more than 80,000 positions. In turns every axis has pairs that tell neighbours apart.
+# The band marks an image of 16 patches across. In blocks no pair of the columns turns by even a fifth of a degree within it:
+# for a whole turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
 # A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
 # vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
-# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连十分之一度都转不到：
-# 最快的一对要 80,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的对。
+# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连五分之一度都转不到：
+# 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的对。
 #
 # 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
 # [vLLM 给 Qwen3-VL 的设置](https://github.com/vllm-project/vllm/pull/25384)在上下文差不多长到 4 倍时取 3。
@@ -610,7 +655,10 @@ plt.show()
 # length, and *no pair ever meets a new angle*, if training had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
 # handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
-# Gemma 4 has five of them. Llama 4 cuts the text into chunks instead.
+# Gemma 4 has five of them. Llama 4 cuts the text into chunks instead. Since such layers see only what is near, they can have a
+# base of their own: 10,000 in Gemma 4 and in DeepSeek-V4, where layers that see further have 1,000,000 and 160,000
+# (configurations of [Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)
+# and [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py)).
 #
 # **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
 # on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
@@ -635,7 +683,9 @@ plt.show()
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层。Llama 4 则是把文本切成块。
+# Gemma 4 有五层。Llama 4 则是把文本切成块。这样的层只看近处，可以有自己的底数：Gemma 4 和 DeepSeek-V4 里是 10,000，而看得远的层
+# 分别是 1,000,000 和 160,000
+# （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
 #
 # **汇点**：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
@@ -800,13 +850,13 @@ assert lowest[2] > 1e4  # what the title says
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Now the real thing. Below stands what six models say of their positions, in the words of transformers. Your code is to
+# Now the real thing. Below stands what seven models say of their positions, in the words of transformers. Your code is to
 # turn it into frequencies and a factor for the tables. Two helpers are given, the two ramps of notebook 5.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 现在来真的。下面是六个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。第 5 节的两种斜坡
+# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。第 5 节的两种斜坡
 # 作为工具给出。
 
 
@@ -955,6 +1005,20 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
             "attention_factor": 1.0,
         },
     ),
+    "DeepSeek-V4": (
+        64,
+        65_536,
+        1_048_576,
+        {
+            "rope_type": "yarn",
+            "rope_theta": 160_000.0,
+            "factor": 16.0,
+            "original_max_position_embeddings": 65_536,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "attention_factor": 1.0,
+        },
+    ),
     "gpt-oss": (
         64,
         4096,
@@ -990,6 +1054,8 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
 # - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
 #   logits, not into the tables, hence 1.0 (notebook 5).
+# - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
+#   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
 # - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
@@ -1005,6 +1071,8 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
 # - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
 #   不放进表里，所以是 1.0（第 5 节）。
+# - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
+#   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
 #
 # **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
@@ -1032,6 +1100,7 @@ assert round(reached["Llama 3.1"]) == 65_536
 assert round(reached["Llama 4 Scout"]) == 131_072
 assert round(reached["Qwen3"]) == round(reached["gpt-oss"]) == 131_072
 assert round(reached["DeepSeek-V3"]) == 163_840
+assert round(reached["DeepSeek-V4"]) == 1_048_576
 assert reached["Gemma 4"] == math.inf
 still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
 assert len(still) == 256
@@ -1039,8 +1108,8 @@ assert int(still.sum()) == 192
 assert round(slowest) == 188
 
 # %% [markdown] lang="en"
-# Was it as you predicted? Qwen3 and gpt-oss advertise *exactly* the reach: the trained length times the factor of YaRN, and not
-# a token more. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
+# Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
+# YaRN, and not a token more; for DeepSeek-V4 that is 1,048,576. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
 # 128K](https://github.com/deepseek-ai/DeepSeek-V3). Llama 3.1 advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
@@ -1049,7 +1118,8 @@ assert round(slowest) == 188
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
 # %% [markdown] lang="zh"
-# 和你预测的一样吗？Qwen3 和 gpt-oss 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多。DeepSeek-V3 留了余地：
+# 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
+# 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
@@ -1063,10 +1133,14 @@ assert round(slowest) == 188
 # A paragraph each: what it does in the terms of these notebooks, what is claimed, and what was shown. What the abstract or the
 # page says is linked; we did not repeat the experiments.
 #
-# - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one solution of
-#   notebook 2 with different maps for queries and keys that decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
+# - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one in notebook 2's
+#   table that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
 #   "resolution" of attention by distance, choose the rates to raise it, and show language models that read on beyond
 #   training, with attention cut into blocks at inference.
+# - **FoX**, the forgetting transformer, has a gate between 0 and 1 for each token, and adds to a score the logarithms of the gates
+#   that lie between: ALiBi, with a slope that content decides, and no position code besides. It outdoes the Transformer as a
+#   language model of long texts, in reading on and on short tasks, and keeps up with it on long ones ([Lin et al.,
+#   2025](https://arxiv.org/abs/2503.02130v2)).
 # - **ReRoPE** clamps the distance that all pairs see at a window: $\min(\Delta, w)$. Leaky ReRoPE lets it grow more slowly beyond the window instead.
 #   It needs no training, but two passes of attention ([Su, 2023](https://kexue.fm/archives/9708)). Exercise 6.3 is its finer
 #   version: clamping the slow pairs alone was enough there.
@@ -1106,9 +1180,12 @@ assert round(slowest) == 188
 #
 # 每个一段：用这几节的话说它做什么、主张什么、拿出了什么证据。摘要或网页说的都给出链接；这些实验我们没有重做。
 #
-# - **xPos** 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节里查询和键用不同映射的解，会衰减的正是这一个。
+# - **xPos** 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的表里，又旋转又衰减的就是它。
 #   [Sun 等，2022](https://arxiv.org/abs/2212.10554v1) 定义了注意力按距离的“分辨率”，选速率来提高它，并展示了语言模型读到训练长度之外，
 #   推理时注意力按块切开。
+# - **FoX**，会遗忘的 Transformer，给每个 token 一个 0 到 1 之间的门，把中间各个门的对数加到得分上：就是斜率由内容决定的 ALiBi，
+#   此外不用位置编码。给长文本建模、读到训练长度之外、做短任务，它都胜过 Transformer，做长任务则不相上下
+#   （[Lin 等，2025](https://arxiv.org/abs/2503.02130v2)）。
 # - **ReRoPE** 把所有的对看到的距离截在一个窗口上：$\min(\Delta, w)$。Leaky ReRoPE 则是让它在窗口之外长得慢些。不用训练，但注意力要算两遍
 #   （[苏剑林，2023](https://kexue.fm/archives/9708)）。练习 6.3 是它更细的版本：在那里，只截慢的对就够了。
 # - **Self-Extend** 用整数做同样的事：近处的键用本来的距离，远处的键把距离除以组的大小再向下取整。不用训练；在几个模型和长文本测试上
@@ -1134,6 +1211,28 @@ assert round(slowest) == 188
 #
 # 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
+
+# %% [markdown] lang="en" short=true
+# ## What should I do?
+#
+# | you want to | do | why |
+# |---|---|---|
+# | train a model | Rotate queries and keys. Take a base above the bound for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2) |
+# | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
+# | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
+# | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
+# | read images | A position for each axis, and the axes take turns. Text after an image goes on at the largest number plus 1. | “Several positions at once”, above |
+
+# %% [markdown] lang="zh" short=true
+# ## 我该怎么做？
+#
+# | 你想 | 怎么做 | 依据 |
+# |---|---|---|
+# | 训练一个模型 | 旋转查询和键。底数要高于训练时最长文本的那个界。如果还要读得更远，就留下一些特征或一些层不旋转。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2) |
+# | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
+# | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
+# | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
+# | 读图像 | 每个轴一个位置，各轴轮流。图像之后的文字，从最大的数加 1 接着排。 | 前面的“同时有几个位置” |
 
 # %% [markdown] lang="en" short=true
 # ## What to remember
