@@ -35,7 +35,7 @@ def works() -> dict[str, str]:
 
 def key(address: str) -> str:
     """What ``works`` calls the work at an address."""
-    return _VERSION.sub("", address.rsplit("/", 1)[-1])
+    return _VERSION.sub("", address.rstrip("/").rsplit("/", 1)[-1])
 
 
 def shown(content: str) -> tuple[str, list[Reference]]:
