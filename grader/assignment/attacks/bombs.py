@@ -263,8 +263,9 @@ def seven_zip_in_the_clothes_of_a_zip(folder):
 
 @packed(score=None, bonus=None)
 def codec_that_takes_forever(folder):
-    """A coding line that names a codec whose work grows with the square of what it reads."""
-    return folder_of(folder, {NORM: b"# coding: punycode\n" + b"-" * 500_000 + b"a9" * 200_000})
+    """A coding line that names a codec whose work grows with the square of what it reads: here some minutes."""
+    wide = ("-" * 100_000 + "\U0001f600").encode("punycode")  # from here on, each character takes four bytes
+    return folder_of(folder, {NORM: b"# coding: punycode\n" + wide + b"a" * 900_000})
 
 
 @packed(score=NORM_LOST)

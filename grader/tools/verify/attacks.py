@@ -23,7 +23,7 @@ from ..benchmarks.measure import descendants
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)
-MOST_S = 70.0  # for one attack: ``submission_s``, and time for the judge's own work on a busy machine
+MOST_S = 300.0  # for one attack: its limits allow a minute of computing, which takes a busy machine some times as long
 MOST_BYTES = 300_000  # of one report
 NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
