@@ -81,7 +81,8 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with small_walkthrough(folder / "source"):
         for language in sources.LANGUAGES:
             notebook = reference()
-            notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})]
+            given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
+            notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
             notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
@@ -130,6 +131,11 @@ def test_the_story_counts_the_clocks_at_angles_that_training_never_showed(tab: T
         tab.focus("[data-touch=story] select")
         tab.press("ARROW_DOWN")
         tab.wait_for(f"{told}.startsWith('PI, 58 characters read: 0 of 2')")
+        assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+        tab.focus("[data-touch=story] input")
+        tab.press("END")
+        tab.wait_for(f"{told}.startsWith('PI, 100 characters read: 0 of 2')")  # ten times as slow: as far as 10
+        tab.focus("[data-touch=story] select")
         tab.press("HOME")
         tab.focus("[data-touch=story] input")
         tab.press("HOME")
@@ -244,6 +250,23 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375
         assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
     assert "对" in tab.evaluate(TOLD.format("wavelengths"))
+
+
+@needs_browser
+def test_code_goes_on_below_and_what_is_wider_than_the_screen_says_so_until_its_end(tab: Tab, page: Path) -> None:
+    tab.open(page, width=375)
+    lines = "[...document.querySelectorAll('.line')]"
+    assert tab.evaluate(f"{lines}.every((one) => one.scrollWidth <= one.clientWidth)")
+    heights = tab.evaluate(f"{lines}.map((one) => one.clientHeight)")
+    assert max(heights) > 1.5 * min(heights), "A line is too long for one."
+    marks = "((one) => [one.classList.contains('more'), one.tabIndex])(document.querySelector('.output_area pre'))"
+    assert tab.evaluate(marks) == [True, 0]
+    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 9999")
+    tab.wait_for(f"!{marks}[0]")
+    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 0")
+    tab.wait_for(f"{marks}[0]")
+    tab.resize(1200)
+    tab.wait_for(f"{marks}.join() === 'false,-1'")
 
 
 @needs_browser

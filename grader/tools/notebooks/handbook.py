@@ -25,6 +25,7 @@ _NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the c
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _SET_UP = re.compile(r"(?:<[^>]*>)*(?:import|from)\b")
+_INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
 
@@ -143,7 +144,7 @@ def page(path: Path, language: str) -> Page:
     )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     names = tuple(dict.fromkeys(touch.MARKER.findall(content)))
-    content = _CODE.sub(lambda found: _folded(found[0], language), content)
+    content = _CODE.sub(lambda found: _folded(_hanging(found[0]), language), content)
     return Page(
         name=f"{path.stem}.html",
         title=title(notebook),
@@ -156,6 +157,18 @@ def page(path: Path, language: str) -> Page:
         numbers=numbers,
         script=(HERE / "contents.js").read_text(encoding="utf-8") + touch.script(sources.TOUCHES, names, numbers),
     )
+
+
+def _hanging(code: str) -> str:
+    """Code in which a line that is too long goes on further in than it begins."""
+    opening, text, closing = re.split(r"(?<=<pre>)|(?=</pre>)", code)
+    return "".join([opening, *map(_line, text.splitlines()), closing])
+
+
+def _line(line: str) -> str:
+    """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
+    tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
+    return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
 
 
 def _folded(code: str, language: str) -> str:
