@@ -159,6 +159,39 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("language", "before", "more", "after"),
+    [
+        ("en", ("2 of 8 heads", "every 177", "256 leaves all"), "3 of 16 heads", ("0 of 16", "every 177", "nothing.")),
+        (
+            "zh",
+            ("8 个头里有 2 个", "每 177 ", "全部留下"),
+            "16 个头里有 3 个",
+            ("16 个头里有 0 个", "每 177 ", "一点不留。"),
+        ),
+    ],
+)
+def test_the_flattest_slope_is_the_same_for_any_number_of_heads(
+    tab: Tab, book: Path, language: str, before: tuple[str, ...], more: str, after: tuple[str, ...]
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("slopes")
+    assert all(words in tab.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
+    tab.focus("[data-touch=slopes] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({more!r})")
+    assert tab.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
+    tab.focus("[data-touch=slopes] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('4,096')")
+    assert all(words in tab.evaluate(told) for words in after)
+    tab.focus("[data-touch=slopes] label:last-child input")
+    tab.press("END")
+    tab.wait_for(f"{told}.match(/4,096/g).length === 2")
+    assert after[2] in tab.evaluate(told), "A window of 4,096 ends before the distance 4,096."
+
+
+@needs_browser
 def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("stale")
