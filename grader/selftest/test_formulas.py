@@ -29,10 +29,11 @@ def inside(latex: str) -> str:
         ),
         (r"\|x\|", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
         (r"\ln x", '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>'),
+        (r"\cos\, x", '<mi>cos</mi><mspace width="0.167em" /><mi>x</mi>'),
         (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
         ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
     ],
-    ids=["floor", "double struck", "upright", "monospace", "bars", "double bars", "function", "power", "slash"],
+    ids=["floor", "double struck", "upright", "monospace", "bars", "double bars", "function", "spaced", "power", "slash"],
 )
 def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
     assert inside(latex) == shown

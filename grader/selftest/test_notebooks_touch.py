@@ -13,7 +13,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 import nbformat
 
 from grader.tools import touch
-from grader.tools.notebooks import execute, handbook, sources, touches
+from grader.tools.notebooks import execute, handbook, sources, touches, typesetting
 from grader.tools.touch import MARKER
 
 from .browser import Tab, chromium, needs_axe, needs_browser
@@ -36,6 +36,7 @@ NUMBERS = {
     "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
 }
+LONG = f"${'+'.join('x' * typesetting.LONG)}$"
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 
@@ -84,6 +85,7 @@ def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
             given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
             notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
+            notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
             notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
             path.parent.mkdir(parents=True)
@@ -283,6 +285,20 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375
         assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
     assert "对" in tab.evaluate(TOLD.format("wavelengths"))
+
+
+@needs_browser
+def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    apart = """[...document.querySelectorAll('main math')].flatMap((formula) => {
+      const line = (node, range = new Range()) => (range.selectNode(node), range.getBoundingClientRect());
+      const beside = [formula.previousSibling, formula.nextSibling].filter((one) => /^[(),;.!]+$/.test(one?.data));
+      return beside.filter((one) => line(one).top > line(formula).bottom || line(one).bottom < line(formula).top)
+        .map((one) => one.data);
+    })"""
+    for width in range(330, 1200, 30):
+        tab.resize(width)
+        assert tab.evaluate(apart) == [], width
 
 
 @needs_browser

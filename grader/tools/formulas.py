@@ -23,7 +23,7 @@ _ALIKE = (
 _BIG = re.compile(r"(?<=>)\\[a-z]+(?=</mo>)")  # the name of a bracket after \Big, which latex2mathml leaves as it is
 _LETTERS = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
 _MONOSPACE, _AS_STYLE = 'mathvariant="monospace"', 'style="font-family: monospace"'
-_NAME = re.compile(r"(?<!<msu[bp]>)(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o))")
+_NAME = re.compile(r"(?<!<msu[bp]>)(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o|space))")
 _SLASH = "<mo>&#x0002F;</mo>"
 _BAR = re.compile(r"<mo(?=[^>]*>(?:\||&#x0007C;|&#x02016;)</mo>)(?![^>]*form=)")
 
