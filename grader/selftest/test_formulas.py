@@ -33,7 +33,7 @@ def inside(latex: str) -> str:
         (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
         ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
     ],
-    ids=["floor", "double struck", "upright", "monospace", "bars", "double bars", "function", "spaced", "power", "slash"],
+    ids=["floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "slash"],
 )
 def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
     assert inside(latex) == shown

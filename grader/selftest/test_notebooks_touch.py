@@ -13,30 +13,17 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 import nbformat
 
 from grader.tools import touch
-from grader.tools.notebooks import execute, handbook, sources, touches, typesetting
+from grader.tools.notebooks import execute, sources, touches
 from grader.tools.touch import MARKER
 
 from .browser import Tab, chromium, needs_axe, needs_browser
-from .small_notebook import NAME, reference, small_walkthrough
+from .small_handbook import NUMBERS, TOUCHES, small_handbook
+from .small_notebook import NAME, reference
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
 GIVEN = re.compile(r'\bto_touch\("(\w+)"')
 TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
-# Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
-CLAMPED = [[0.5, 0.4, 0.02, 0.01], [0.5, 0.2, 0.12, 0.01]]
-FREE = [[0.1, 0.1, 0.1, 0.1], [0.6, 0.1, 0.0, 0.05]]
-MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all pairs": CLAMPED}
-STORY = {
-    name: {"slowed": [1.0, slow], "mean": [3.0, 2.5, 2.0], "lowest": [3.0, 2.4, 1.9], "highest": [3.0, 2.6, 2.1]}
-    for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
-}
-NUMBERS = {
-    "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
-    "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
-}
-LONG = f"${'+'.join('x' * typesetting.LONG)}$"
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 
@@ -77,21 +64,7 @@ def test_what_a_cell_hands_over_arrives() -> None:
 
 @pytest.fixture(scope="module", name="book")
 def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A handbook of the small notebook, with every figure to touch."""
-    folder = tmp_path_factory.mktemp("book")
-    with small_walkthrough(folder / "source"):
-        for language in sources.LANGUAGES:
-            notebook = reference()
-            given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
-            notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
-            notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
-            notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
-            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
-            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
-            path.parent.mkdir(parents=True)
-            path.write_text(nbformat.writes(notebook), encoding="utf-8")
-        handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
-    return folder / "book"
+    return small_handbook(tmp_path_factory.mktemp("book"))
 
 
 @pytest.fixture(scope="module", name="tab")
@@ -275,68 +248,6 @@ def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
         tab.press("TAB")
         reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10
-
-
-@needs_browser
-def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> None:
-    for language in sources.LANGUAGES:
-        page = book / language / f"{NAME}.html"
-        tab.open(page, width=375, dark=True)
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 375
-        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
-    assert "对" in tab.evaluate(TOLD.format("wavelengths"))
-
-
-@needs_browser
-def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, page: Path) -> None:
-    tab.open(page)
-    apart = """[...document.querySelectorAll('main math')].flatMap((formula) => {
-      const line = (node, range = new Range()) => (range.selectNode(node), range.getBoundingClientRect());
-      const beside = [formula.previousSibling, formula.nextSibling].filter((one) => /^[(),;.!]+$/.test(one?.data));
-      return beside.filter((one) => line(one).top > line(formula).bottom || line(one).bottom < line(formula).top)
-        .map((one) => one.data);
-    })"""
-    for width in range(330, 1200, 30):
-        tab.resize(width)
-        assert tab.evaluate(apart) == [], width
-
-
-@needs_browser
-def test_code_goes_on_below_and_what_is_wider_than_the_screen_says_so_until_its_end(tab: Tab, page: Path) -> None:
-    tab.open(page, width=375)
-    lines = "[...document.querySelectorAll('.line')]"
-    assert tab.evaluate(f"{lines}.every((one) => one.scrollWidth <= one.clientWidth)")
-    heights = tab.evaluate(f"{lines}.map((one) => one.clientHeight)")
-    assert max(heights) > 1.5 * min(heights), "A line is too long for one."
-    marks = "((one) => [one.classList.contains('more'), one.tabIndex])(document.querySelector('.output_area pre'))"
-    assert tab.evaluate(marks) == [True, 0]
-    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 9999")
-    tab.wait_for(f"!{marks}[0]")
-    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 0")
-    tab.wait_for(f"{marks}[0]")
-    tab.resize(1200)
-    tab.wait_for(f"{marks}.join() === 'false,-1'")
-
-
-@needs_browser
-def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab: Tab, page: Path) -> None:
-    shown = "getComputedStyle(document.querySelector('.card')).display"
-    for width, resting in ((1200, "block"), (375, "none")):
-        tab.open(page, width=width)
-        assert tab.evaluate(shown) == "none"
-        tab.focus(".cite a")
-        assert tab.evaluate(shown) == resting
-
-
-@needs_browser
-def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
-    for language in sources.LANGUAGES:
-        tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
-        colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
-        assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
-        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
-        cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
-        assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
 
 
 @needs_browser
