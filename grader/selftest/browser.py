@@ -67,6 +67,7 @@ class Tab:
     def resize(self, width: int) -> None:
         """Another width of the page that is open."""
         resize(self._driver, width, 900)
+        self.wait_for(f"innerWidth === {width}")
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in JavaScript."""

@@ -66,7 +66,7 @@ def test_code_goes_on_below_and_what_is_wider_than_the_screen_says_so_until_its_
     heights = tab.evaluate(f"{lines}.map((one) => one.clientHeight)")
     assert max(heights) > 1.5 * min(heights), "A line is too long for one."
     marks = "((one) => [one.classList.contains('more'), one.tabIndex])(document.querySelector('.output_area pre'))"
-    assert tab.evaluate(marks) == [True, 0]
+    tab.wait_for(f"{marks}.join() === 'true,0'")
     tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 9999")
     tab.wait_for(f"!{marks}[0]")
     tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 0")
