@@ -117,6 +117,7 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert 'math { font-family: "Handbook Math"' in page
     drawing = '<div class="highlight"><pre>' + handbook._DRAWS + "</pre></div>"
     assert handbook._folded(drawing, "en").startswith("<details")
+    assert '<span class="line"' in handbook._folded(drawing, "en")
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 

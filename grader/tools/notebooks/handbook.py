@@ -144,7 +144,7 @@ def page(path: Path, language: str) -> Page:
     )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     names = tuple(dict.fromkeys(touch.MARKER.findall(content)))
-    content = _CODE.sub(lambda found: _folded(_hanging(found[0]), language), content)
+    content = _CODE.sub(lambda found: _folded(found[0], language), content)
     return Page(
         name=f"{path.stem}.html",
         title=title(notebook),
@@ -161,8 +161,9 @@ def page(path: Path, language: str) -> Page:
 
 def _hanging(code: str) -> str:
     """Code in which a line that is too long goes on further in than it begins."""
-    opening, text, closing = re.split(r"(?<=<pre>)|(?=</pre>)", code)
-    return "".join([opening, *map(_line, text.splitlines()), closing])
+    opening, _, rest = code.partition("<pre>")
+    text, _, closing = rest.rpartition("</pre>")
+    return "".join([opening, "<pre>", *map(_line, text.splitlines()), "</pre>", closing])
 
 
 def _line(line: str) -> str:
@@ -178,8 +179,8 @@ def _folded(code: str, language: str) -> str:
     elif _SET_UP.match(code.partition("<pre>")[2]):
         summary = {"en": "The set-up", "zh": "准备工作"}[language]
     else:
-        return code
-    return f'<details class="code"><summary>{summary}</summary>{code}</details>'
+        return _hanging(code)
+    return f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>'
 
 
 def _short(notebook: NotebookNode) -> list[bool]:
