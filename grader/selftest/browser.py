@@ -64,6 +64,11 @@ class Tab:
         self._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self._driver.get(page.resolve().as_uri())
 
+    def resize(self, width: int) -> None:
+        """Another width of the page that is open."""
+        resize(self._driver, width, 900)
+        self.wait_for(f"innerWidth === {width}")
+
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in JavaScript."""
         answer = self._driver.execute_cdp_cmd("Runtime.evaluate", {"expression": expression, "returnByValue": True})

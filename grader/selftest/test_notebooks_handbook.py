@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, pictures, references, sources, times
+from grader.tools.notebooks import handbook, pictures, references, sources, times, typesetting
 
 from .small_notebook import NAME, reference, small_walkthrough
 
@@ -86,18 +86,20 @@ def test_the_finding_of_a_figure_is_its_caption_and_its_text_for_those_who_do_no
     notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
     pictures.show(notebook, language, words)
     figure = notebook.cells[1].outputs[0].data["text/html"]
-    assert figure.startswith(f'<figure class="picture"><figcaption>{title}</figcaption><img alt="{title}"')
+    assert figure.startswith(f'<figure class="picture"><figcaption>{title}</figcaption><div><img alt="{title}"')
     encoded = re.search(r"base64,([^\"]*)", figure)
     assert encoded is not None
     svg = base64.b64decode(encoded[1]).decode()
     assert [found[1] for found in re.finditer(r">([^<>]+)</text>", svg)] == ["q", said]
-    assert 'height="42.5pt" viewBox="0 17.5 90.0 42.5"' in svg, "Where the title stood, nothing is left."
+    assert 'height="44.5pt" viewBox="0 15.5 90.0 44.5"' in svg, "Where the title stood, nothing is left."
 
 
-def test_several_panels_are_wide_and_a_figure_without_a_title_has_a_text() -> None:
-    panels = '<svg height="60pt" viewBox="0 0 520 60"><g id="axes_1"/><g id="axes_2"/></svg>'
-    assert pictures.shown(panels, "zh").startswith(f'<figure class="picture wide"><img alt="{pictures.NO_TITLE["zh"]}"')
-    assert 'class="picture"' in pictures.shown(panels.replace("520", "90"), "en")
+def test_a_large_figure_is_wide_and_one_without_a_title_has_a_text() -> None:
+    large = '<svg height="60pt" viewBox="0 0 520 60"></svg>'
+    assert pictures.shown(large, "zh").startswith(
+        f'<figure class="picture wide"><div><img alt="{pictures.NO_TITLE["zh"]}"'
+    )
+    assert 'class="picture"' in pictures.shown(large.replace("520", "90"), "en")
 
 
 def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
@@ -115,6 +117,7 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert 'math { font-family: "Handbook Math"' in page
     drawing = '<div class="highlight"><pre>' + handbook._DRAWS + "</pre></div>"
     assert handbook._folded(drawing, "en").startswith("<details")
+    assert '<span class="line"' in handbook._folded(drawing, "en")
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 
@@ -125,6 +128,24 @@ def test_prose_is_set_as_in_print() -> None:
     assert 'It\u2019s (“no”) <code>"x"</code>' in page
     assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
     assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
+
+
+def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below() -> None:
+    long = "+".join("x" * typesetting.LONG)
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_markdown_cell(f"The ($x$-th) ${long}$; ${long}$ and ($y$ or $z$)."),
+        nbformat.v4.new_code_cell("if x:\n    'two\n\n  lines'"),
+    ]
+    page = handbook.body(notebook)
+    text = re.sub(r"<math.*?</math>", "_", page, flags=re.DOTALL)
+    tight, wide = '<span class="tight">', '<span class="long">'
+    assert f"The {tight}(_-</span>th) {wide}_;</span> {wide}_</span> and {tight}(_</span> or {tight}_).</span>" in text
+    (code,) = handbook._CODE.findall(page)
+    hanging = handbook._hanging(code)
+    assert re.findall(r"--in:(\d+)", hanging) == ["0", "4", "0", "2"]
+    assert re.sub(r"<[^>]*>", "", hanging) == re.sub(r"<[^>]*>", "", code), "What is copied is the same."
+    assert all(line.count("<span") == line.count("</span>") for line in hanging.split("\n")[1:-1])
 
 
 @pytest.mark.parametrize(

@@ -189,8 +189,9 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         ("from checks import quiet", "import ref.functional", "cell-01: imports ref.functional, which students do not"),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
         ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
+        ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),
     ],
-    ids=["open_solution", "no_hidden", "loud", "nothing_shown", "reference", "stray_marker", "twice"],
+    ids=["open_solution", "no_hidden", "loud", "nothing_shown", "reference", "stray_marker", "twice", "formula"],
 )
 def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT

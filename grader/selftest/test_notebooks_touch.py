@@ -13,29 +13,17 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 import nbformat
 
 from grader.tools import touch
-from grader.tools.notebooks import execute, handbook, sources, touches
+from grader.tools.notebooks import execute, sources, touches
 from grader.tools.touch import MARKER
 
 from .browser import Tab, chromium, needs_axe, needs_browser
-from .small_notebook import NAME, reference, small_walkthrough
+from .small_handbook import NUMBERS, TOUCHES, small_handbook
+from .small_notebook import NAME, reference
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
 GIVEN = re.compile(r'\bto_touch\("(\w+)"')
 TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
-# Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
-CLAMPED = [[0.5, 0.4, 0.02, 0.01], [0.5, 0.2, 0.12, 0.01]]
-FREE = [[0.1, 0.1, 0.1, 0.1], [0.6, 0.1, 0.0, 0.05]]
-MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all pairs": CLAMPED}
-STORY = {
-    name: {"slowed": [1.0, slow], "mean": [3.0, 2.5, 2.0], "lowest": [3.0, 2.4, 1.9], "highest": [3.0, 2.6, 2.1]}
-    for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
-}
-NUMBERS = {
-    "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
-    "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
-}
 TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
 
 
@@ -76,19 +64,7 @@ def test_what_a_cell_hands_over_arrives() -> None:
 
 @pytest.fixture(scope="module", name="book")
 def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A handbook of the small notebook, with every figure to touch."""
-    folder = tmp_path_factory.mktemp("book")
-    with small_walkthrough(folder / "source"):
-        for language in sources.LANGUAGES:
-            notebook = reference()
-            notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})]
-            notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
-            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
-            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
-            path.parent.mkdir(parents=True)
-            path.write_text(nbformat.writes(notebook), encoding="utf-8")
-        handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
-    return folder / "book"
+    return small_handbook(tmp_path_factory.mktemp("book"))
 
 
 @pytest.fixture(scope="module", name="tab")
@@ -130,6 +106,11 @@ def test_the_story_counts_the_clocks_at_angles_that_training_never_showed(tab: T
         tab.focus("[data-touch=story] select")
         tab.press("ARROW_DOWN")
         tab.wait_for(f"{told}.startsWith('PI, 58 characters read: 0 of 2')")
+        assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+        tab.focus("[data-touch=story] input")
+        tab.press("END")
+        tab.wait_for(f"{told}.startsWith('PI, 100 characters read: 0 of 2')")  # ten times as slow: as far as 10
+        tab.focus("[data-touch=story] select")
         tab.press("HOME")
         tab.focus("[data-touch=story] input")
         tab.press("HOME")
@@ -150,6 +131,39 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     tab.focus("[data-touch=wavelengths] input")
     tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "before", "more", "after"),
+    [
+        ("en", ("2 of 8 heads", "every 177", "256 leaves all"), "3 of 16 heads", ("0 of 16", "every 177", "nothing.")),
+        (
+            "zh",
+            ("8 个头里有 2 个", "每 177 ", "全部留下"),
+            "16 个头里有 3 个",
+            ("16 个头里有 0 个", "每 177 ", "一点不留。"),
+        ),
+    ],
+)
+def test_the_flattest_slope_is_the_same_for_any_number_of_heads(
+    tab: Tab, book: Path, language: str, before: tuple[str, ...], more: str, after: tuple[str, ...]
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("slopes")
+    assert all(words in tab.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
+    tab.focus("[data-touch=slopes] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({more!r})")
+    assert tab.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
+    tab.focus("[data-touch=slopes] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('4,096')")
+    assert all(words in tab.evaluate(told) for words in after)
+    tab.focus("[data-touch=slopes] label:last-child input")
+    tab.press("END")
+    tab.wait_for(f"{told}.match(/4,096/g).length === 2")
+    assert after[2] in tab.evaluate(told), "A window of 4,096 ends before the distance 4,096."
 
 
 @needs_browser
@@ -234,37 +248,6 @@ def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
         tab.press("TAB")
         reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10
-
-
-@needs_browser
-def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> None:
-    for language in sources.LANGUAGES:
-        page = book / language / f"{NAME}.html"
-        tab.open(page, width=375, dark=True)
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 375
-        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
-    assert "对" in tab.evaluate(TOLD.format("wavelengths"))
-
-
-@needs_browser
-def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab: Tab, page: Path) -> None:
-    shown = "getComputedStyle(document.querySelector('.card')).display"
-    for width, resting in ((1200, "block"), (375, "none")):
-        tab.open(page, width=width)
-        assert tab.evaluate(shown) == "none"
-        tab.focus(".cite a")
-        assert tab.evaluate(shown) == resting
-
-
-@needs_browser
-def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
-    for language in sources.LANGUAGES:
-        tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
-        colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
-        assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
-        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
-        cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
-        assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
 
 
 @needs_browser

@@ -327,6 +327,8 @@ plt.show()
 # (Colours are logarithmic: yellow is all weight, dark blue a thousandth or less, white is masked.) In 64 tokens the
 # flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
+# <!-- touch: slopes -->
+#
 # **Encoders** see both sides. There one takes $-\rho_h\, |m - n|$ without the mask, and something has to be done about
 # direction, since the two sides then look alike ([the author's
 # proposals](https://github.com/ofirpress/attention_with_linear_biases/issues/5)).
@@ -352,6 +354,8 @@ plt.show()
 # %% [markdown] lang="zh"
 # （颜色按对数：黄色是全部权重，深蓝是千分之一或更少，白色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个
 # token 里几乎与没有偏置一样，文本更长时才看得出差别。
+#
+# <!-- touch: slopes -->
 #
 # **编码器**两边都看得到。这时取 $-\rho_h\, |m - n|$，不加掩码；但这样两边看起来一样，还得另想办法区分方向
 # （[作者的几个提议](https://github.com/ofirpress/attention_with_linear_biases/issues/5)）。

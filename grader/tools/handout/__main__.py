@@ -12,7 +12,6 @@ from ...definition import rubric_or_exit
 from ...rubric import LANGUAGES
 from . import book, web
 from .agreement import problems
-from .mathematics import UnknownMathematics
 from .pages import HandoutError, read
 
 
@@ -39,9 +38,6 @@ def main() -> int:
             print(f"one PDF: {book.write(pages, folder, rubric.title[language])}")
         except book.NoFont as problem:
             print(f"handout: {folder / 'handout.pdf'} was not written: {problem}.", file=sys.stderr)
-        except UnknownMathematics as problem:
-            print(f"handout: {folder / 'handout.pdf'} was not written: {problem}", file=sys.stderr)
-            return 2
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Converts formulas from LaTeX to MathML for browsers, and from MathML to Typst for the PDF."""
+"""Writes formulas, from MathML, in Typst's notation for the PDF."""
 
 from __future__ import annotations
 
@@ -6,34 +6,16 @@ import re
 from functools import partial
 from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
-
-_LETTERS = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
-_SLASH = "<mo>&#x0002F;</mo>"
-
-
-class UnknownMathematics(Exception):
-    """A formula uses an element that this module cannot write for Typst; the text names it."""
-
-
-def mathml(latex: str, *, block: bool = False) -> str:
-    """A formula as MathML; the letters of an upright name become one identifier, so that screen readers say a word."""
-    markup = convert(latex, display="block" if block else "inline")
-    markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space around a slash, as in TeX
-    return _LETTERS.sub(lambda name: f"<mi>{re.sub('<.*?>', '', name[0])}</mi>", markup)
+from ..formulas import UnknownMathematics, mathml
 
 
 def typst(latex: str) -> str:
     """A formula in Typst's notation, without the dollar signs.
 
     Raises:
-        UnknownMathematics: If latex2mathml does not know a command of the formula, or this module does not know an
-            element of its MathML.
+        UnknownMathematics: If the formula has no MathML, or this module does not know an element of it.
     """
-    try:
-        return _element(ElementTree.fromstring(mathml(latex)))
-    except ElementTree.ParseError:
-        raise UnknownMathematics(f"latex2mathml cannot read ${latex}$. Write the formula in another way.") from None
+    return _element(ElementTree.fromstring(mathml(latex)))
 
 
 def _element(node: ElementTree.Element) -> str:

@@ -11,7 +11,9 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from ...rubric import Rubric
+from ..formulas import UnknownMathematics
 from ..touch import MARKER
+from .mathematics import typst
 
 FIRST = "index"
 BOX = "[ ] "
@@ -65,7 +67,8 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
     can link to it.
 
     Raises:
-        HandoutError: If a page is missing, or holds HTML other than the mark of a figure to touch.
+        HandoutError: If a page is missing, holds HTML other than the mark of a figure to touch, or has a formula that a
+            browser or the PDF could not show.
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
     pages = []
@@ -80,6 +83,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
         for token in tokens:
             _join_chinese(token.children or [])
             _mark_touch(token, path)
+            _check_formulas(token, path)
         pages.append(Page(name, language, path.parent, tokens))
     return pages
 
@@ -117,6 +121,15 @@ def _mark_touch(token: Token, path: Path) -> None:
         if not (marker := MARKER.fullmatch(token.content.strip())):
             raise HandoutError(f"{path}: {token.content.strip()!r} is HTML, which no page may hold. Write Markdown.")
         token.type, token.content = "touch", marker[1]
+
+
+def _check_formulas(token: Token, path: Path) -> None:
+    for one in (token, *(token.children or [])):
+        if one.type.startswith("math_"):
+            try:
+                typst(one.content)
+            except UnknownMathematics as error:
+                raise HandoutError(f"{path}: {error}") from None
 
 
 def _join_chinese(children: list[Token]) -> None:

@@ -17,7 +17,7 @@ from pygments.lexers import get_lexer_by_name
 
 from ...rubric import LANGUAGES
 from .. import touch
-from .mathematics import mathml
+from ..formulas import mathml
 from .pages import Page, parser
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")

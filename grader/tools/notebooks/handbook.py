@@ -25,6 +25,7 @@ _NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the c
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
 _SET_UP = re.compile(r"(?:<[^>]*>)*(?:import|from)\b")
+_INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
 
@@ -158,6 +159,19 @@ def page(path: Path, language: str) -> Page:
     )
 
 
+def _hanging(code: str) -> str:
+    """Code in which a line that is too long goes on further in than it begins."""
+    opening, _, rest = code.partition("<pre>")
+    text, _, closing = rest.rpartition("</pre>")
+    return "".join([opening, "<pre>", *map(_line, text.splitlines()), "</pre>", closing])
+
+
+def _line(line: str) -> str:
+    """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
+    tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
+    return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
+
+
 def _folded(code: str, language: str) -> str:
     """Code that imports what follows needs, or draws a figure, behind a line to click on; other code as it is."""
     if _DRAWS in code:
@@ -165,8 +179,8 @@ def _folded(code: str, language: str) -> str:
     elif _SET_UP.match(code.partition("<pre>")[2]):
         summary = {"en": "The set-up", "zh": "准备工作"}[language]
     else:
-        return code
-    return f'<details class="code"><summary>{summary}</summary>{code}</details>'
+        return _hanging(code)
+    return f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>'
 
 
 def _short(notebook: NotebookNode) -> list[bool]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
-WIDE = 500  # points of a figure of several panels that may be wider than the text
+WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
 BELOW = 2.0  # points that letters of a title reach below its line
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
@@ -44,7 +44,7 @@ def shown(svg: str, language: str) -> str:
     """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
     titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
     title = html.escape(" ".join(_words(found[1]) for found in titles), quote=True)
-    several = svg.count('<g id="axes_') > 1
+    wide = False
     if size := _SIZE.search(svg):
         width, height = float(size[1]), float(size[2])
         cut = max((float(_LINE.findall(found[0])[0]) + BELOW for found in titles), default=0.0)
@@ -52,11 +52,11 @@ def shown(svg: str, language: str) -> str:
             svg = svg.replace(found[0], "")
         view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
         svg = svg.replace(size[0], view)
-        several = several and width > WIDE
+        wide = width > WIDE
     code = base64.b64encode(svg.encode()).decode()
     caption = f"<figcaption>{title}</figcaption>" if title else ""
-    image = f'<img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}">'
-    return f'<figure class="picture{" wide" * several}">{caption}{image}</figure>'
+    image = f'<div><img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}"></div>'
+    return f'<figure class="picture{" wide" * wide}">{caption}{image}</figure>'
 
 
 def _words(text: str) -> str:

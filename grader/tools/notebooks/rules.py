@@ -1,4 +1,4 @@
-"""Checks that every notebook follows the rules for the format of exercises."""
+"""Checks that every notebook follows the rules for the format of exercises and formulas."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
+
+from . import typesetting
 
 MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 OURS = ("ref", "grader", "src")
@@ -18,6 +20,8 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
+        else:
+            yield from (f"{cell.id}: {problem}" for problem in typesetting.problems(cell.source))
 
 
 def _of_code(cell: NotebookNode) -> Iterator[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from latex2mathml.converter import convert
+from ..formulas import UnknownMathematics, mathml
 
+TIGHT = '<span class="tight">'
 LONG = 50  # characters of a formula in a line of text that may be wider than a phone
 
 # Code spans come first, so that a dollar sign or a quotation mark in one is left alone.
@@ -19,8 +21,12 @@ _REMARKS = (
     re.compile(r"(?<=[。：？！\n])(（)([^（）]*(?:（[^（）]*）[^（）]*)*。)(）)"),
 )
 
-_NAMED = re.compile(r"(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o))")  # a thin space follows
-_STOP = re.compile(r"(<math(?:(?!</math>).)*</math>)([,.;:!?)，。；：！？）]+)", re.DOTALL)
+# A formula with the punctuation beside it, which else would end a line, or begin the next.
+_HELD = re.compile(
+    r'([(（“]*)(<span class="long">)?(<math(?:(?!</math>).)*</math>)(?(2)</span>)'
+    r"([-–,.;:!?)%”\u2019，。；：！？）、]*)",
+    re.DOTALL,
+)
 _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 
 
@@ -40,13 +46,28 @@ def prose(source: str, formulas: list[str]) -> str:
 
 
 def with_formulas(text: str, formulas: list[str]) -> str:
-    """HTML with its formulas; what ends a clause stays in the formula's line."""
+    """HTML with its formulas; punctuation beside one stays in its line."""
     text = _PLACEHOLDER.sub(lambda found: formulas[int(found[1])], text)
-    return _STOP.sub(r'<span class="tight">\1\2</span>', text)
+    return _HELD.sub(_held, text)
+
+
+def _held(found: re.Match[str]) -> str:
+    before, long, formula, after = found.groups("")
+    return f"{long or TIGHT}{before}{formula}{after}</span>" if before or after else found[0]
 
 
 def _formula(latex: str, *, block: bool) -> str:
     """A formula as MathML, which scrolls where there is no room."""
-    mathml = _NAMED.sub(r'\1<mspace width="0.17em"/>', convert(latex, display="block" if block else "inline"))
+    markup = mathml(latex, block=block)
     wide = "formula" if block else "long" if len(latex) > LONG else ""
-    return f'<span class="{wide}">{mathml}</span>' if wide else mathml
+    return f'<span class="{wide}">{markup}</span>' if wide else markup
+
+
+def problems(source: str) -> Iterator[str]:
+    """A line for each formula of a text in Markdown that a browser could not show."""
+    for found in _MATH.finditer(source):
+        try:
+            if not found["code"]:
+                _formula(found["block"] or found["inline"], block=found["block"] is not None)
+        except UnknownMathematics as error:
+            yield str(error)

@@ -14,13 +14,13 @@ touch.figures.story = (host) => {
     ? `M${radius} 0A${radius} ${radius} 0 1 0 ${-radius} 0A${radius} ${radius} 0 1 0 ${radius} 0`
     : `M${radius} 0A${radius} ${radius} 0 ${to > Math.PI ? 1 : 0} 0 ${point(to, radius)}`;
   const clocks = theta.map((each, i) => {
-    const hand = make("svg:line", { x1: 0, y1: 0, class: "hand" }), known = (trained - 1) * each;
-    const name = make("svg:text", { y: 52, class: "small", "text-anchor": "middle" }, `${i}`);
+    const hand = make("svg:line", { x1: 0, y1: 0, class: "hand" }), known = trained * each; // as the reach of notebook 5
+    const name = make("svg:text", { y: 52, class: "small", "text-anchor": "middle" }, i ? `${i}` : say("pair 0", "第 0 对"));
     drawing.append(make("svg:g", { transform: `translate(${40 + 80 * i} 42)` }, make("svg:circle", { r: 31, class: "face" }),
       make("svg:path", { d: arc(known, 31), class: "known" }), hand, name));
     return { hand, known };
   });
-  const [left, right, top, bottom] = [44, 628, 118, 326], [low, high] = [1.6, 3.2];
+  const [left, right, top, bottom] = [44, 540, 124, 326], [low, high] = [1.6, 3.2];
   const x = (read) => left + ((right - left) * Math.log(read)) / Math.log(last);
   const y = (loss) => bottom - ((bottom - top) * (Math.min(high, Math.max(low, loss)) - low)) / (high - low);
   drawing.append(make("svg:rect", { x: x(trained), y: top, width: right - x(trained), height: bottom - top, class: "face" }),
@@ -33,10 +33,20 @@ touch.figures.story = (host) => {
     drawing.append(make("svg:text", { x: x(read), y: bottom + 20, class: "small", "text-anchor": "middle" }, `${read}`));
   }
   drawing.append(make("svg:text", { x: (left + right) / 2, y: bottom + 42, class: "small", "text-anchor": "middle" },
-    say("characters read; above, the loss of the next one", "已读字符数；上方是下一个字符的损失")));
+    say("characters read", "已读字符数")), make("svg:text", { x: 4, y: top - 8, class: "small" },
+    say("loss of the next character, in nats", "下一个字符的损失，以 nat 计")));
   const middle = (bin) => Math.sqrt((edges[bin] + 1) * edges[bin + 1]);
   const line = (values) => values.map((loss, bin) => `${x(middle(bin)).toFixed(1)} ${y(loss).toFixed(1)}`).join("L");
-  const others = Object.values(methods).map(({ mean }) => make("svg:path", { d: `M${line(mean)}`, class: "curve other" }));
+  const dashes = { none: "8 4", PI: "2 3", NTK: "9 3 2 3", YaRN: "none" };
+  const other = (key, d) => make("svg:path", { d, class: "curve other", style: `stroke-dasharray: ${dashes[key]}` });
+  const others = Object.entries(methods).map(([key, { mean }]) => other(key, `M${line(mean)}`));
+  const ends = Object.entries(methods).map(([key, { mean }]) => [key, y(mean.at(-1))]).sort(([, one], [, other]) => one - other);
+  ends.forEach((end, i) => { end[1] = Math.max(end[1], i ? ends[i - 1][1] + 22 : 0); }); // room for each name
+  const labels = ends.map(([key, at]) => {
+    const name = make("svg:text", { x: right + 38, y: at + 5, class: "small" }, key === "none" ? "RoPE" : key);
+    drawing.append(other(key, `M${right + 6} ${at}h28`), name);
+    return [key, name];
+  });
   const band = make("svg:path", { class: "band" }), curve = make("svg:path", { class: "curve" });
   const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit key" }), dot = make("svg:circle", { r: 6 });
   drawing.append(...others, band, curve, cursor, dot);
@@ -45,13 +55,14 @@ touch.figures.story = (host) => {
   const draw = () => {
     const { slowed, mean, lowest, highest } = methods[choice.value], now = read();
     const strange = clocks.filter(({ hand, known }, i) => {
-      const angle = (now - 1) * slowed[i], odd = known < 2 * Math.PI && angle > known * 1.001;
+      const angle = (now - 1) * slowed[i], odd = known < 2 * Math.PI && angle > known;
       const [x2, y2] = point(angle, 25);
       for (const [key, value] of Object.entries({ x2, y2, class: `hand ${odd ? "key" : "query"}` })) hand.setAttribute(key, value);
       return odd;
     }).length;
     const bin = edges.findLastIndex((edge) => edge < now), loss = mean[bin];
     curve.setAttribute("d", `M${line(mean)}`);
+    for (const [key, label] of labels) label.classList.toggle("chosen", key === choice.value);
     band.setAttribute("d", `M${line(highest)}L${line([...lowest]).split("L").reverse().join("L")}Z`);
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
     dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", strange ? "idle" : "after");
@@ -63,8 +74,8 @@ touch.figures.story = (host) => {
   const at = touch.slider(controls, say("read", "读到"), { min: 0, max: 100, step: 1, value: 88 },
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   const note = make("p", { class: "note" }, say(
-    `A clock is a pair of features; blue on its rim are the angles of training. Below: what small models really lose, trained on ${trained} characters and read further; the band spans the seeds, dotted are the other frequencies.`,
-    `一个钟是一对特征；钟边的蓝色是训练时见过的角度。下方是小模型实测的损失：在 ${trained} 个字符上训练，再往远处读；色带是各个种子的范围，虚线是其余几种频率。`));
+    `A clock is a pair of features; blue on its rim are the angles of training. Below: what small models really lose, trained on ${trained} characters and read further; the band spans the seeds, and grey lines are the other frequencies.`,
+    `一个钟是一对特征；钟边的蓝色是训练时见过的角度。下方是小模型实测的损失：在 ${trained} 个字符上训练，再往远处读；色带是各个种子的范围，灰线是其余几种频率。`));
   host.append(controls, drawing, told, note);
   draw();
 };

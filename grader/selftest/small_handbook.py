@@ -1,0 +1,43 @@
+"""A handbook of the small notebook: every figure to touch, formulas too long for a phone, and wide output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+
+from grader.tools.notebooks import handbook, sources, touches, typesetting
+
+from .small_notebook import NAME, reference, small_walkthrough
+
+TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
+# Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
+CLAMPED = [[0.5, 0.4, 0.02, 0.01], [0.5, 0.2, 0.12, 0.01]]
+FREE = [[0.1, 0.1, 0.1, 0.1], [0.6, 0.1, 0.0, 0.05]]
+MEANS = {"none": FREE, "slow pairs": CLAMPED, "fast pairs": FREE, "all pairs": CLAMPED}
+STORY = {
+    name: {"slowed": [1.0, slow], "mean": [3.0, 2.5, 2.0], "lowest": [3.0, 2.4, 1.9], "highest": [3.0, 2.6, 2.1]}
+    for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
+}
+NUMBERS = {
+    "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
+    "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
+}
+LONG = f"${'+'.join('x' * typesetting.LONG)}$"
+
+
+def small_handbook(folder: Path) -> Path:
+    """Write it into a folder, in both languages; gives the folder of its first page."""
+    with small_walkthrough(folder / "source"):
+        for language in sources.LANGUAGES:
+            notebook = reference()
+            given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
+            notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
+            notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
+            notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
+            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
+            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+        handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
+    return folder / "book"

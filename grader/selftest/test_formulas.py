@@ -1,0 +1,64 @@
+"""Formulas as browsers show them: what latex2mathml gets wrong is mended, or refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("latex2mathml", reason="the extra 'handout' is not installed: make handout")
+
+from grader.tools.formulas import UnknownMathematics, mathml
+
+
+def inside(latex: str) -> str:
+    """The formula's elements, without the outermost and the attributes of operators that make them large."""
+    return re.sub(r'^<math[^>]*><mrow>|</mrow></math>$| (?:m..size|stretchy|fence)="[^"]*"', "", mathml(latex))
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\Big\lfloor x \Big\rfloor", "<mo>&#x0230A;</mo><mi>x</mi><mo>&#x0230B;</mo>"),
+        (r"\mathbb E", "<mi>&#x1D53C;</mi>"),
+        (r"\mathrm{j}^2", '<msup><mi mathvariant="normal">j</mi><mn>2</mn></msup>'),
+        (r"\texttt{long}", '<mtext style="font-family: monospace">long</mtext>'),
+        (
+            r"|x|^2",
+            '<mo form="prefix">&#x0007C;</mo><mi>x</mi><msup><mo form="postfix">&#x0007C;</mo><mn>2</mn></msup>',
+        ),
+        (r"\|x\|", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
+        (r"\ln x", '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>'),
+        (r"\cos\, x", '<mi>cos</mi><mspace width="0.167em" /><mi>x</mi>'),
+        (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
+        ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
+    ],
+    ids=["floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "slash"],
+)
+def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
+    assert inside(latex) == shown
+
+
+def test_an_exponent_belongs_to_the_whole_matrix_before_it_and_to_no_other() -> None:
+    matrix = r"\begin{pmatrix} a \end{pmatrix}"
+    table = "<mrow><mo>&#x00028;</mo><mtable><mtr><mtd><mi>a</mi></mtd></mtr></mtable><mo>&#x00029;</mo></mrow>"
+    assert inside(rf"{matrix} {matrix}^{{n}}") == f"{table}<msup>{table}<mrow><mi>n</mi></mrow></msup>"
+
+
+@pytest.mark.parametrize(
+    ("latex", "why"),
+    [
+        ("\\unheard\n x", r"\$\\unheard x\$ as it is meant: \\unheard would stand there as text"),
+        (r"\Big\unheard", r"\\unheard would stand there as text"),
+        (r"\frac1", "<mfrac> has 1 parts, and needs 2"),
+        (r"\mathbf{qk}", "q would lose its style, bold"),
+        ("P(a|b)", r"between two things, write \\mid"),
+        ("x_", r"latex2mathml cannot read \$x_\$"),
+        ("a & b", r"latex2mathml cannot read \$a & b\$"),
+    ],
+    ids=["unknown", "large", "arity", "style", "one bar", "no subscript", "ampersand"],
+)
+def test_what_a_browser_would_show_wrong_is_refused(latex: str, why: str) -> None:
+    with pytest.raises(UnknownMathematics, match=why) as refused:
+        mathml(latex)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,96 @@
+"""How the handbook's pages look in a real browser: on screens of any width, in the dark, and on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+from grader.tools.notebooks import sources
+
+from .browser import Tab, chromium, needs_browser
+from .small_handbook import small_handbook
+from .small_notebook import NAME
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", name="book")
+def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_handbook(tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture(scope="module", name="tab")
+def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield Tab(driver)
+
+
+@pytest.fixture(name="page")
+def _page(book: Path) -> Path:
+    return book / "en" / f"{NAME}.html"
+
+
+@needs_browser
+def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> None:
+    for language in sources.LANGUAGES:
+        page = book / language / f"{NAME}.html"
+        tab.open(page, width=375, dark=True)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
+    assert "对" in tab.evaluate("document.querySelector('[data-touch=wavelengths] .told').textContent")
+
+
+@needs_browser
+def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    apart = """[...document.querySelectorAll('main math')].flatMap((formula) => {
+      const line = (node, range = new Range()) => (range.selectNode(node), range.getBoundingClientRect());
+      const beside = [formula.previousSibling, formula.nextSibling].filter((one) => /^[(),;.!]+$/.test(one?.data));
+      return beside.filter((one) => line(one).top > line(formula).bottom || line(one).bottom < line(formula).top)
+        .map((one) => one.data);
+    })"""
+    for width in range(330, 1200, 30):
+        tab.resize(width)
+        assert tab.evaluate(apart) == [], width
+
+
+@needs_browser
+def test_code_goes_on_below_and_what_is_wider_than_the_screen_says_so_until_its_end(tab: Tab, page: Path) -> None:
+    tab.open(page, width=375)
+    lines = "[...document.querySelectorAll('.line')]"
+    assert tab.evaluate(f"{lines}.every((one) => one.scrollWidth <= one.clientWidth)")
+    heights = tab.evaluate(f"{lines}.map((one) => one.clientHeight)")
+    assert max(heights) > 1.5 * min(heights), "A line is too long for one."
+    marks = "((one) => [one.classList.contains('more'), one.tabIndex])(document.querySelector('.output_area pre'))"
+    tab.wait_for(f"{marks}.join() === 'true,0'")
+    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 9999")
+    tab.wait_for(f"!{marks}[0]")
+    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 0")
+    tab.wait_for(f"{marks}[0]")
+    tab.resize(1200)
+    tab.wait_for(f"{marks}.join() === 'false,-1'")
+
+
+@needs_browser
+def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab: Tab, page: Path) -> None:
+    shown = "getComputedStyle(document.querySelector('.card')).display"
+    for width, resting in ((1200, "block"), (375, "none")):
+        tab.open(page, width=width)
+        assert tab.evaluate(shown) == "none"
+        tab.focus(".cite a")
+        assert tab.evaluate(shown) == resting
+
+
+@needs_browser
+def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
+    for language in sources.LANGUAGES:
+        tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
+        colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+        assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
+        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
+        cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
+        assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0

@@ -1,0 +1,79 @@
+"""Formulas of the handout and the handbook, from LaTeX to MathML; what a browser would show wrong is refused."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import cycle
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+from latex2mathml.symbols_parser import convert_symbol
+
+# What latex2mathml reads right only if it is written in another way, which means the same in LaTeX.
+_ALIKE = (
+    (re.compile(r"\\mathrm\{([A-Za-z])\}"), r"\\mathrm \1"),  # else italic
+    (re.compile(r"(\\math(?!rm)[a-z]+)\s+([A-Za-z])"), r"\1{\2}"),  # else without its style
+    (
+        re.compile(r"(\\begin\{(\w*matrix)\}.*?\\end\{\2\})", re.DOTALL),
+        r"{\1}",
+    ),  # else an exponent has only its bracket
+)
+
+_BIG = re.compile(r"(?<=>)\\[a-z]+(?=</mo>)")  # the name of a bracket after \Big, which latex2mathml leaves as it is
+_LETTERS = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
+_MONOSPACE, _AS_STYLE = 'mathvariant="monospace"', 'style="font-family: monospace"'
+_NAME = re.compile(r"(?<!<msu[bp]>)(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o|space))")
+_SLASH = "<mo>&#x0002F;</mo>"
+_BAR = re.compile(r"<mo(?=[^>]*>(?:\||&#x0007C;|&#x02016;)</mo>)(?![^>]*form=)")
+
+_PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
+
+
+class UnknownMathematics(Exception):
+    """A formula has something that cannot be written in another notation; the text names it, in one line."""
+
+
+@cache
+def mathml(latex: str, *, block: bool = False) -> str:
+    """A formula as MathML; the letters of an upright name become one identifier, so that screen readers say a word.
+
+    Raises:
+        UnknownMathematics: If latex2mathml cannot read the formula, or a browser would show something else.
+    """
+    written, named = latex, f"${' '.join(latex.split())}$"
+    for pattern, alike in _ALIKE:
+        written = pattern.sub(alike, written)
+    try:
+        markup = _mended(convert(written, display="block" if block else "inline"))
+        wrong = _wrong(ElementTree.fromstring(markup))
+    except Exception as error:  # those of latex2mathml have nothing in common
+        raise UnknownMathematics(f"latex2mathml cannot read {named}. Write the formula in another way.") from error
+    if wrong:
+        raise UnknownMathematics(f"A browser would not show {named} as it is meant: {wrong}.")
+    return markup
+
+
+def _mended(markup: str) -> str:
+    markup = _BIG.sub(lambda name: f"&#x{code};" if (code := convert_symbol(name[0])) else name[0], markup)
+    markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space around a slash, as in TeX
+    markup = markup.replace(_MONOSPACE, _AS_STYLE)
+    markup = _LETTERS.sub(lambda name: f"<mi>{re.sub('<.*?>', '', name[0])}</mi>", markup)
+    markup = _NAME.sub(r'\1<mspace width="0.17em"/>', markup)
+    sides = cycle(("prefix", "postfix"))  # else a bar has the spaces of a relation
+    return _BAR.sub(lambda _: f'<mo form="{next(sides)}"', markup)
+
+
+def _wrong(formula: ElementTree.Element) -> str:
+    """What a browser would not show as it is meant; empty if there is nothing."""
+    bars = 0
+    for node in formula.iter():
+        tag, text = node.tag.rpartition("}")[2], node.text or ""
+        if "\\" in text:
+            return f"{text} would stand there as text"
+        if len(node) != _PARTS.get(tag, len(node)):
+            return f"<{tag}> has {len(node)} parts, and needs {_PARTS[tag]}"
+        if node.get("mathvariant", "normal") != "normal":
+            return f"{text} would lose its style, {node.get('mathvariant')}"
+        bars += text in ("|", "‖")
+    return r"a bar has no other; between two things, write \mid" if bars % 2 else ""
