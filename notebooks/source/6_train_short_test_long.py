@@ -1478,6 +1478,7 @@ for name in ("NoPE", "angles dropped, 100 steps"):
     assert (shares[name] < 0.95).all(), "But neither finds all of it."
 dropped = last["angles dropped, 100 steps"]
 assert (dropped < last["YaRN"] - 0.1).all(), "Angles dropped: less is found than with YaRN."
+assert (dropped > last["as trained"]).all(), "Angles dropped: more is found than with the angles of the training."
 near, wide = (found["as trained, 40 steps at 512"][:, part].mean(1) for part in (slice(4, 12), slice(14, 16)))
 assert (wide > near + 0.05).all(), "It learns the distances that it is asked for."
 print("All hold for each of the three seeds.")
