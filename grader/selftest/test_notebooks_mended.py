@@ -19,6 +19,11 @@ WRONG = {
     "issue 1429 is about two settings": (r"1429[^.]*(?:square|平方)", "(Megatron-LM#1429 says: squared.)"),
     "at most, not below": (r"largest power of two below", "Let $P$ be the largest power of two below $H$."),
     "no type of scaling is called ntk": (r"type[\"'`]?: [\"'`]ntk[\"'`]", '`{"rope_type": "ntk"}`'),
+    "a loss is no test of DroPE": (r"DroPE(?:'s claim does not| 的说法没有)", "DroPE's claim does not replicate."),
+    "retrieval can be shown": (
+        r"cannot be\s+shown at this size|在这个规模上无法证明",
+        "That cannot be shown at this size.",
+    ),
     "frequencies are in no checkpoint": (r"inv_freq[^.]* (?:saved|stored) in", "`inv_freq` is stored in checkpoints."),
 }
 

@@ -157,6 +157,30 @@ SLIPS = {
         "6_train_short_test_long", "weight_at_distances", "[..., first - distance :]", "", "Queries 1 and 2"
     ),
     "6.4 total": Slip("6_train_short_test_long", "weight_at_distances", ".mean(-1)", ".sum(-1)", "Queries 1 and 2"),
+    "6.5 upper edge": Slip(
+        "6_train_short_test_long",
+        "accuracy_by_distance",
+        "distance < high",
+        "distance <= high",
+        "belongs to what begins",
+    ),
+    "6.5 lower edge": Slip(
+        "6_train_short_test_long", "accuracy_by_distance", "distance >= low", "distance > low", "two of three"
+    ),
+    "6.5 of all": Slip(
+        "6_train_short_test_long",
+        "accuracy_by_distance",
+        "right[chosen].float().mean()",
+        "(right & chosen).float().mean()",
+        "two of three",
+    ),
+    "6.5 nothing asked": Slip(
+        "6_train_short_test_long",
+        "accuracy_by_distance",
+        "right[chosen].float().mean()",
+        "right[chosen].float().sum() / chosen.sum().clamp(min=1)",
+        "not all wrong",
+    ),
     "7.1 precision": Slip("7_alibi_and_nope", "alibi_slopes", "neat, between", "neat.double(), between", "float32"),
     "7.2 nan": Slip(
         "7_alibi_and_nope",

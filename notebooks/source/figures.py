@@ -36,6 +36,8 @@ _LOOKS = {  # colour, dashes and marker of what several figures compare, by the 
     "slow pairs": (SLOW, "-", "o"),
     "fast pairs": (FAST, ":", "v"),
     "all pairs": (GREEN, "-.", "^"),
+    "window": (SKY, (0, (3, 1)), "s"),
+    "angles dropped": (ORANGE, "--", "^"),
 }
 
 _COLOURS = [BLUE, VERMILION, GREEN, BLACK, ORANGE, PURPLE]
