@@ -15,7 +15,6 @@ SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
-BELOW = 2.0  # points that letters of a title reach below its line
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
@@ -47,7 +46,7 @@ def shown(svg: str, language: str) -> str:
     wide = False
     if size := _SIZE.search(svg):
         width, height = float(size[1]), float(size[2])
-        cut = max((float(_LINE.findall(found[0])[0]) + BELOW for found in titles), default=0.0)
+        cut = max((float(_LINE.findall(found[0])[0]) for found in titles), default=0.0)
         for found in titles:
             svg = svg.replace(found[0], "")
         view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
