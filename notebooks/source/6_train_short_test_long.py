@@ -1377,8 +1377,12 @@ def quiz(model: Reader, length: int, count: int = 8, angles: Tensor | None = Non
     return logits.argmax(-1).gather(1, asked) == value, asked - given
 
 
-finders = {code: [finder(code, seed) for seed in SEEDS] for code in ("RoPE", "ALiBi", "NoPE")}
-rope = finders["RoPE"]
+rope = [finder("RoPE", seed) for seed in SEEDS]
+
+# %%
+finders = {code: [finder(code, seed) for seed in SEEDS] for code in ("ALiBi", "NoPE")}
+
+# %%
 none = {"theta": 0 * theta}
 held = clamped_angles(torch.arange(LONGEST), theta, slow, TRAINED - 1)
 readers = {
@@ -1394,6 +1398,8 @@ readers = {
     "as trained, 40 steps at 512": (train_on(rope, 40, 3e-3, LONGEST, 2), {}),
     "PI, 40 steps at 512": (train_on(rope, 40, 3e-3, LONGEST, 2, **scalings["PI"]), scalings["PI"]),
 }
+
+# %%
 STEPS = [1, *range(32, LONGEST + 1, 32)]
 MIDS = [(low + high) / 2 for low, high in pairwise(STEPS)]
 lengths = STEPS[2:]  # 64, 96, ... 512
