@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +20,9 @@ from grader.selftest.term import LONG
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.settings import Settings
 from grader.tools import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
+
+if TYPE_CHECKING:
+    from grader.selftest.browser import Tab
 
 collect_ignore = ["small"]  # its tests belong to its students, and its hidden tests to the judge
 
@@ -80,3 +85,28 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             yield known[digest].model_copy(update={"submission": own})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a handbook of one page; what makes it is not installed everywhere, so it is imported here."""
+    from grader.selftest.small_handbook import small_handbook
+
+    return small_handbook(tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture
+def page(book: Path) -> Path:
+    """Its page in English."""
+    from grader.selftest.small_notebook import NAME
+
+    return book / "en" / f"{NAME}.html"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A tab of a real browser."""
+    from grader.selftest.browser import Tab, chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield Tab(driver)

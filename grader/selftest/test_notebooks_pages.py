@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,27 +10,10 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 from grader.tools.notebooks import sources
 
-from .browser import Tab, chromium, needs_browser
-from .small_handbook import small_handbook
+from .browser import Tab, needs_browser
 from .small_notebook import NAME
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module", name="book")
-def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_handbook(tmp_path_factory.mktemp("book"))
-
-
-@pytest.fixture(scope="module", name="tab")
-def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield Tab(driver)
-
-
-@pytest.fixture(name="page")
-def _page(book: Path) -> Path:
-    return book / "en" / f"{NAME}.html"
 
 
 @needs_browser

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ from grader.tools import touch
 from grader.tools.notebooks import execute, sources, touches
 from grader.tools.touch import MARKER
 
-from .browser import Tab, chromium, needs_axe, needs_browser
-from .small_handbook import NUMBERS, TOUCHES, small_handbook
+from .browser import Tab, needs_axe, needs_browser
+from .small_handbook import NUMBERS, TOUCHES
 from .small_notebook import NAME, reference
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -60,22 +59,6 @@ def test_what_a_cell_hands_over_arrives() -> None:
     assert run.problems == ()
     assert touches.taken(run.notebook) == {"a": {"means": [0.5, 2]}}
     assert run.notebook.cells[0].outputs == []
-
-
-@pytest.fixture(scope="module", name="book")
-def _book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_handbook(tmp_path_factory.mktemp("book"))
-
-
-@pytest.fixture(scope="module", name="tab")
-def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield Tab(driver)
-
-
-@pytest.fixture(name="page")
-def _page(book: Path) -> Path:
-    return book / "en" / f"{NAME}.html"
 
 
 @needs_browser

@@ -54,13 +54,14 @@ def fork_servers() -> Iterator[None]:
     """Those that one command has started serve the next as well: each takes a second to start."""
     started: list[Zygote] = []
 
-    def start(*settings: Any) -> Zygote:
-        started.append(Zygote(*settings))
-        return started[-1]
-
     with pytest.MonkeyPatch.context() as patch:
+
+        def start(*settings: Any) -> Zygote:
+            started.append(Zygote(*settings))
+            patch.setattr(started[-1], "close", lambda: None)
+            return started[-1]
+
         patch.setattr(bench, "Zygote", cache(start))
-        patch.setattr(bench.Bench, "__exit__", lambda *_: None)
         yield
     for server in started:
         server.close()

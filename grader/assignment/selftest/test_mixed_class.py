@@ -87,7 +87,7 @@ def test_perfect_neighbours_of_hostile_work_have_full_marks_and_nothing_is_left(
         peak = 0.0
         while grading.poll() is None:
             peak = max(peak, memory_mib({*descendants(os.getpid())} - running))
-            time.sleep(1)  # the kernel goes through all pages for that, which takes a tenth of a second itself
+            time.sleep(0.4)  # the kernel goes through all pages for that, which takes a tenth of a second itself
     assert grading.returncode == 0
     end = time.monotonic() + PATIENCE_S
     while (left := {*descendants(os.getpid())} - running) and time.monotonic() < end:
