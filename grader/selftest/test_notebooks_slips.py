@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import pytest
 
 from grader.tools.notebooks import execute, rules, sources
+from grader.tools.notebooks.needed import unneeded
 
 
 @dataclass(frozen=True)
@@ -222,43 +222,23 @@ SLIPS = {
     ),
     "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
-IMPORT = ast.Import | ast.ImportFrom
-DEFINING = IMPORT | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.Assert
 
 
-def setting(node: ast.stmt) -> bool:
-    """Whether a statement imports, or gives a name to numbers."""
-    plain = ast.Constant | ast.Tuple | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.Load
-    return isinstance(node, IMPORT) or (
-        isinstance(node, ast.Assign) and all(isinstance(part, plain) for part in ast.walk(node.value))
-    )
-
-
-def given(slip: Slip) -> Iterator[str]:
-    """What stands before the exercise: imports, functions, and settings, but no experiment."""
-    for part in execute.code_cells(sources.read(sources.SOURCES / f"{slip.notebook}.py", "en")):
-        mark = part.metadata.get("nbgrader", {}).get("grade_id")
-        if mark == slip.exercise:
-            return
-        statements = ast.parse(part.source).body
-        costly = any(word in part.source for word in ("plt.", "models"))  # figures, and what is trained
-        experiment = mark or costly or not all(isinstance(node, DEFINING) for node in statements)
-        kept = [node for node in statements if setting(node)] if experiment else statements
-        yield "\n".join(map(ast.unparse, kept))
-
-
-def cell(slip: Slip, grade_id: str) -> str:
-    """The code of one cell of an exercise."""
-    cells = sources.read(sources.SOURCES / f"{slip.notebook}.py", "en").cells
-    return str(next(c.source for c in cells if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id))
+def cells(slip: Slip) -> dict[str, str]:
+    """The code cells of a notebook, by id."""
+    parts = execute.code_cells(sources.read(sources.SOURCES / f"{slip.notebook}.py", "en"))
+    return {part.metadata.get("nbgrader", {}).get("grade_id", part.id): part.source for part in parts}
 
 
 def check(slip: Slip, answer: str) -> None:
-    """Run what a student sees of the checks on an answer."""
+    """Run what a student sees of the checks on an answer, after those given cells that they need."""
+    laws, texts = f"{slip.exercise}_laws", cells(slip)
+    shown = texts[laws].partition(f"    {rules.MARKERS[2]}")[0]
+    before = [text for _, text in takewhile(lambda part: part[0] != slip.exercise, texts.items())]
+    run = dict(enumerate([*before, answer, shown]))
     names: dict[str, Any] = {}
-    shown = cell(slip, f"{slip.exercise}_laws").partition(f"    {rules.MARKERS[2]}")[0]
-    for code in (*given(slip), answer, shown):
-        exec(compile(code, slip.exercise, "exec"), names)
+    for number in sorted(run.keys() - unneeded(run, range(len(before)))):
+        exec(compile(run[number], slip.exercise, "exec"), names)
 
 
 @pytest.fixture(autouse=True)
@@ -271,7 +251,7 @@ def _helpers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
 def test_the_shown_checks_refuse_a_slip_by_its_law(slip: Slip) -> None:
-    right = cell(slip, slip.exercise)
+    right = cells(slip)[slip.exercise]
     assert slip.right in right
     check(slip, right)
     with pytest.raises((AssertionError, RuntimeError)) as refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,9 +58,10 @@ def grade(
     names = {f"{script.stem}.ipynb" for script in sources.scripts()}
     for number, script in enumerate(scripts, 1):
         started, source = time.monotonic(), sources.read(script, language)
+        given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
         ready: list[str] = []
         for student in students:
-            why = _put(student, script.stem, source, names, out)
+            why = _put(student, script.stem, source, given, names, out)
             if why is None:
                 ready.append(student.student)
             elif why:
@@ -81,16 +82,23 @@ def grade(
     return checks
 
 
-def _put(student: HandedIn, notebook: str, source: nbformat.NotebookNode, names: set[str], out: Path) -> str | None:
+def _put(
+    student: HandedIn,
+    notebook: str,
+    source: nbformat.NotebookNode,
+    given: Collection[str],
+    names: Collection[str],
+    out: Path,
+) -> str | None:
     """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
     read = student.files.get(f"{notebook}.ipynb")
     if student.reason:
         return student.reason
     if read is None:
-        strangers = sorted(student.files.keys() - names)
+        strangers = sorted(student.files.keys() - set(names))
         return f"no {notebook}.ipynb, but {', '.join(strangers)}: renamed?" if strangers else ""
     try:
-        ready = readied(read(MAX_BYTES), source)
+        ready = readied(read(MAX_BYTES), source, given)
     except (NotANotebook, Unreadable, OSError) as problem:
         return str(problem)
     path = out / "submitted" / student.student / courses.HOMEWORK / f"{notebook}.ipynb"

@@ -99,6 +99,11 @@ def read(script: Path, language: str) -> NotebookNode:
     return notebook
 
 
+def given(notebook: NotebookNode) -> list[str]:
+    """The texts of the code cells that belong to no exercise."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code" and "nbgrader" not in cell.metadata]
+
+
 def digest(script: Path) -> str:
     """A digest of a script, of its table of translations, and of the modules that it imports."""
     words = repr(sorted(wording.table(script).items())).encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from ...intake.bundle import Read, open_regular
 from ...intake.candidate import folded, identifier, unused
 from ...intake.zips import zip_files
+from .needed import unneeded
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
@@ -80,12 +81,18 @@ def _read_entry(path: Path, name: str, limit: int) -> bytes:
         return zip_files(file)[name](limit)
 
 
-def readied(data: bytes, source: NotebookNode) -> NotebookNode:
+def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
     """The student's notebook as nbgrader gets it.
 
     The student's cells keep their text and order. Their metadata are replaced by those of the ``source`` cell with the
     same ``grade_id``, so that a student's metadata cannot stop nbgrader or change what a cell is worth. If two cells
-    have the same ``grade_id``, the second becomes an ordinary cell.
+    have the same ``grade_id``, the second becomes an ordinary cell. A given cell that no exercise needs is shown in the
+    feedback, but not run: those of notebook 6 train models for two minutes.
+
+    Args:
+        data: The student's file.
+        source: The instructor's notebook.
+        given: The texts of the code cells that come with the notebook and belong to no exercise.
 
     Raises:
         NotANotebook: If the bytes are not a notebook, or more than ``MAX_BYTES``.
@@ -98,10 +105,16 @@ def readied(data: bytes, source: NotebookNode) -> NotebookNode:
     except Exception as error:  # nbformat may raise any exception for a damaged or hostile file
         raise NotANotebook(f"not a notebook: {error!r:.200}") from None
     ours = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells if "nbgrader" in cell.metadata}
+    twins = [ours.pop(grade_id, None) for _, _, grade_id in cells]
+    kinds = [twin.cell_type if twin else kind for (kind, _, _), twin in zip(cells, twins, strict=True)]
+    code = [number for number, kind in enumerate(kinds) if kind == "code"]
+    # nbgrader restores the text of a check, with its hidden tests.
+    run = {n: twins[n].source if twins[n] and twins[n].metadata.nbgrader.grade else cells[n][1] for n in code}
+    shown = unneeded(run, [number for number in code if not twins[number] and cells[number][1] in given])
     ready = NotebookNode(cells=[], metadata=source.metadata, nbformat=4, nbformat_minor=5)
-    for number, (kind, text, grade_id) in enumerate(cells):
-        twin = ours.pop(grade_id, None)
-        kind = twin.cell_type if twin else kind if kind == "code" else "markdown"
+    for number, ((_, text, _), twin) in enumerate(zip(cells, twins, strict=True)):
+        kind = "code" if number in run and number not in shown else "markdown"
+        text = f"```python\n{text}\n```" if number in shown else text
         cell = {"cell_type": kind, "id": f"cell-{number}", "source": text, "metadata": twin.metadata if twin else {}}
         outputs: dict[str, object] = {"outputs": [], "execution_count": None} if kind == "code" else {}
         ready.cells.append(nbformat.from_dict(cell | outputs))
