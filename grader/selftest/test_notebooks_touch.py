@@ -62,6 +62,32 @@ def test_what_a_cell_hands_over_arrives() -> None:
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("language", "same", "differs"),
+    [
+        ("en", "“bites dog man”: each word has the vector", "The order left a trace."),
+        ("zh", "“bites dog man”：每个词的向量都与", "词序留下了痕迹。"),
+    ],
+)
+def test_only_a_mask_or_positions_let_the_order_leave_a_trace(
+    tab: Tab, book: Path, language: str, same: str, differs: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("order")
+    assert tab.evaluate(told).startswith("“dog bites man”")
+    tab.focus("[data-touch=order] button")
+    tab.press(" ")
+    tab.wait_for(f"{told}.startsWith({same!r})")
+    for _ in ("with the causal mask", "with positions added"):
+        tab.focus("[data-touch=order] select")
+        tab.press("ARROW_DOWN")
+        tab.wait_for(f"{told}.endsWith({differs!r})")
+    tab.focus("[data-touch=order] button")
+    tab.press(" ")
+    tab.wait_for(f"{told}.startsWith('“dog bites man”')")
+
+
+@needs_browser
 def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")

@@ -22,7 +22,7 @@
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -107,7 +107,13 @@ show_rows(panels[2], difference, one, f"difference: at most {difference.abs().ma
 headline(figure, "Whoever bites whom, the vector of each word comes out the same")
 plt.show()
 
+places = torch.randn(3, DIM, generator=torch.Generator().manual_seed(0))  # any vectors do
+parts = [[(rows @ weights).tolist() for weights in (W_Q, W_K, W_V)] for rows in (embed(one), places)]
+to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
+
 # %% [markdown] lang="en"
+# <!-- touch: order -->
+#
 # The rows changed places, and that is all. The vector of "dog" is the same whether the dog bites or is bitten, so
 # nothing that comes after this layer can know which it was.
 #
@@ -133,6 +139,8 @@ plt.show()
 # built from such layers: *a Transformer without mask and without positions is blind to order, however deep it is.*
 
 # %% [markdown] lang="zh"
+# <!-- touch: order -->
+#
 # 各行只是换了位置，此外什么也没变。不管狗是咬人还是被咬，dog 的向量都一样，因此这一层之后的任何东西
 # 都无从知道是哪一种情况。
 #
