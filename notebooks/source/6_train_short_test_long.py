@@ -437,19 +437,42 @@ for code, (model, *_) in models.items():
     print(f"{code:>11}: one long pass and a short one differ by at most {gap:.0e}")
 
 # %% [markdown] lang="en"
-# And here are the five, far beyond what they have seen.
+# And here are the five, far beyond what they have seen. One thing first: all of them read the same 24 windows, and some
+# places in these happen to be harder than others, for whoever reads them. So a guess that knows no positions reads along:
+# it has only counted, in the training text, what follows which two characters. What *it* finds hard or easy at a position is
+# the text's doing. The figures take that out, and leave what position does; the tables do without.
 
 # %% [markdown] lang="zh"
-# 下面是五个模型的表现，一直读到远远超出训练长度的地方。
+# 下面是五个模型的表现，一直读到远远超出训练长度的地方。先说一件事：它们读的是同样的 24 个窗口，而窗口里有些地方碰巧就比别处难，
+# 谁来读都一样。所以再请一个不知道位置的猜测者来读同样的文本：它只在训练文本里数过，哪两个字符后面跟着什么。
+# *它*在某个位置上觉得难还是容易，那是文本的缘故。图里去掉了这一部分，只留下位置的作用；表里没有去。
+
+# %%
+n = len(alphabet)
+follows = (train_tokens[:-2] * n + train_tokens[1:-1]) * n + train_tokens[2:]  # three characters as one number
+triples = torch.bincount(follows, minlength=n**3).view(n, n, n)
+pairs = triples.sum(0) + 1  # one more than counted: nothing is impossible
+guess = triples + 5 * pairs / pairs.sum(-1, keepdim=True)  # after two that are rare together, the second one decides
+guess = guess / guess.sum(-1, keepdim=True)
+held_out = tokens[cut - 2 :]  # the test, and two characters before it
+hard = -guess[held_out[:-2], held_out[1:-1], held_out[2:]].log()  # what each character of the test costs
+hard = hard[: 48 * (LONGEST + 1)].view(48, LONGEST + 1)[::2, 1:]  # [windows, LONGEST]
+costs = [hard[:, part].mean().item() for part in (slice(None), slice(16, 32), slice(32, 48))]
+print(f"A guess without positions costs {costs[0]:.2f} nats; {costs[1]:.2f} at 16 to 31, {costs[2]:.2f} at 32 to 47")
 
 # %%
 EDGES = [0, 1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 320, 384, 448, 512]
 MIDDLES = [math.sqrt((low + 1) * high) for low, high in pairwise(EDGES)]
 
 
-def binned(curves: Tensor) -> Tensor:
+def averaged(curves: Tensor) -> Tensor:
     """Curves [seeds, n], averaged between the edges, since single positions are noisy: [seeds, bins]."""
     return torch.stack([curves[:, low:high].mean(1) for low, high in pairwise(EDGES)], dim=1)
+
+
+def binned(curves: Tensor, count: int = len(windows)) -> Tensor:
+    """The same, without the ups and downs of the text in the first windows, so many as were read."""
+    return averaged(curves - hard[:count].mean(0) + hard[:count].mean())
 
 
 def loss_at(curves: Tensor, length: int) -> Tensor:
@@ -462,10 +485,10 @@ def past(curves: Tensor, first: int = 256) -> Tensor:
     return curves[:, first:].mean(1)
 
 
-def draw(axes: plt.Axes, curves: dict[str, Tensor]) -> None:
+def draw(axes: plt.Axes, curves: dict[str, Tensor], count: int = len(windows)) -> None:
     """The curves over the position: mean and range of the seeds, with the length of training marked."""
     for name, each in curves.items():
-        (colour, dashes, marker), bins = look(name), binned(each)
+        (colour, dashes, marker), bins = look(name), binned(each, count)
         axes.fill_between(MIDDLES, bins.amin(0), bins.amax(0), color=colour, alpha=0.2, linewidth=0)
         axes.plot(MIDDLES, bins.mean(0), color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
     axes.axvspan(TRAINED, LONGEST, color=GREY, alpha=0.12, linewidth=0)
@@ -484,6 +507,10 @@ finding = f"RoPE leads in its window ({near['RoPE']:.2f} to ALiBi's {near['ALiBi
 axes.set_title(f"{finding} ({far['RoPE']:.2f} to {far['ALiBi']:.2f})", fontsize=9.5)
 plt.show()
 
+plain, even = (each(curves["RoPE"]).mean(0)[5:8] for each in (averaged, binned))  # from 16 to 64 characters
+assert plain.max() - plain.min() > 0.25, "As it is, the curve moves by more than 0.25 nats within the window."
+assert even.max() - even.min() < 0.15, "Without the text's own ups and downs it moves by less than 0.15."
+
 
 # %%
 def table(title: str, rows: dict[str, Tensor], value) -> None:
@@ -499,7 +526,9 @@ table("Loss, nats per character, in windows of ... characters; ± the farthest o
 
 # %% [markdown] lang="en" short=true
 # Lines are means over three seeds, and each band reaches from the lowest seed to the highest. Within the trained window
-# RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of ALiBi stays flat.
+# RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of ALiBi stays flat. (Bumps that all
+# curves share are what is left of the text: of RoPE's own, from 16 to 64 characters, more than 0.25 nats high as measured, less
+# than 0.15 is left. The bands know of seeds only; other windows would still move all curves a little, together.)
 #
 # ## What may we conclude?
 #
@@ -509,7 +538,8 @@ table("Loss, nats per character, in windows of ... characters; ± the farthest o
 
 # %% [markdown] lang="zh" short=true
 # 线是三个种子的平均，色带从最低的种子到最高的种子。训练窗口之内 RoPE 最低；灰色区域比训练长度更长，
-# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。
+# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏，是文本留下的：从 16 到 64 个字符，RoPE 的起伏照测得的超过 0.25 nat，
+# 去掉之后不到 0.15。色带只管种子；换一些窗口，所有曲线还会一起再动一点。）
 #
 # ## 能得出什么结论？
 #
@@ -740,7 +770,7 @@ assert (beyond["fast pairs"] > beyond["none"] - 0.1).all(), "To clamp the fast p
 assert (beyond["slow pairs"] < beyond["all pairs"] + 0.05).all(), "To clamp the fast pairs as well gains nothing."
 
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
-draw(axes, clamps)
+draw(axes, clamps, 16)
 axes.set_ylim(1.7, 3.4)
 axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title="clamped")
 lost = {name: each.mean().item() for name, each in beyond.items()}
@@ -854,33 +884,39 @@ assert round(short_round, 1) == 19.9
 assert round(2 * 2.5 / short_round, 2) == 0.25
 assert (abs(1 - shares["slow pairs"] - 5 / 6) < 0.05).all(), "With slow pairs clamped, five sixths stay in the window."
 
+edges = [*range(16), *(round(16 * 2 ** (step / 6)) for step in range(29)), FIRST + 1]
+means = {  # between the edges: [blocks, heads, bins], of the first seed
+    name: torch.stack([seen[0, :, :, low:high].mean(-1) for low, high in pairwise(edges)], -1)
+    for name, seen in looks.items()
+}
+
 figure, panels = plt.subplot_mosaic([["none", "slow pairs"], ["line", "line"]], figsize=(7.2, 5.0))
-titles = ("as trained", "slow pairs clamped", "as trained, not logarithmic: peaks come as pair 1 comes round")
+titles = ("as trained", "slow pairs clamped", "as trained, each distance by itself: peaks come as pair 1 comes round")
 for (panel, axes), title in zip(panels.items(), titles, strict=True):
-    each = looks.get(panel, looks["none"])[0, 1]
+    x = range(FIRST + 1) if panel == "line" else [math.sqrt(low * (high - 1)) for low, high in pairwise(edges)]
+    each = looks["none"][0, 1] if panel == "line" else means[panel][1]
     for head, (seen, colour) in enumerate(zip(each, (BLUE, VERMILION, GREEN, BLACK), strict=True), 1):
-        axes.plot(range(1, FIRST + 1), seen[1:], color=colour, linewidth=1.1, label=f"head {head}")
+        axes.plot(x[1:], seen[1:], color=colour, linewidth=1.1, label=f"head {head}")
     axes.set_title(title, fontweight="normal", fontsize=9.5)
     if panel == "line":
-        axes.set(xlim=(TRAINED, FIRST), ylim=(0, None), xlabel="distance", ylabel="weight of the key")
+        axes.set(xlim=(TRAINED, FIRST), ylim=(0, None), xlabel="distance; ticks where pair 1 comes round")
         axes.set_xticks([round(short_round * turn) for turn in range(4, 23)])
         axes.tick_params(axis="x", labelsize=7.5)
+        height = each[:, 378].max()
+        axes.text(374, height, "378 is 6 × 63: pair 2 as well", ha="right", va="top", fontsize=8.5)
         continue
     axes.axvspan(TRAINED, FIRST, color=GREY, alpha=0.12, linewidth=0)
     axes.set(xscale="log", yscale="log", ylim=(1e-5, 1), xlim=(1, FIRST), xlabel="distance")
-panels["none"].set_ylabel("weight of the key")
+for panel in ("none", "line"):
+    panels[panel].set_ylabel("weight of the key")
 panels["none"].legend(fontsize=8, loc="upper center")
 finding = f"The second block's heads look beyond the window with {far['none']:.0%} of their weight;"
 remedy = f"{far['slow pairs']:.0%} with the slow pairs clamped, {far['fast pairs']:.0%} with the fast ones clamped"
 headline(figure, f"{finding}\n{remedy}")
 plt.show()
 
-edges = [*range(16), *(round(16 * 2 ** (step / 6)) for step in range(29)), FIRST + 1]
-means = {
-    name: [[float(f"{head[low:high].mean():.2e}") for low, high in pairwise(edges)] for head in seen[0].flatten(0, 1)]
-    for name, seen in looks.items()
-}
-to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models["RoPE"][0].blocks), "means": means})
+shown = {name: [[float(f"{mean:.2e}") for mean in head] for head in each.flatten(0, 1)] for name, each in means.items()}
+to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models["RoPE"][0].blocks), "means": shown})
 
 # %% [markdown] lang="en"
 # As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks than
@@ -1596,7 +1632,8 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
 #
 # So a model that trains in seconds shows *what* breaks, and *why*. It does not show by how much, nor the order of
-# methods that lie close together.
+# methods that lie close together. Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models of
+# GPT-2's grade and writes down what it tried with their positions, too ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).
 #
 # ## What does not follow
 #
@@ -1653,6 +1690,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口看不到自身之外 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
 #
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
+# 论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它训练的模型达到 GPT-2 的水平，在位置上试过什么也都记了下来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。
 #
 # ## 不能由此推出什么
 #
