@@ -80,12 +80,13 @@ def attend(x: Tensor) -> Tensor:
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
 #
-# Let both sentences pass through the layer. Each row below is what comes out for one word.
+# Let both sentences pass through the layer. Each row below is what comes out for one word, a cell for each feature: orange is
+# negative, purple positive, and the stronger the colour, the farther from zero.
 
 # %% [markdown] lang="zh" short=true
 # ## 谁咬了谁？
 #
-# 让两个句子各自通过这一层。下图每一行是一个词的输出。
+# 让两个句子各自通过这一层。下图每一行是一个词的输出，每格一个特征：橙色是负数，紫色是正数，颜色越重，离零越远。
 
 
 # %%
@@ -94,6 +95,8 @@ def show_rows(axes: plt.Axes, rows: Tensor, sentence: str, title: str) -> None:
     axes.imshow(rows, cmap=DIVERGING, vmin=-2, vmax=2, aspect="auto")
     axes.set(xticks=[], xlabel="features")
     axes.set_yticks(range(len(rows)), sentence.split())
+    for label in axes.get_yticklabels():
+        label.set(color={"dog": BLUE, "man": VERMILION}.get(label.get_text(), BLACK), fontweight="bold")
     axes.set_title(title, fontweight="normal", fontsize=9.5)
 
 
