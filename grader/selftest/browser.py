@@ -84,6 +84,18 @@ class Tab:
         self.evaluate(f"document.querySelector({selector!r}).focus()")
         assert self.evaluate(f"document.activeElement === document.querySelector({selector!r})")
 
+    def drag(self, selector: str, start: float, end: float) -> None:
+        """Drag the pointer across an element, between two shares of its width."""
+        box = self.evaluate(
+            f"document.querySelector({selector!r}).scrollIntoView({{behavior: 'instant', block: 'center'}}),"
+            f" document.querySelector({selector!r}).getBoundingClientRect().toJSON()"
+        )
+        x, y = (round(box["x"] + share * box["width"]) for share in (start, end)), round(box["y"] + box["height"] / 2)
+        for kind, place in zip(("mousePressed", "mouseMoved"), x, strict=True):
+            event = {"type": kind, "x": place, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
+            self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+        self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"type": "mouseReleased", "buttons": 0})
+
     def violations(self) -> list[str]:
         """What axe finds on the page: the rule, and the first element that breaks it."""
         self._driver.set_script_timeout(PATIENCE_S)

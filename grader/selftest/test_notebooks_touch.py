@@ -107,23 +107,79 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
 
 
 @needs_browser
-def test_the_story_counts_the_clocks_at_angles_that_training_never_showed(tab: Tab, page: Path, book: Path) -> None:
-    for opened in (page, book / "index.html"):
-        tab.open(opened)
-        told = TOLD.format("story")
-        assert "58 characters read: 1 of 2 clocks" in tab.evaluate(told), "The slow pair has seen 0.9 radians."
-        tab.focus("[data-touch=story] select")
-        tab.press("ARROW_DOWN")
-        tab.wait_for(f"{told}.startsWith('PI, 58 characters read: 0 of 2')")
-        assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
-        tab.focus("[data-touch=story] input")
-        tab.press("END")
-        tab.wait_for(f"{told}.startsWith('PI, 100 characters read: 0 of 2')")  # ten times as slow: as far as 10
-        tab.focus("[data-touch=story] select")
-        tab.press("HOME")
-        tab.focus("[data-touch=story] input")
-        tab.press("HOME")
-        tab.wait_for(f"{told}.includes(', 1 characters read: 0 of 2') && {told}.endsWith('3.00 nats.')")
+def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    handle = "[aria-label='position m of the query']"
+    tab.drag(handle, 0.5, 4.5)
+    tab.wait_for(f'Number(document.querySelector("{handle}").getAttribute("aria-valuenow")) > 14')
+    assert tab.evaluate(f'document.activeElement === document.querySelector("{handle}")')
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("opening", "words", "gone"),
+    [
+        ("index.html", "{}, {} characters read: {} of 2 clocks", "(orange), pair 1 farthest, by {}°"),
+        ("zh/index.html", "{}，已读 {} 个字符：2 个钟里有 {} 个", "第 1 对走得最远，多走了 {}°"),
+    ],
+)
+def test_the_story_counts_the_clocks_that_went_on_beyond_training(
+    tab: Tab, book: Path, opening: str, words: str, gone: str
+) -> None:
+    tab.open(book / opening)
+    told, hands = (
+        TOLD.format("story"),
+        "[...document.querySelectorAll('[data-touch=story] .hand')].map((one) => one.classList[1])",
+    )
+    assert words.format("", 5, 0).lstrip(", ，") in tab.evaluate(told), "At first all is as in training."
+    tab.focus("[data-touch=story] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone.format(303)!r})")
+    assert tab.evaluate(hands) == ["query", "key"], (
+        "The slow pair was trained on 1 radian, and stands at 9.9, less a turn."
+    )
+    tab.press("ARROW_LEFT", 8)  # 69 characters: 6.8 radians, a turn and half a radian
+    tab.wait_for(f"{told}.includes({words.format('', 69, 1)!r}) && {told}.includes({gone.format(303)!r})")
+    assert tab.evaluate(hands) == ["query", "query"], "It went all the way round, and is where it was in training."
+    tab.focus("[data-touch=story] select")
+    tab.press("ARROW_DOWN")
+    tab.focus("[data-touch=story] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
+    assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes({words.format('PI', 1, 0)!r}) && {told}.includes('3.00 nat')")
+
+
+@needs_browser
+def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, book: Path) -> None:
+    tab.open(book / "index.html")
+    places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"
+    tall = "document.querySelector('[data-touch=story] svg').viewBox.baseVal.height"
+    before = tab.evaluate(tall)
+    tab.resize(375)
+    tab.wait_for(f"{tall} > {before}")
+    assert [place.split()[0] for place in tab.evaluate(places)] == ["translate(80", "translate(240"]
+    tab.resize(1200)
+    tab.wait_for(f"{tall} === {before}")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("figure", "slider", "values"),
+    [("story", "input", ("0", "50")), ("slopes", "input", ("0", "24")), ("attention", "input", ("0", "2"))],
+)
+def test_a_pointer_on_the_chart_sets_the_slider(
+    tab: Tab, page: Path, figure: str, slider: str, values: tuple[str, str]
+) -> None:
+    tab.open(page)
+    value = f"document.querySelector('[data-touch={figure}] {slider}').value"
+    told = TOLD.format(figure)
+    for end, wanted in zip((0.001, 0.5), values, strict=True):
+        before = tab.evaluate(told)
+        tab.drag(f"[data-touch={figure}] .chart", 0.9, end)
+        tab.wait_for(f"{value} === {wanted!r}")
+        assert tab.evaluate(told) != before
 
 
 @needs_browser

@@ -13,6 +13,18 @@ touch.make = (name, attributes = {}, ...children) => {
   return made;
 };
 
+// Whether a figure has a phone's width; one that draws itself otherwise then is drawn anew when that changes.
+touch.narrow = (host) => {
+  const phone = matchMedia("(max-width: 40rem)");
+  phone.addEventListener("change", () => { host.replaceChildren(); touch.figures[host.dataset.touch](host); }, { once: true });
+  return phone.matches;
+};
+
+// A static picture that a figure says over again is for those without scripts, and for paper.
+touch.replaces = (host) => {
+  [...document.querySelectorAll("figure.picture")].findLast((one) => one.compareDocumentPosition(host) & Node.DOCUMENT_POSITION_FOLLOWING)?.classList.add("replaced");
+};
+
 touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));
 
 // A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
@@ -37,12 +49,36 @@ touch.choice = (host, label, options, changed) => {
   return choice;
 };
 
+// Calls `moved` with the place along a drawing, in its own units, while a pointer drags an element of it. What scrolls the
+// page on a phone moves nothing: the browser cancels the pointer.
+touch.drag = (drawing, element, moved) => {
+  const follow = (event) => {
+    const box = drawing.getBoundingClientRect();
+    moved(((event.clientX - box.left) * drawing.viewBox.baseVal.width) / box.width);
+  };
+  element.addEventListener("pointerdown", (event) => element.setPointerCapture(event.pointerId));
+  element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) follow(event); });
+  element.addEventListener("click", follow);
+};
+
+// Lets a pointer on a chart set a slider; `value` is the slider's at a share of the chart's width.
+touch.chart = (drawing, { left, right, top, bottom }, input, value) => {
+  const [low, high] = [input.min, input.max].map(Number);
+  const at = value ?? ((share) => low + share * (high - low));
+  const area = touch.make("svg:rect", { x: left, y: top, width: right - left, height: bottom - top, class: "chart" });
+  touch.drag(drawing, area, (place) => {
+    input.value = at(Math.min(1, Math.max(0, (place - left) / (right - left))));
+    input.dispatchEvent(new Event("input"));
+  });
+  drawing.append(area);
+};
+
 // A straight scale with handles, each dragged by pointer or moved by arrow keys, Page Up and Down, Home and End.
 touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
   const x = (value) => left + ((right - left) * value) / last;
   drawing.append(touch.make("svg:line", { x1: left, x2: right, y1: y, y2: y, class: "axis" }));
   for (let value = 0; value <= last; value += last / 4) {
-    drawing.append(touch.make("svg:text", { x: x(value), y: y + 26, class: "small", "text-anchor": "middle" }, `${value}`));
+    drawing.append(touch.make("svg:text", { x: x(value), y: y + 26, class: "small mark", "text-anchor": "middle" }, `${value}`));
   }
   return handles.map(({ name, label, start, style }) => {
     const text = touch.make("svg:text", { y: 5, "text-anchor": "middle" }, name);
@@ -59,18 +95,8 @@ touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
     knob.addEventListener("keydown", (event) => {
       if (event.key in steps) { moved(handle.value + steps[event.key]); event.preventDefault(); }
     });
-    const dragged = (event) => {
-      const box = drawing.getBoundingClientRect();
-      const place = ((event.clientX - box.left) * drawing.viewBox.baseVal.width) / box.width;
-      moved(((place - left) * last) / (right - left));
-    };
-    knob.addEventListener("pointerdown", (event) => {
-      knob.setPointerCapture(event.pointerId);
-      knob.focus();
-      knob.addEventListener("pointermove", dragged);
-      event.preventDefault();
-    });
-    for (const end of ["pointerup", "pointercancel"]) knob.addEventListener(end, () => knob.removeEventListener("pointermove", dragged));
+    touch.drag(drawing, knob, (place) => moved(((place - left) * last) / (right - left)));
+    knob.addEventListener("pointerdown", () => knob.focus());
     drawing.append(knob);
     handle.set(start);
     return handle;

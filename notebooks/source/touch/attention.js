@@ -47,6 +47,7 @@ touch.figures.attention = (host) => {
   head.value = means.none.length - 1;
   const reading = touch.choice(controls, say("reading", "读法"), Object.entries(names), () => draw());
   const at = slider(controls, say("distance", "距离"), { min: 0, max: edges.length - 2, step: 1, value: 1 }, span, () => draw());
+  touch.chart(drawing, { left, right, top, bottom }, at, (share) => edges.findLastIndex((edge) => edge <= (last + 1) ** share - 1));
   host.append(controls, drawing, told);
   draw();
 };

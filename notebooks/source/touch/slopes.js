@@ -42,6 +42,7 @@ touch.figures.slopes = (host) => {
   many.value = 8;
   const at = slider(controls, say("distance", "距离"), { min: 0, max: 48, step: 1, value: 24 }, (value) => count(far(value)), () => draw());
   const wide = slider(controls, say("window", "窗口"), { min: 3, max: 12, step: 1, value: 8 }, (value) => count(2 ** value), () => draw());
+  touch.chart(drawing, { left, right, top, bottom }, at);
   host.append(controls, drawing, told);
   draw();
 };
