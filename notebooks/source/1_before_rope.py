@@ -466,6 +466,8 @@ plt.show()
 # Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
 #
+# <!-- touch: odometer -->
+#
 # **Are they unique?** Yes, all of them, however long the text. The first pair has $\theta_0 = 1$: if $\sin m = \sin
 # n$ and $\cos m = \cos n$, then $m - n$ is a multiple of $2\pi$. As $\pi$ is irrational, the only whole number among
 # these is 0. The other pairs see to it that different positions differ by more than rounding.
@@ -490,6 +492,8 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+#
+# <!-- touch: odometer -->
 #
 # **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那么 $m - n$ 是
 # $2\pi$ 的整数倍。$\pi$ 是无理数，这些数里的整数只有 0。其他各对则保证，不同位置之间的差别不至于小到舍入误差的量级。

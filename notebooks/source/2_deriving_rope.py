@@ -54,6 +54,12 @@ use_style()
 #
 # For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
 # and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
+#
+# **Turning does it.** Before any algebra: give the query an angle that grows with its position, and the key likewise.
+# Drag both, and the angle between them stays. That is all of RoPE; the rest of this notebook finds out how it is done
+# with $d$ features, and whether anything else would do.
+#
+# <!-- touch: clock -->
 
 # %% [markdown] lang="zh" short=true
 # ## 愿望
@@ -78,6 +84,11 @@ use_style()
 #
 # 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
 # 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
+#
+# **转动就做得到**。先别管代数：让查询转过一个随位置增长的角度，键也一样。把两者一起拖动，它们之间的角度不变。RoPE 就是这样；
+# 这一节余下的部分要弄清，$d$ 个特征时怎么做，以及别的办法行不行。
+#
+# <!-- touch: clock -->
 
 # %% [markdown] lang="en" short=true
 # ## Two numbers are one
@@ -466,8 +477,6 @@ headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times,
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# <!-- touch: clock -->
-#
 # ## As one matrix
 #
 # In real numbers, a pair is turned by a $2 \times 2$ block, and all pairs by a matrix with these blocks down its
@@ -498,8 +507,6 @@ plt.show()
 # key is relative by itself, and values take no part: what is relative is the product.
 
 # %% [markdown] lang="zh" short=true
-# <!-- touch: clock -->
-#
 # ## 写成一个矩阵
 #
 # 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：

@@ -25,7 +25,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -1082,12 +1082,14 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 print(
     f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
 )
-reached = {}
+reached, to_show = {}, []
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
+    pairs = {"own": own.tolist(), "asked": new.tolist()}
+    to_show.append(pairs | {"name": name, "trained": trained, "advertised": advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
@@ -1106,6 +1108,7 @@ still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
+to_touch("models", to_show)
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
@@ -1114,6 +1117,8 @@ assert round(slowest) == 188
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
 # reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+#
+# <!-- touch: models -->
 #
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
@@ -1124,6 +1129,8 @@ assert round(slowest) == 188
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+#
+# <!-- touch: models -->
 #
 # 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。
 
