@@ -22,7 +22,8 @@
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
+from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -76,6 +77,39 @@ def attend(x: Tensor) -> Tensor:
     scores = query @ key.T / DIM**0.5  # [n, n]
     return torch.softmax(scores, dim=-1) @ value
 
+
+# %%
+tokens = embed("dog bites man")
+query, key, value = tokens @ W_Q, tokens @ W_K, tokens @ W_V
+weights = torch.softmax(query @ key.T / DIM**0.5, dim=-1)
+parts = {  # left, bottom, width, numbers
+    "X": (0.06, 0.34, 0.2, tokens),
+    "Q = X W_Q": (0.33, 0.66, 0.2, query),
+    "K = X W_K": (0.33, 0.34, 0.2, key),
+    "V = X W_V": (0.33, 0.02, 0.2, value),
+    "weights": (0.595, 0.5, 0.075, weights),
+    "output": (0.73, 0.18, 0.2, weights @ value),
+}
+arrows = [(0.265, 0.5, 0.325, 0.73), (0.265, 0.45, 0.325, 0.45), (0.265, 0.4, 0.325, 0.17)]  # from X to Q, K and V
+arrows += [(0.535, 0.75, 0.59, 0.67), (0.535, 0.47, 0.59, 0.56), (0.675, 0.56, 0.725, 0.4), (0.535, 0.13, 0.725, 0.26)]
+
+figure = plt.figure(figsize=(7.2, 2.5))
+figure.set_layout_engine("none")
+for name, (left, bottom, width, numbers) in parts.items():
+    axes = figure.add_axes((left, bottom, width, 0.2))
+    scale = {"cmap": "Blues", "vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
+    axes.imshow(numbers, aspect="auto", **scale)
+    no_frame(axes)
+    axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
+    if name in ("X", "output"):
+        axes.set_yticks(range(3), ["dog", "bites", "man"], fontsize=8.5)
+        axes.tick_params(length=0, pad=2, labelleft=name == "X", labelright=name == "output")
+for x0, y0, x1, y1 in arrows:
+    figure.add_artist(
+        FancyArrowPatch((x0, y0), (x1, y1), arrowstyle="-|>", mutation_scale=9, color=GREY, linewidth=1.1)
+    )
+headline(figure, "One row for each word, from end to end: nothing in between says which row is first")
+plt.show()
 
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
