@@ -268,8 +268,8 @@ with quiet():
     ### BEGIN HIDDEN TESTS
     positions = torch.tensor([0, 8190, 8191, 16382, 16383, 1_000_000])
     factors = query_factor(positions)
-    assert (factors[:2] == 1).all(), "Within the first floor nothing changes."
-    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "The floor is 8192 if nothing is said."
+    assert (factors[:2] == 1).all(), "The first F - 1 positions keep the factor 1."
+    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "F is 8192 if nothing is said."
     assert factors[3] == factors[2] < factors[4], "All positions of a floor share a factor."
     assert abs(factors[5] - 1 - 0.1 * math.log(123)) < 1e-9, "At a million, 122 floors are full."
     steeper = query_factor(positions, slope=0.3)
