@@ -1088,6 +1088,9 @@ inside = {name: loss_at(each, TRAINED) for name, each in stretched.items()}
 whole = {name: loss_at(each, LONGEST) for name, each in stretched.items()}
 assert (late[yarns] < late["NTK-aware"]).all(), "Past 256: YaRN is better than NTK-aware."
 assert (late["NTK-aware"] < late["as trained"]).all(), "Past 256: NTK-aware is better than no scaling."
+assert all((loss_at(stretched["NTK-aware"], n) < loss_at(stretched[yarns], n)).all() for n in (64, 128, 256)), (
+    "In windows of up to 256, NTK-aware is better than YaRN."
+)
 fixed, grown = (stretched[name][:, 200:300].mean(1) for name in ("NTK-aware", "dynamic NTK"))
 assert (fixed < grown).all(), "From 200 to 300 characters the fixed factor of 8 is better than the growing one."
 assert (late[yarns] < late["YaRN, ramp over turns, beta 32"]).all(), "Beta has to fit the model."
@@ -1096,7 +1099,7 @@ assert (inside["PI"] > inside["as trained"] + 0.2).all(), "PI costs a lot within
 assert torch.allclose(stretched["dynamic NTK"][:, :TRAINED], curves["RoPE"][:, :TRAINED], atol=1e-3), (
     "Dynamic NTK costs nothing there."
 )
-print("All seven hold for each of the three seeds.")
+print("All eight hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
 # The figure shows, on the left, what a scaling does to each pair, and on the right what that does to the loss:
@@ -1588,7 +1591,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | And ALiBi? | to 8 times the length | 1.3B weights: to twice the length, as good as sinusoids trained there ([Press et al.](https://arxiv.org/abs/2108.12409v2)); 3B weights: trained on 2,048 tokens alone, not far ([BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)) | not so far |
 # | What breaks? | far keys draw the heads to them | scores of far keys may be “catastrophically high” (LLaMA: [Chen et al.](https://arxiv.org/abs/2306.15595v2)) | yes |
 # | Through which pairs? | the slow ones | how far Llama 2 reads follows from the pairs that complete a turn ([Liu et al.](https://arxiv.org/abs/2310.05209v2)) | yes, by another experiment |
-# | Best scaling, not fine-tuned? | YaRN, then NTK-aware; PI costs most | LLaMA 7B, four times the length: YaRN 3.65, PI 6.18, NTK-aware above 10 ([YaRN, ICLR version, table 5](https://openreview.net/forum?id=wHBfxhZu1u)) | YaRN's place is. The others change theirs. |
+# | Best scaling, not fine-tuned? | past 256 characters YaRN, then NTK-aware; in windows of up to 256, NTK-aware; PI costs most | LLaMA 7B, four times the length: YaRN 3.65, PI 6.18, NTK-aware above 10 ([YaRN, ICLR version, table 5](https://openreview.net/forum?id=wHBfxhZu1u)) | At the far end YaRN's place is. The others change theirs. |
 # | And fine-tuned? | after 40 steps YaRN, NTK-aware, PI | Llama 2 7B, twice the length: PI 3.34, YaRN 3.35, NTK-aware 3.59 ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)) | YaRN stays ahead of NTK-aware. PI, given its thousand steps, draws level. |
 # | Is NoPE weaker? | in the window; far beyond it is better than RoPE | 107M weights, reasoning and arithmetic: best of five on longer inputs ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)); as a language model it reads further than RoPE, and breaks too ([Wang et al.](https://arxiv.org/abs/2404.12224)) | It depends on the task. |
 # | RoPE taken away after training? | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) | in part: it reads on; it is not ahead |
@@ -1645,7 +1648,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | ALiBi 呢？ | 能到 8 倍长度 | 1.3B 个权重：能到两倍长度，和在那个长度上训练的正弦编码一样好（[Press 等](https://arxiv.org/abs/2108.12409v2)）；3B 个权重：只在 2,048 个 token 上训练，走不了多远（[BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)） | 没有这么远 |
 # | 坏在哪里？ | 远处的键把头吸引过去 | 远处的键的得分可能“catastrophically high”（高得成灾）（LLaMA：[Chen 等](https://arxiv.org/abs/2306.15595v2)） | 一样 |
 # | 经由哪些对？ | 慢的对 | Llama 2 能读多远，由转满一圈的那些对推得出来（[Liu 等](https://arxiv.org/abs/2310.05209v2)） | 一样，但实验不同 |
-# | 不微调，哪种缩放最好？ | YaRN，其次 NTK-aware；PI 代价最大 | LLaMA 7B，四倍长度：YaRN 3.65，PI 6.18，NTK-aware 超过 10（[YaRN，ICLR 版，表 5](https://openreview.net/forum?id=wHBfxhZu1u)） | YaRN 的名次一样，另外两种互换。 |
+# | 不微调，哪种缩放最好？ | 256 个字符之后是 YaRN，其次 NTK-aware；256 个以内的窗口里是 NTK-aware；PI 代价最大 | LLaMA 7B，四倍长度：YaRN 3.65，PI 6.18，NTK-aware 超过 10（[YaRN，ICLR 版，表 5](https://openreview.net/forum?id=wHBfxhZu1u)） | 在最远的一端，YaRN 的名次一样；另外两种互换。 |
 # | 微调之后呢？ | 40 步之后：YaRN、NTK-aware、PI | Llama 2 7B，两倍长度：PI 3.34，YaRN 3.35，NTK-aware 3.59（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)） | YaRN 仍在 NTK-aware 前面；PI 有了一千步，就追平了。 |
 # | NoPE 更弱吗？ | 窗口之内是；远在窗口之外，却比 RoPE 好 | 107M 个权重，推理和算术：五种里对更长输入泛化得最好（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）；作为语言模型，它比 RoPE 读得远，但也会垮（[Wang 等](https://arxiv.org/abs/2404.12224)） | 要看任务。 |
 # | 训练之后拿掉 RoPE 呢？ | 512 个 token 处找到的和 64 处一样多；比照原样的 RoPE 多，比 YaRN 少 | 最多 7B 个权重：检索胜过缩放过的 RoPE（[Gelberg 等](https://arxiv.org/abs/2512.12167v1)） | 一半：能读下去，但没有领先 |
