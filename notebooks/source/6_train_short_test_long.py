@@ -1017,8 +1017,8 @@ for name in ("PI", "NTK-aware", *list(scalings)[3:6]):
 # is left alone. $\beta = 32$ was found for Llama, whose fastest pair makes hundreds; the paper says to tune it "on a
 # case-by-case basis" (YaRN, 3.2). That is why $\beta = 4$ is in the list.
 #
-# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles change
-# whenever the text has grown, those of old keys too. We read block by block, 64 more characters each time, and compute
+# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but
+# those of pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each time, and compute
 # all keys afresh. A cache that keeps keys *as rotated at an earlier length* would mix frequencies: this is the bug of
 # [transformers#25104](https://github.com/huggingface/transformers/issues/25104). Keys have to be cached before rotation
 # (YaRN, 3.3); notebook 5 shows what goes wrong otherwise.
@@ -1030,7 +1030,7 @@ for name in ("PI", "NTK-aware", *list(scalings)[3:6]):
 # $\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。
 # 所以这里也列出了 $\beta = 4$。
 #
-# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，所有角度都要变，
+# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，
 # 旧的键也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。
 # 如果缓存里存的是*按早先的长度旋转过的键*，就会把不同的频率混在一起：这正是
 # [transformers#25104](https://github.com/huggingface/transformers/issues/25104) 里的错误。键要在旋转之前缓存
