@@ -306,7 +306,7 @@ with quiet():
 # ## It is a bound, not a law
 #
 # RoFormer's figure 2 plots the distance part, as an average over $u$: $\frac{1}{d/2} \sum_u |T_u|$. It falls over the
-# 250 positions of that figure. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
+# 250 positions of that figure, with ripples. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
 # for three reasons:
 #
 # 1. A ceiling that comes down says nothing about a ball that lies on the floor. The content factor can be so large that
@@ -323,7 +323,7 @@ with quiet():
 # ## 是上界，不是规律
 #
 # RoFormer 的图 2 画的是与距离有关的那部分对 $u$ 的平均，$\frac{1}{d/2} \sum_u |T_u|$。在那幅图的 250 个位置以内，
-# 它是下降的。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
+# 它起伏着下降。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
 #
 # 1. 天花板在往下降，并不说明地板上的球在动。内容那个因子可以大到让得分永远碰不到天花板。
 # 2. 天花板也不会一直降下去：看看那幅图的边界之外，就在下面。
