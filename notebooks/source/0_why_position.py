@@ -431,12 +431,12 @@ with quiet():
 # %% [markdown] lang="en"
 # The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
 # bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
-# rounded to one number, and from $m = 256$ on most of them are. Read back what is left:
+# rounded to one number: half of them are with $m$ from 256 to 511, three quarters from 512 to 1,023. Read back what is left:
 
 # %% [markdown] lang="zh"
 # 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
-# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数；从 $m = 256$ 起，
-# 大多数相邻位置都是这样。舍入之后读回来看看：
+# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：$m$ 从 256 到 511，
+# 有一半是这样；从 512 到 1,023，有四分之三。舍入之后读回来看看：
 
 # %%
 m = torch.arange(1000)
@@ -444,8 +444,10 @@ exact = 1 / (m + 1)
 read = position_from_share(exact.bfloat16().float())
 lost = int((exact.bfloat16()[1:] == exact.bfloat16()[:-1]).nonzero()[0])  # the first position equal to its next
 
-collides = exact.bfloat16()[1:] == exact.bfloat16()[:-1]
-assert collides[256:].float().mean() > 0.5, "From 256 on, more than half of all neighbours share a number."
+for first, last, part in ((256, 511, 1 / 2), (512, 1023, 3 / 4)):
+    shares = (1 / (torch.arange(first, last + 2) + 1)).bfloat16()
+    collide = (shares[1:] == shares[:-1]).float().mean()
+    assert abs(collide - part) < 0.01, "Half of all neighbours share a number, then three quarters."
 assert 2**-8 < 1 / (lost + 2) < 2**-7, "The first collision comes when a step is smaller than the widest gap."
 assert lost == 189, "Rounding is the same on every machine."
 
