@@ -1144,8 +1144,8 @@ assert round(slowest) == 188
 # - **ReRoPE** clamps the distance that all pairs see at a window: $\min(\Delta, w)$. Leaky ReRoPE lets it grow more slowly beyond the window instead.
 #   It needs no training, but two passes of attention ([Su, 2023](https://kexue.fm/archives/9708)). Exercise 6.3 is its finer
 #   version: clamping the slow pairs alone was enough there.
-# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones at distances divided by a group size and rounded
-#   down. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
+# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones by positions that are divided by a group size and
+#   rounded down, then shifted so that the two parts meet. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
 # - **CoPE** counts what matters in place of tokens: a gate between 0 and 1 on each key, and positions are sums of gates, so that a
 #   head can look at "the third sentence back". Shown on counting and copying tasks, and as lower perplexity on text
 #   and code ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)).
@@ -1166,7 +1166,7 @@ assert round(slowest) == 188
 #   2025](https://arxiv.org/abs/2511.17388v1)).
 # - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
 #   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
-#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$. Lower loss in music,
+#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$, or has a learned constant in its place. Lower loss in music,
 #   genomes and text, for text from 124M to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
 # - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
 #   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
@@ -1188,8 +1188,8 @@ assert round(slowest) == 188
 #   （[Lin 等，2025](https://arxiv.org/abs/2503.02130v2)）。
 # - **ReRoPE** 把所有的对看到的距离截在一个窗口上：$\min(\Delta, w)$。Leaky ReRoPE 则是让它在窗口之外长得慢些。不用训练，但注意力要算两遍
 #   （[苏剑林，2023](https://kexue.fm/archives/9708)）。练习 6.3 是它更细的版本：在那里，只截慢的对就够了。
-# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离，远处的键把距离除以组的大小再向下取整。不用训练；在几个模型和长文本测试上
-#   展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
+# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离；远处的键，把位置除以组的大小、向下取整再相减，并平移一段，与近处接上。
+#   不用训练；在几个模型和长文本测试上展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
 # - **CoPE** 不数 token，而数要紧的东西：每个键有一个 0 到 1 之间的门，位置是门之和，于是一个头可以看“往回第三句”。在计数和复制任务上
 #   展示过，在文本和代码上困惑度更低（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)）。
 # - **HoPE** 观察到训练好的注意力只在近处下降，到远处又升起来，认为“远程衰减”已经过时，于是把慢的对换成不带位置的特征，留下快的对。
@@ -1204,7 +1204,7 @@ assert round(slowest) == 188
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
 # - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
 #   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 让每个特征
-#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
+#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$，或者换成一个学出来的常数。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
 #   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
 # - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
 #   检索上胜过缩放过的 RoPE（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
