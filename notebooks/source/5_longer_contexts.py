@@ -509,7 +509,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{当 } l > L,
 # $$
 #
-# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长快 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
+# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度是 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
 # 时就是论文的规则。两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。（如果一条规则是把*位置*除以 $l/L$，它也是动态的，
 # 但那是动态 PI：第 0 对变了。如果只按最大长度算出一个底数，从此不再变，那就根本不是动态的：
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
@@ -982,7 +982,7 @@ plt.show()
 #
 # ## 混合，再锐化
 #
-# 最后一味料与角度无关。键多了 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
+# 最后一味料与角度无关。键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
@@ -1161,7 +1161,7 @@ for name, scaled in spectra.items():
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# 键多了 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
+# 键的个数变成 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
 # $\frac{\sigma^2}{2}(c^4 - 1)$。增大 logit 可以抵消：这就是方向。
 # （这是 $\sigma c^2$ 远小于 $\sqrt{2 \ln n}$ 时的近似；接近它时，$Z$ 的大部分来自少数几个键，$H$ 降得少些：
 # 下图 $s = 32$ 处少五分之一。）
