@@ -1206,10 +1206,11 @@ plt.show()
 # - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
 #   have `rope_theta` and `rope_scaling` side by side.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
-#   advertised. A patch that went round in 2023 took a model of 2,048 positions, a fixed factor of 8 for the base, and
-#   announced 16,384. You have just seen what that reaches.
-# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$. `attention_factor: 1.0` is no default, it
-#   switches the temperature off.
+#   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
+#   16,384. You have just seen what that reaches.
+# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
+#   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
+#   it switches the temperature off.
 # - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
 #   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
 # - **Who has what.** Falcon 7B and 40B rotate (`alibi: false`; the Falcon-RW models are those with ALiBi). GLM rotates one half of
@@ -1244,9 +1245,9 @@ plt.show()
 # - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
 #   `rope_scaling` 是并列的两项。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
-#   2023 年流传过一个补丁：在 2,048 个位置的模型上，把底数的倍数固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
-# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$。`attention_factor: 1.0` 不是默认值，
-#   而是把温度关掉。
+#   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
+# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
+#   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
 # - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
 #   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 # - **谁用什么**：Falcon 7B 和 40B 用旋转（`alibi: false`；用 ALiBi 的是 Falcon-RW）。GLM 只旋转每个头的一半特征，

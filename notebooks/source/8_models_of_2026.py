@@ -1053,7 +1053,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens.
 # - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
 # - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
-#   logits, not into the tables, hence 1.0 (notebook 5).
+#   logits, not into the tables (notebook 5): the configuration has `mscale` and `mscale_all_dim`, both 1, which amounts to the 1.0 above.
 # - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
 #   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
 # - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
@@ -1070,7 +1070,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
 # - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
 # - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
-#   不放进表里，所以是 1.0（第 5 节）。
+#   不放进表里（第 5 节）：配置里写的是 `mscale` 和 `mscale_all_dim`，都是 1，相当于上面的 1.0。
 # - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
 #   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
