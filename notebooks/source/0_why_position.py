@@ -537,6 +537,7 @@ plt.show()
 # | $\omega$ | an angle | 1 to 4 |
 # | $A$ | the product $W_Q W_K^\top$ | 1 |
 # | $u$, $\alpha$, $\beta$, $\gamma$ | a bit, and the numbers of a linear rule for it | 1 |
+# | $E$ | matrices that read a token and its code | 1 |
 # | $z$ | codes of positions, as rows | 1 |
 # | $c$ | a constant | 1, 7 |
 # | $R$ | a rotation | 2, 3, 8 |
@@ -547,6 +548,7 @@ plt.show()
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | the functions that the derivation looks for | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | two vectors and two numbers of the proof | 2 |
 # | $y$ | a vector after rotation | 3 |
+# | $\beta$ | a bias | 3 |
 # | $T$, $u$ | the walk of the arrows, and their number | 4 |
 # | $h$ | the content $q_i k_i^*$ of a score | 4 |
 # | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
@@ -608,6 +610,7 @@ plt.show()
 # | $\omega$ | 角度 | 1 至 4 |
 # | $A$ | 乘积 $W_Q W_K^\top$ | 1 |
 # | $u$, $\alpha$, $\beta$, $\gamma$ | 一个比特，以及它的线性规则里的数 | 1 |
+# | $E$ | 读 token 和读编码的矩阵 | 1 |
 # | $z$ | 位置的编码，按行排列 | 1 |
 # | $c$ | 常数 | 1, 7 |
 # | $R$ | 旋转 | 2, 3, 8 |
@@ -618,6 +621,7 @@ plt.show()
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | 推导中要找的各个函数 | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | 证明里的两个向量和两个数 | 2 |
 # | $y$ | 旋转之后的向量 | 3 |
+# | $\beta$ | 偏置 | 3 |
 # | $T$, $u$ | 箭头的行走，以及箭头的个数 | 4 |
 # | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
 # | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |

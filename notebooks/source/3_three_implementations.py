@@ -561,8 +561,8 @@ print("\n".join(said))
 # ## Converting a checkpoint
 #
 # Reordering queries and keys at run time would cost something. But they come from weights, and weights can be reordered
-# once. A query is $q = W_Q\, x + b_Q$, with one row of $W_Q$ and one entry of $b_Q$ for each feature (`torch.nn.Linear`
-# stores weights as `[out, in]`), so $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$: **reorder the rows.**
+# once. A query is $q = W_Q\, x + \beta_Q$, with one row of $W_Q$ and one entry of $\beta_Q$ for each feature (`torch.nn.Linear`
+# stores weights as `[out, in]`), so $\Pi q = (\Pi W_Q)\, x + \Pi\, \beta_Q$: **reorder the rows.**
 #
 # "Llama pairs half-split", one reads. Meta's code and weights pair adjacent features. The script that converts them for
 # `transformers` (`convert_llama_weights_to_hf.py`) reorders the rows of $W_Q$ and $W_K$, and the port then rotates in
@@ -585,9 +585,9 @@ print("\n".join(said))
 # %% [markdown] lang="zh"
 # ## 转换检查点
 #
-# 运行时再去重排查询和键，是要花代价的。不过它们来自权重，而权重只需重排一次。查询是 $q = W_Q\, x + b_Q$，
-# 每个特征对应 $W_Q$ 的一行和 $b_Q$ 的一个元素（`torch.nn.Linear` 的权重按 `[out, in]` 存放），
-# 所以 $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$：**重排行**即可。
+# 运行时再去重排查询和键，是要花代价的。不过它们来自权重，而权重只需重排一次。查询是 $q = W_Q\, x + \beta_Q$，
+# 每个特征对应 $W_Q$ 的一行和 $\beta_Q$ 的一个元素（`torch.nn.Linear` 的权重按 `[out, in]` 存放），
+# 所以 $\Pi q = (\Pi W_Q)\, x + \Pi\, \beta_Q$：**重排行**即可。
 #
 # 常读到“Llama 是前后配对”。其实 Meta 的代码和权重是相邻配对。
 # 为 `transformers` 转换权重的脚本（`convert_llama_weights_to_hf.py`）重排了 $W_Q$ 和 $W_K$ 的行，
