@@ -572,7 +572,7 @@ print("\n".join(said))
 # - **Each head by itself.** The rows are `heads * head_dim`; the permutation acts inside each head.
 # - **Grouped queries** ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)): keys have fewer heads than queries.
 #   Before a converter knew that, Llama 2 70B [spoke gibberish](https://github.com/ggml-org/llama.cpp/issues/2376), and so did
-#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until it [counted the heads of keys
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until the converter [counted the heads of keys
 #   right](https://github.com/ggml-org/llama.cpp/pull/3364).
 # - **Biases** of queries and keys are reordered like rows.
 # - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388)) stand between projection and
@@ -596,7 +596,7 @@ print("\n".join(said))
 # - **每个头各自重排**。行数是 `heads * head_dim`，置换只在每个头内部进行。
 # - **分组查询**（[Ainslie 等，2023](https://arxiv.org/abs/2305.13245)）：键的头数比查询少。
 #   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)；
-#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到它[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到转换工具[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
 # - 查询和键的**偏置**，与行一样重排。
 # - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388)）在投影与旋转之间。整个头的均方根与次序无关，
 #   但归一化的权重每个特征一个、各头共用，形状是 `[head_dim]`，要当作一个头来重排。
