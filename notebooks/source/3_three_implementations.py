@@ -353,7 +353,7 @@ with quiet():
 #
 # 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
 # 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。两种都不贵：[EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
-# 用融合过的核，在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
+# 用融合算子（fused kernel），在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 3.3 · Half-split (2 points)
@@ -821,7 +821,7 @@ print("\n".join(said))
 #
 # 连模型的作者也会犯这个错。DeepSeek-V3.2 有一些小头，专门挑选要读哪些 token；随模型公布的程序按相邻配对旋转它们，
 # 而权重是前后配对的（[vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)）。4k 和 8k 长的文本里，针还是
-# 全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。2026 年，一个更快的核
+# 全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。2026 年，一个更快的算子
 # 又用了相邻配对，算术测试 GSM8K 从 0.955 掉到 0.931（[SGLang #30342](https://github.com/sgl-project/sglang/pull/30342)）。
 # GLM-5.2 用同样的办法挑 token，排布却是*另一种*，一个把前后配对写死的移植版本于是写出了错乱的文字
 # （[ik_llama.cpp #2099](https://github.com/ikawrakow/ik_llama.cpp/pull/2099)）。这些程序没有一个崩溃。
