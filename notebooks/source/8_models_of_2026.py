@@ -301,11 +301,11 @@ plt.show()
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
-# length holds it up. The factor is not free: it sharpens *all* gaps, also those that the head learnt to keep small.
+# length holds it up. The factor is not free: it widens *all* gaps, also those that the head learnt to keep small.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
-# 它让*所有*差距都变尖，包括那些这个头特意学得很小的差距。
+# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。
 
 # %% [markdown] lang="en"
 # ## Layers without a softmax
@@ -687,7 +687,7 @@ plt.show()
 # 分别是 1,000,000 和 160,000
 # （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
 #
-# **汇点**：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
+# **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
 # 学出来的 logit $z$，它占权重，却不给值
 # （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
