@@ -1253,7 +1253,7 @@ plt.show()
 # - **谁用什么**：Falcon 7B 和 40B 用旋转（`alibi: false`；用 ALiBi 的是 Falcon-RW）。GLM 只旋转每个头的一半特征，
 #   按相邻特征配对（`partial_rotary_factor: 0.5`）。Qwen2.5 出厂时不带缩放，用于 32,768 个位置；要用到 131,072，
 #   它的页面叫人自己加上[因子为 4 的 YaRN](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5)。
-#   Llama 4 每三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
+#   Llama 4 每四层里，前三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
 #
 # ## 记住这些
 #

@@ -167,7 +167,7 @@ plt.show()
 # must be found by meaning alone, among ever more keys. That is the next section.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。频率是这样的模型，训练到第一页就见过了*每一对的每一个角度*，文本再长也不会出现
+# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
 # 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，慢的对还是那么慢。
 #
 # 由此并不能推出：这样的模型多长都能读。静止的对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
@@ -206,7 +206,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
 #
-# 何不整层整层地放弃旋转？Llama 4 每三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
+# 何不整层整层地放弃旋转？Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
 # token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
 # 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
