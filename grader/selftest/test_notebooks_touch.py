@@ -297,7 +297,7 @@ def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, word
     ("language", "before", "after"),
     [
         ("en", "As trained: a key at distance 1 gets 10 %", "Slow pairs clamped: a key at distance 2–3 gets 12 %"),
-        ("zh", "与训练时相同：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
+        ("zh", "不加改动：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
     ],
 )
 def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language: str, before: str, after: str) -> None:

@@ -980,7 +980,7 @@ plt.show()
 # %% [markdown] lang="en"
 # ## More dimensions
 #
-# The fifth wish of notebook 0 was that the rule should extend from $p$ to $(x, y)$: patches of an image have a row and
+# The fifth wish of notebook 0 was that the rule should extend to more dimensions: patches of an image have a row and
 # a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
 # half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
 # form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
@@ -989,7 +989,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
-# 第 0 节的第五个愿望，是规则能从 $p$ 推广到 $(x, y)$：图像块有行有列。用旋转很容易做到，因为各对互不相干：
+# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行有列。用旋转很容易做到，因为各对互不相干：
 # 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
 # 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
 

@@ -354,7 +354,7 @@ with quiet():
 #
 # 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
 # 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。两种都不贵：[EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
-# 用融合过的核，在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
+# 用融合算子（fused kernel），在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 3.3 · Half-split (2 points)
@@ -562,8 +562,8 @@ print("\n".join(said))
 # ## Converting a checkpoint
 #
 # Reordering queries and keys at run time would cost something. But they come from weights, and weights can be reordered
-# once. A query is $q = W_Q\, x + b_Q$, with one row of $W_Q$ and one entry of $b_Q$ for each feature (`torch.nn.Linear`
-# stores weights as `[out, in]`), so $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$: **reorder the rows.**
+# once. A query is $q = W_Q\, x + \beta_Q$, with one row of $W_Q$ and one entry of $\beta_Q$ for each feature (`torch.nn.Linear`
+# stores weights as `[out, in]`), so $\Pi q = (\Pi W_Q)\, x + \Pi\, \beta_Q$: **reorder the rows.**
 #
 # "Llama pairs half-split", one reads. Meta's code and weights pair adjacent features. The script that converts them for
 # `transformers` (`convert_llama_weights_to_hf.py`) reorders the rows of $W_Q$ and $W_K$, and the port then rotates in
@@ -573,7 +573,7 @@ print("\n".join(said))
 # - **Each head by itself.** The rows are `heads * head_dim`; the permutation acts inside each head.
 # - **Grouped queries** ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)): keys have fewer heads than queries.
 #   Before a converter knew that, Llama 2 70B [spoke gibberish](https://github.com/ggml-org/llama.cpp/issues/2376), and so did
-#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until it [counted the heads of keys
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until the converter [counted the heads of keys
 #   right](https://github.com/ggml-org/llama.cpp/pull/3364).
 # - **Biases** of queries and keys are reordered like rows.
 # - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388)) stand between projection and
@@ -586,9 +586,9 @@ print("\n".join(said))
 # %% [markdown] lang="zh"
 # ## 转换检查点
 #
-# 运行时再去重排查询和键，是要花代价的。不过它们来自权重，而权重只需重排一次。查询是 $q = W_Q\, x + b_Q$，
-# 每个特征对应 $W_Q$ 的一行和 $b_Q$ 的一个元素（`torch.nn.Linear` 的权重按 `[out, in]` 存放），
-# 所以 $\Pi q = (\Pi W_Q)\, x + \Pi\, b_Q$：**重排行**即可。
+# 运行时再去重排查询和键，是要花代价的。不过它们来自权重，而权重只需重排一次。查询是 $q = W_Q\, x + \beta_Q$，
+# 每个特征对应 $W_Q$ 的一行和 $\beta_Q$ 的一个元素（`torch.nn.Linear` 的权重按 `[out, in]` 存放），
+# 所以 $\Pi q = (\Pi W_Q)\, x + \Pi\, \beta_Q$：**重排行**即可。
 #
 # 常读到“Llama 是前后配对”。其实 Meta 的代码和权重是相邻配对。
 # 为 `transformers` 转换权重的脚本（`convert_llama_weights_to_hf.py`）重排了 $W_Q$ 和 $W_K$ 的行，
@@ -597,7 +597,7 @@ print("\n".join(said))
 # - **每个头各自重排**。行数是 `heads * head_dim`，置换只在每个头内部进行。
 # - **分组查询**（[Ainslie 等，2023](https://arxiv.org/abs/2305.13245)）：键的头数比查询少。
 #   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)；
-#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到它[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
+#   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到转换工具[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
 # - 查询和键的**偏置**，与行一样重排。
 # - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388)）在投影与旋转之间。整个头的均方根与次序无关，
 #   但归一化的权重每个特征一个、各头共用，形状是 `[head_dim]`，要当作一个头来重排。
@@ -826,7 +826,7 @@ print("\n".join(said))
 #
 # 连模型的作者也会犯这个错。DeepSeek-V3.2 有一些小头，专门挑选要读哪些 token；随模型公布的程序按相邻配对旋转它们，
 # 而权重是前后配对的（[vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)）。4k 和 8k 长的文本里，针还是
-# 全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。2026 年，一个更快的核
+# 全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。2026 年，一个更快的算子
 # 又用了相邻配对，算术测试 GSM8K 从 0.955 掉到 0.931（[SGLang #30342](https://github.com/sgl-project/sglang/pull/30342)）。
 # GLM-5.2 用同样的办法挑 token，排布却是*另一种*，一个把前后配对写死的移植版本于是写出了错乱的文字
 # （[ik_llama.cpp #2099](https://github.com/ikawrakow/ik_llama.cpp/pull/2099)）。这些程序没有一个崩溃。
