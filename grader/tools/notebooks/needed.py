@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import re
+import warnings
 from collections.abc import Collection, Iterator
 from types import CodeType
 
@@ -32,7 +33,8 @@ def unneeded(cells: dict[int, str], given: Collection[int]) -> set[int]:
 def _names(text: str) -> tuple[set[str], set[str]]:
     """The names that a cell uses before it defines them, and those that it defines."""
     try:
-        code = compile(text, "cell", "exec", dont_inherit=True)
+        with warnings.catch_warnings(action="ignore"):  # about the student's code
+            code = compile(text, "cell", "exec", dont_inherit=True)
     except Exception:  # a mistake, nested too deeply, or a command of IPython: it may use any name
         return set(_WORD.findall(text)), set()
     used, defined = set[str](), set[str]()
