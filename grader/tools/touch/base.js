@@ -20,11 +20,6 @@ touch.narrow = (host) => {
   return phone.matches;
 };
 
-// A static picture that a figure says over again is for those without scripts, and for paper.
-touch.replaces = (host) => {
-  [...document.querySelectorAll("figure.picture")].findLast((one) => one.compareDocumentPosition(host) & Node.DOCUMENT_POSITION_FOLLOWING)?.classList.add("replaced");
-};
-
 touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));
 
 // A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
