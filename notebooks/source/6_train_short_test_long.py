@@ -440,12 +440,12 @@ for code, (model, *_) in models.items():
 # And here are the five, far beyond what they have seen. One thing first: all of them read the same 24 windows, and some
 # places in these happen to be harder than others, for whoever reads them. So a guess that knows no positions reads along:
 # it has only counted, in the training text, what follows which two characters. What *it* finds hard or easy at a position is
-# the text's doing. The figures take that out, and leave what position does; the tables do without.
+# the text's doing. Curves over the position leave that out, and show what position does; the tables do not.
 
 # %% [markdown] lang="zh"
 # 下面是五个模型的表现，一直读到远远超出训练长度的地方。先说一件事：它们读的是同样的 24 个窗口，而窗口里有些地方碰巧就比别处难，
 # 谁来读都一样。所以再请一个不知道位置的猜测者来读同样的文本：它只在训练文本里数过，哪两个字符后面跟着什么。
-# *它*在某个位置上觉得难还是容易，那是文本的缘故。图里去掉了这一部分，只留下位置的作用；表里没有去。
+# *它*在某个位置上觉得难还是容易，那是文本的缘故。随位置变化的曲线去掉了这一部分，只留下位置的作用；表里没有去。
 
 # %%
 n = len(alphabet)
@@ -890,7 +890,11 @@ means = {  # between the edges: [blocks, heads, bins], of the first seed
 }
 
 figure, panels = plt.subplot_mosaic([["none", "slow pairs"], ["line", "line"]], figsize=(7.2, 5.0))
-titles = ("as trained", "slow pairs clamped", "as trained, each distance by itself: many peaks stand where pair 1 comes round")
+titles = (
+    "as trained",
+    "slow pairs clamped",
+    "as trained, each distance by itself: many peaks stand where pair 1 comes round",
+)
 for (panel, axes), title in zip(panels.items(), titles, strict=True):
     x = range(FIRST + 1) if panel == "line" else [math.sqrt(low * (high - 1)) for low, high in pairwise(edges)]
     each = looks["none"][0, 1] if panel == "line" else means[panel][1]
@@ -1634,8 +1638,8 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
 #
 # So a model that trains in seconds shows *what* breaks, and *why*. It does not show by how much, nor the order of
-# methods that lie close together. Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models of
-# GPT-2's grade and writes down what it tried with their positions, too ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).
+# methods that lie close together. Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models up to
+# GPT-2's score and writes down what it tried with their positions, too ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).
 #
 # ## What does not follow
 #
@@ -1692,7 +1696,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口看不到自身之外 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
 #
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
-# 论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它训练的模型达到 GPT-2 的水平，在位置上试过什么也都记了下来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。
+# 论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。
 #
 # ## 不能由此推出什么
 #
