@@ -249,6 +249,8 @@ def test_a_pointer_on_the_chart_sets_the_slider(
         tab.drag(f"[data-touch={figure}] .chart", 0.9, end)
         tab.wait_for(f"{value} === {wanted!r}")
         assert tab.evaluate(told) != before
+    scrolls = f"getComputedStyle(document.querySelector('[data-touch={figure}] .chart').closest('svg')).touchAction"
+    assert tab.evaluate(scrolls) == "pan-y", "On a phone a finger on the chart still scrolls the page."
 
 
 @needs_browser

@@ -42,6 +42,11 @@ touch.figures.story = (host) => {
     say("surprise at the next character (loss, in nats)", "对下一个字符的意外（损失，以 nat 计）")));
   const middle = (bin) => Math.sqrt((edges[bin] + 1) * edges[bin + 1]);
   const line = (values) => values.map((loss, bin) => `${x(middle(bin)).toFixed(1)} ${y(loss).toFixed(1)}`).join("L");
+  const along = (values, read) => { // on the line between two of its points, as drawn
+    const [bin, next] = [0, 1].map((more) => Math.min(values.length - 1, Math.max(0, values.findLastIndex((_, i) => middle(i) <= read)) + more));
+    const share = next > bin ? Math.max(0, (x(read) - x(middle(bin))) / (x(middle(next)) - x(middle(bin)))) : 0;
+    return values[bin] + share * (values[next] - values[bin]);
+  };
   const dashes = { none: "8 4", PI: "2 3", NTK: "9 3 2 3", YaRN: "none" };
   const other = (key, d) => make("svg:path", { d, class: "curve other", style: `stroke-dasharray: ${dashes[key]}` });
   const others = Object.entries(methods).map(([key, { mean }]) => other(key, `M${line(mean)}`));
@@ -67,7 +72,7 @@ touch.figures.story = (host) => {
       return more;
     });
     const many = gone.filter(Boolean).length, most = Math.max(...gone), pair = gone.indexOf(most), by = Math.round((most * 360) / round);
-    const bin = edges.findLastIndex((edge) => edge < now), loss = mean[bin];
+    const loss = along(mean, now);
     curve.setAttribute("d", `M${line(mean)}`);
     for (const [key, label] of labels) label.classList.toggle("chosen", key === choice.value);
     band.setAttribute("d", `M${line(highest)}L${line([...lowest]).split("L").reverse().join("L")}Z`);
