@@ -85,16 +85,30 @@ class Tab:
         assert self.evaluate(f"document.activeElement === document.querySelector({selector!r})")
 
     def drag(self, selector: str, start: float, end: float) -> None:
-        """Drag the pointer across an element, between two shares of its width."""
-        box = self.evaluate(
-            f"document.querySelector({selector!r}).scrollIntoView({{behavior: 'instant', block: 'center'}}),"
-            f" document.querySelector({selector!r}).getBoundingClientRect().toJSON()"
-        )
-        x, y = (round(box["x"] + share * box["width"]) for share in (start, end)), round(box["y"] + box["height"] / 2)
-        for kind, place in zip(("mousePressed", "mouseMoved"), x, strict=True):
-            event = {"type": kind, "x": place, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
-            self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
-        self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"type": "mouseReleased", "buttons": 0})
+        """Drag the mouse across an element, between two shares of its width."""
+        left, middle, width = self._place(selector)
+        for kind, share, buttons in (("Pressed", start, 1), ("Moved", end, 1), ("Released", end, 0)):
+            at = {"x": round(left + share * width), "y": middle}
+            event = {"type": f"mouse{kind}", "button": "left", "buttons": buttons, "clickCount": 1}
+            self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event | at)
+
+    def swipe(self, selector: str, distance: int) -> None:
+        """Move a finger up, from the middle of an element."""
+        left, middle, width = self._place(selector)
+        for kind, up in (
+            ("touchStart", 0),
+            *(("touchMove", step) for step in range(0, distance, 8)),
+            ("touchEnd", None),
+        ):
+            points = [] if up is None else [{"x": round(left + width / 2), "y": middle - up}]
+            self._driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def _place(self, selector: str) -> tuple[float, int, float]:
+        """Where an element is, in the middle of the window: its left edge, its middle, its width."""
+        element = f"document.querySelector({selector!r})"
+        self.evaluate(f"{element}.scrollIntoView({{behavior: 'instant', block: 'center'}})")
+        box = self.evaluate(f"{element}.getBoundingClientRect().toJSON()")
+        return box["x"], round(box["y"] + box["height"] / 2), box["width"]
 
     def violations(self) -> list[str]:
         """What axe finds on the page: the rule, and the first element that breaks it."""

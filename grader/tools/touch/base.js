@@ -44,15 +44,23 @@ touch.choice = (host, label, options, changed) => {
   return choice;
 };
 
-// Calls `moved` with the place along a drawing, in its own units, while a pointer drags an element of it. What scrolls the
-// page on a phone moves nothing: the browser cancels the pointer.
+// Calls `moved` with the place along a drawing, in its own units, while a pointer drags an element of it, once it goes more
+// along than up or down: a finger that scrolls the page moves nothing.
 touch.drag = (drawing, element, moved) => {
+  let start, along;
   const follow = (event) => {
     const box = drawing.getBoundingClientRect();
     moved(((event.clientX - box.left) * drawing.viewBox.baseVal.width) / box.width);
   };
-  element.addEventListener("pointerdown", (event) => element.setPointerCapture(event.pointerId));
-  element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) follow(event); });
+  element.addEventListener("pointerdown", (event) => {
+    [start, along] = [event, false];
+    element.setPointerCapture(event.pointerId);
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (!element.hasPointerCapture(event.pointerId)) return;
+    along ||= Math.abs(event.clientX - start.clientX) > Math.abs(event.clientY - start.clientY);
+    if (along) follow(event);
+  });
   element.addEventListener("click", follow);
 };
 
