@@ -130,7 +130,7 @@ def show_rows(axes: plt.Axes, rows: Tensor, sentence: str, title: str) -> None:
     axes.set(xticks=[], xlabel="features")
     axes.set_yticks(range(len(rows)), sentence.split())
     for label in axes.get_yticklabels():
-        label.set(color={"dog": BLUE, "man": VERMILION}.get(label.get_text(), BLACK), fontweight="bold")
+        label.set_color({"dog": BLUE, "man": VERMILION}.get(label.get_text(), BLACK))
     axes.set_title(title, fontweight="normal", fontsize=9.5)
 
 
