@@ -74,10 +74,12 @@ def test_a_given_cell_that_a_student_has_edited_is_run() -> None:
 
 def test_what_only_a_hidden_test_uses_is_run_and_the_rest_is_shown() -> None:
     def notebook(check: str) -> nbformat.NotebookNode:
-        made = nbformat.v4.new_notebook()
+        made: nbformat.NotebookNode = nbformat.v4.new_notebook()
         made.cells = [nbformat.v4.new_code_cell(text) for text in (*GIVEN, ANSWER, check)]
-        for cell, mark in zip(made.cells[-2:], ({"solution": True}, {"grade": True, "points": 1}), strict=True):
-            cell.metadata.nbgrader = sources.NBGRADER_DEFAULTS | {"grade_id": f"id{len(mark)}"} | mark
+        solution: dict[str, object] = {"grade_id": "quarter", "solution": True}
+        laws: dict[str, object] = {"grade_id": "quarter_laws", "grade": True, "points": 1}
+        for cell, mark in zip(made.cells[-2:], (solution, laws), strict=True):
+            cell.metadata.nbgrader = sources.NBGRADER_DEFAULTS | mark
         return made
 
     handed_in = nbformat.writes(notebook("assert True")).encode()
