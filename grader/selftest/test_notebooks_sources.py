@@ -11,6 +11,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 from markdown_it import MarkdownIt
+from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -136,6 +137,13 @@ def test_no_star_of_emphasis_is_left_over(name: str, language: str) -> None:
     assert [span.content for span in spans if span.type == "text" and "*" in span.content] == []
 
 
+@every_notebook
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_a_notebook_has_one_title(name: str, language: str) -> None:
+    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
+    assert ["<h1" in markdown2html(text) for text in prose] == [True] + [False] * (len(prose) - 1)
+
+
 def test_one_version_of_a_paper_is_cited_throughout() -> None:
     versions: dict[str, set[str]] = {}
     for name in NAMES:
@@ -189,9 +197,20 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         ("from checks import quiet", "import ref.functional", "cell-01: imports ref.functional, which students do not"),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
         ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
+        ("# The sum of two", "# #12 The sum of two", "cell-00: a line begins with #12: a heading"),
         ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),
     ],
-    ids=["open_solution", "no_hidden", "loud", "nothing_shown", "reference", "stray_marker", "twice", "formula"],
+    ids=[
+        "open_solution",
+        "no_hidden",
+        "loud",
+        "nothing_shown",
+        "reference",
+        "stray_marker",
+        "twice",
+        "number_sign",
+        "formula",
+    ],
 )
 def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT
