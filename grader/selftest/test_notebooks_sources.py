@@ -182,9 +182,12 @@ def test_metadata_survive_jupytext_and_are_completed(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> None:
-    text = '# %% [markdown] lang="zh"\n# 第一行，\n# 第二行 and\n# more 第三行\n#\n# 新段\n#\n# - 一项，\n#   续行'
-    notebook = from_text(text, tmp_path, "zh")
-    assert notebook.cells[0].source == "第一行，第二行 and\nmore 第三行\n\n新段\n\n- 一项，续行"
+    text = "第一行，\n第二行 and\nmore 第三行；\n[a](b)\n（c）\n\n新段：\n\n- 一项，\n  续行。\n- **d**：\n\n$$\nx\n$$"
+    cell = "".join(f"\n# {line}".rstrip() for line in text.splitlines())
+    notebook = from_text(f'# %% [markdown] lang="zh"{cell}', tmp_path, "zh")
+    assert notebook.cells[0].source == (
+        "第一行，第二行 and\nmore 第三行；[a](b)（c）\n\n新段：\n\n- 一项，续行。\n- **d**：\n\n$$\nx\n$$"
+    )
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ use_style()
 # ## 对距离的惩罚
 #
 # 设 $m$ 是查询的位置，$n \le m$ 是键的位置，$d$ 是一个头的特征数。第 $h$ 个头有一个固定的数 $\rho_h > 0$，称为它的**斜率**。
-# ALiBi（*attention with linear biases*，带线性偏置的注意力）从得分里减去斜率乘以距离
+# ALiBi（attention with linear biases，带线性偏置的注意力）从得分里减去斜率乘以距离
 # （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)；原文把斜率记作 $m$）：
 #
 # $$

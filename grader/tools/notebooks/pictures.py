@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from . import sources
+
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
@@ -42,7 +44,8 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
 def shown(svg: str, language: str) -> str:
     """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
     titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
-    title = html.escape(" ".join(_words(found[1]) for found in titles), quote=True)
+    lines = sources.unbroken("\n".join(_words(found[1]) for found in titles))
+    title = html.escape(lines.replace("\n", " "), quote=True)
     wide = False
     if size := _SIZE.search(svg):
         width, height = float(size[1]), float(size[2])
