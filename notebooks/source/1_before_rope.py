@@ -244,7 +244,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # mean, over all $n \cdot d'$ entries ($d'$ is the number of columns of `after`), of what is left:
 #
 # $$
-# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \left\lVert M z_p - z'_p \right\rVert^2} .
+# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
 # $$
 #
 # With rows instead of columns, $M z_p$ becomes `before @ M.T`; `torch.linalg.lstsq(A, B, driver="gelsd").solution` is
@@ -260,7 +260,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # `after` 的列数）返回剩余误差的均方根：
 #
 # $$
-# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \left\lVert M z_p - z'_p \right\rVert^2} .
+# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
 # $$
 #
 # 这里用行向量，$M z_p$ 写成 `before @ M.T`；`torch.linalg.lstsq(A, B, driver="gelsd").solution` 给出使 `A @ X` 最接近 `B` 的
