@@ -8,10 +8,28 @@ import pytest
 
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
-from grader.tools.notebooks import sources
+import nbformat
+
+from grader.tools.notebooks import handbook, sources
 
 from .browser import Tab, needs_browser
 from .small_notebook import NAME
+
+
+@pytest.fixture(scope="module")
+def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a handbook of the real notebooks, which have not been run."""
+    folder = tmp_path_factory.mktemp("prose")
+    for language in sources.LANGUAGES:
+        (folder / language / "executed").mkdir(parents=True)
+        for script in sources.scripts():
+            notebook = sources.read(script, language)
+            notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+            path = folder / language / "executed" / f"{script.stem}.ipynb"
+            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+    handbook.write(folder, folder / "book", sources.LANGUAGES)
+    return folder / "book"
+
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -38,6 +56,16 @@ def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, pag
     for width in range(330, 1200, 30):
         tab.resize(width)
         assert tab.evaluate(apart) == [], width
+
+
+@needs_browser
+def test_no_formula_or_table_of_the_notebooks_is_cut_on_a_wide_screen(tab: Tab, prose: Path) -> None:
+    wide = """[...document.querySelectorAll('main :is(.formula, table, pre)')]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.trim())"""
+    for page in sorted(prose.glob("*/*_*.html")):
+        tab.open(page)
+        tab.wait_for("document.fonts.check('1em \"Handbook Math\"')")
+        assert tab.evaluate(wide) == [], page
 
 
 @needs_browser

@@ -304,11 +304,12 @@ def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_run_says_what_raised_and_what_was_written_to_stderr(tmp_path: Path) -> None:
-    notebook = from_text("# %%\nimport sys\nprint('hm', file=sys.stderr)\n\n# %%\n1 / 0\n\n# %%\n2", tmp_path)
-    run = execute.execute(notebook, tmp_path)
-    assert run.problems == ("cell-00: stderr: hm", "cell-01: ZeroDivisionError: division by zero")
-    assert run.notebook.cells[2].outputs == []
+def test_a_run_says_what_raised_or_went_to_stderr_or_is_too_wide(tmp_path: Path) -> None:
+    cells = ("import sys\nprint('hm', file=sys.stderr)", "print('\u5bbd' * 60)", "1 / 0", "2")
+    run = execute.execute(from_text("".join(f"# %%\n{code}\n\n" for code in cells), tmp_path), tmp_path)
+    wide = f"cell-01: prints a line of 120 characters; a page shows {execute.WIDEST}"
+    assert run.problems == ("cell-00: stderr: hm", wide, "cell-02: ZeroDivisionError: division by zero")
+    assert run.notebook.cells[3].outputs == []
 
 
 @pytest.mark.process

@@ -710,8 +710,10 @@ plt.show()
 # There is one more stranger in the score: the token. With codes added, it has four terms,
 #
 # $$
-# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top +
-# \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \begin{matrix}
+# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top \\
+# + \, \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \end{matrix}
 # $$
 #
 # and only the last knows about relative position ([Dai et al., 2019, section 3.3](https://arxiv.org/abs/1901.02860v3)).
@@ -739,8 +741,10 @@ plt.show()
 # 得分里还有一位陌生人：token。编码是加上去的，所以得分有四项，
 #
 # $$
-# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top +
-# \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \begin{matrix}
+# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top \\
+# + \, \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \end{matrix}
 # $$
 #
 # 其中只有最后一项知道相对位置（[Dai 等，2019，第 3.3 节](https://arxiv.org/abs/1901.02860v3)），它的强弱又完全不取决于 token：

@@ -834,7 +834,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 
@@ -856,7 +859,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 

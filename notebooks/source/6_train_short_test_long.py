@@ -1418,10 +1418,10 @@ shares = {  # [seeds, lengths]
     for name, seeds in quizzes.items()
 }
 print("Right answers, in texts of ... tokens: the mean of three seeds, and from the lowest to the highest")
-print(" " * 28 + "".join(f"{length:>19}" for length in LENGTHS))
+print(" " * 28 + "".join(f"{length:>7}{'':13}" for length in LENGTHS))
 for name, each in shares.items():
     cells = [100 * each[:, lengths.index(length)] for length in LENGTHS]
-    print(f"{name:<28}" + "".join(f"{c.mean():7.0f} % ({c.min():3.0f} to {c.max():3.0f})" for c in cells))
+    print(f"{name:<28}" + "".join(f"{c.mean():5.0f} % ({c.min():3.0f} to {c.max():3.0f})" for c in cells))
 
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 4.2), sharey=True)
 sides = (
