@@ -198,21 +198,19 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         ("with quiet():", "if True:", "double-laws: a checking cell is one `with quiet():` block"),
         ('    assert double(1) == 2, "One and one make two."', "    double(1)", "asserts before its hidden tests"),
         ("from checks import quiet", "import ref.functional", "cell-01: imports ref.functional, which students do not"),
+        (
+            "from checks import quiet",
+            """print(f"{'reach':9}")""",
+            "cell-01: 'reach' stands in braces, where no translat",
+        ),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
         ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
         ("# The sum of two", "# #12 The sum of two", "cell-00: a line begins with #12: a heading"),
         ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),
     ],
     ids=[
-        "open_solution",
-        "no_hidden",
-        "loud",
-        "nothing_shown",
-        "reference",
-        "stray_marker",
-        "twice",
-        "number_sign",
-        "formula",
+        *("open_solution", "no_hidden", "loud", "nothing_shown", "reference", "braces", "stray_marker", "twice"),
+        *("number_sign", "formula"),
     ],
 )
 def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: str) -> None:

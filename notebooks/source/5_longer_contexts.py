@@ -1100,7 +1100,7 @@ headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between ne
 plt.show()
 
 # %%
-print(f"{'':14}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
+print("               reach / L  pair 0 slowed by  contrast of neighbours")
 for name, scaled in spectra.items():
     far = reach(theta, scaled, TRAINED) / TRAINED
     print(f"{name:14}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")

@@ -1006,7 +1006,7 @@ circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
 print("Turns of each pair in training, then the share of its speed that a scaling leaves:")
-print(f"{'turns':<32}", "  ".join(f"{turn:6.3f}" for turn in turns))
+print("turns".ljust(32), "  ".join(f"{turn:6.3f}" for turn in turns))
 for name in ("PI", "NTK-aware", *list(scalings)[3:6]):
     print(f"{name:<32}", "  ".join(f"{share:6.3f}" for share in scalings[name]["theta"] / theta))
 

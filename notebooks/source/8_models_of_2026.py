@@ -17,7 +17,6 @@
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
 # 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -1079,9 +1078,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
-print(
-    f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
-)
+print("               turning  still  slowest, as read  idle in training     reach  advertised")
 reached = {}
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)

@@ -44,6 +44,9 @@ def _of_code(cell: NotebookNode) -> Iterator[str]:
             yield "a checking cell asserts before its hidden tests and in them"
     elif markers:
         yield "a marker outside an exercise"
+    for node in ast.walk(ast.parse(cell.source)):
+        if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Constant) and node.value.value:
+            yield f"{node.value.value!r} stands in braces, where no translation reaches it"
     for name in _imports(cell.source):
         if name.split(".")[0] in OURS:
             yield f"imports {name}, which students do not have"
