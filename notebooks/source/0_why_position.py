@@ -16,13 +16,13 @@
 #
 # 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# 笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。
+# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体；在手册里是中文。每幅图的结论，正文都会用中文说明。）
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, WHITE_ON, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -241,7 +241,7 @@ axes.set_xticks(range(5), sentence.split())
 axes.set_yticks(range(5), sentence.split())
 for row in range(5):
     for column in range(5):
-        shade = "white" if distances[row, column] < distances.max() / 2 else "black"
+        shade = "white" if distances[row, column] > WHITE_ON * distances.max() else "black"
         axes.text(column, row, f"{distances[row, column]:.1f}", ha="center", va="center", color=shade, fontsize=8)
 figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")

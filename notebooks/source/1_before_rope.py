@@ -17,7 +17,6 @@
 #
 # 四种编码的用法相同。位置 $p$ 的编码是一个 $d$ 维向量 $\mathrm{PE}(p)$，维数与该位置的 token 的嵌入 $x_p$ 一样；
 # 在第一层之前把两者**相加**：$x_p + \mathrm{PE}(p)$。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -25,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, SEQUENTIAL, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -449,7 +448,7 @@ steps = {"bits": bits.diff(dim=0).norm(dim=-1), "sinusoids": waves.diff(dim=0).n
 
 figure, panels = plt.subplots(2, 2, figsize=(7.2, 4.0), height_ratios=[1.6, 1], sharex=True)
 for column, (name, code) in enumerate({"bits": bits, "sinusoids": waves}.items()):
-    panels[0, column].imshow(code.T, aspect="auto", cmap=SEQUENTIAL)
+    panels[0, column].imshow(code.T, aspect="auto")
     panels[0, column].set_title(name, fontweight="normal", fontsize=9.5)
     panels[1, column].step(positions[:-1], steps[name], where="mid", color=BLUE, linestyle="-", linewidth=1.3)
     panels[1, column].set(xlabel="position", ylim=(0, 2.7))
@@ -463,7 +462,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
+# Above: blue is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
 #
 # **Are they unique?** Yes, all of them, however long the text. The first pair has $\theta_0 = 1$: if $\sin m = \sin
@@ -489,7 +488,7 @@ plt.show()
 # one such block on its diagonal for each frequency, and zeros elsewhere. The second wish is fulfilled.
 
 # %% [markdown] lang="zh"
-# 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+# 上排：蓝处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
 #
 # **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那么 $m - n$ 是
 # $2\pi$ 的整数倍。$\pi$ 是无理数，这些数里的整数只有 0。其他各对则保证，不同位置之间的差别不至于小到舍入误差的量级。

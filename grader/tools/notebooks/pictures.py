@@ -6,6 +6,7 @@ import base64
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import sources
@@ -17,6 +18,10 @@ SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
+
+# The letters of a picture are those of the page around it.
+_LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
+_SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
@@ -55,6 +60,7 @@ def shown(svg: str, language: str) -> str:
         view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
         svg = svg.replace(size[0], view)
         wide = width > WIDE
+    svg = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", svg)
     code = base64.b64encode(svg.encode()).decode()
     caption = f"<figcaption>{title}</figcaption>" if title else ""
     image = f'<div><img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}"></div>'
