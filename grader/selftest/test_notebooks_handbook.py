@@ -203,3 +203,10 @@ def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
         flags = [handbook._short(notebook) for notebook in both]
         assert flags[0] == flags[1]
         assert any(flags[0]) == (times.minutes(both[0], short=True) > 0)
+
+
+def test_an_exercise_of_two_checks_is_one(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "0 exercises, 3 points" in page, "The small notebook has no heading that says so."
+    headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
+    assert handbook.exercises(headings) == 2

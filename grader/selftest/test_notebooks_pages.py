@@ -96,11 +96,16 @@ def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab:
 
 
 @needs_browser
-def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
+def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
         colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
         assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
-        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
+        assert tab.evaluate("[...document.querySelectorAll('.controls, .tick, nav')].every((one) => !one.offsetParent)")
+        assert tab.evaluate("[...document.querySelectorAll('.touch .told')].every((one) => one.offsetParent)")
+        said = "getComputedStyle(document.querySelector({!r}), '::after').content"
+        assert "example.org" in tab.evaluate(said.format("main a[href*=example]"))
+        assert tab.evaluate(said.format(".cite a")) == "none"
+        assert "arXiv:2104.09864v5" in tab.evaluate("document.querySelector('.references').innerText")
         cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
         assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
