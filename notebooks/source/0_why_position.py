@@ -97,7 +97,7 @@ figure = plt.figure(figsize=(7.2, 2.5))
 figure.set_layout_engine("none")
 for name, (left, bottom, width, numbers) in parts.items():
     axes = figure.add_axes((left, bottom, width, 0.2))
-    scale = {"cmap": "Blues", "vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
+    scale = {"vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
     axes.imshow(numbers, aspect="auto", **scale)
     no_frame(axes)
     axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
