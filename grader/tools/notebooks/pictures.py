@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import sources
+from . import panels, sources
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -61,10 +61,17 @@ def shown(svg: str, language: str) -> str:
         svg = svg.replace(size[0], view)
         wide = width > WIDE
     svg = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", svg)
-    code = base64.b64encode(svg.encode()).decode()
     caption = f"<figcaption>{title}</figcaption>" if title else ""
-    image = f'<div><img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}"></div>'
-    return f'<figure class="picture{" wide" * wide}">{caption}{image}</figure>'
+    image = f'<img alt="{title or NO_TITLE[language]}" src="{_source(svg)}">'
+    narrow = panels.stacked(svg) if wide else ""
+    if narrow:
+        image = f'<picture><source media="(max-width: 40rem)" srcset="{_source(narrow)}">{image}</picture>'
+    kinds = f"picture{' wide' * wide}{' stacked' * bool(narrow)}"
+    return f'<figure class="{kinds}">{caption}<div>{image}</div></figure>'
+
+
+def _source(svg: str) -> str:
+    return f"data:{SVG};base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def _words(text: str) -> str:
