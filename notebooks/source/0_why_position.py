@@ -22,7 +22,7 @@
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, WHITE_ON, headline, no_frame, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
@@ -275,8 +275,8 @@ axes.set_xticks(range(5), sentence.split())
 axes.set_yticks(range(5), sentence.split())
 for row in range(5):
     for column in range(5):
-        shade = "white" if distances[row, column] > WHITE_ON * distances.max() else "black"
-        axes.text(column, row, f"{distances[row, column]:.1f}", ha="center", va="center", color=shade, fontsize=8)
+        number = f"{distances[row, column]:.1f}"
+        axes.text(column, row, number, ha="center", va="center", fontsize=8, bbox={"fc": "white", "lw": 0, "pad": 1.5})
 figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")
 plt.show()

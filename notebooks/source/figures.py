@@ -20,7 +20,6 @@ SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#777777"
 
 SEQUENTIAL = LinearSegmentedColormap.from_list("white to blue", ["#FFFFFF", SKY, BLUE, "#003A5C"])
 SEQUENTIAL.set_bad("#E0E0E0")
-WHITE_ON = 0.6  # the part of a sequential map from which white letters are easier to read than black ones
 DIVERGING = "PuOr"
 
 FAST, SLOW = BLUE, ORANGE  # pairs that go round within the trained length, and pairs that do not
