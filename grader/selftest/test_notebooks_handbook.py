@@ -163,6 +163,11 @@ def test_prose_is_set_as_in_print() -> None:
     assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
 
 
+def test_no_space_follows_a_chinese_mark_that_ends_emphasis() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("**唯一吗？** 是。*Not so.* So.")])
+    assert "<strong>唯一吗？</strong>是。<em>Not so.</em> So." in handbook.body(notebook)
+
+
 def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below() -> None:
     long = "+".join("x" * typesetting.LONG)
     notebook = nbformat.v4.new_notebook()
