@@ -804,13 +804,13 @@ print("\n".join(said))
 # implementation, at several distances**, with $d > 4$ and more than one head.
 #
 # It happens to the makers, too. DeepSeek-V3.2 has small heads that choose which tokens are read at all, and the program that
-# came with it rotated these in adjacent pairs, though their weights are half-split ([vLLM
-# #28968](https://github.com/vllm-project/vllm/pull/28968)). In texts of 4k and 8k every needle was still found, in 16k only
-# 87.5 % of them ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). In 2026 a faster kernel took adjacent
-# pairs again, and GSM8K, a test of arithmetic, fell from 0.955 to 0.931 ([SGLang
-# #30342](https://github.com/sgl-project/sglang/pull/30342)). GLM-5.2 chooses its tokens in the same way, but in the *other*
-# layout, and a port that fixed the half-split one garbled its texts ([ik_llama.cpp
-# #2099](https://github.com/ikawrakow/ik_llama.cpp/pull/2099)). None of these programs crashed.
+# came with it rotated these in adjacent pairs, though their weights are half-split
+# ([vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)). In texts of 4k and 8k every needle was still found, in 16k
+# only 87.5 % of them ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). In 2026 a faster kernel took
+# adjacent pairs again, and GSM8K, a test of arithmetic, fell from 0.955 to 0.931
+# ([SGLang #30342](https://github.com/sgl-project/sglang/pull/30342)). GLM-5.2 chooses its tokens in the same way, but in the
+# *other* layout, and a port that fixed the half-split one garbled its texts
+# ([ik_llama.cpp #2099](https://github.com/ikawrakow/ik_llama.cpp/pull/2099)). None of these programs crashed.
 
 # %% [markdown] lang="zh"
 # 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，A、B、D 都是*平的*。不管怎样配对、

@@ -27,6 +27,8 @@ _HELD = re.compile(
     r"([-–,.;:!?)%”\u2019，。；：！？）、]*)",
     re.DOTALL,
 )
+# Markdown needs a space after emphasis that ends with a Chinese mark; on the page, the mark has its own.
+_AFTER_MARK = re.compile(r"([，。：；！？）”]</(?:strong|em)>) ")
 _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 
 
@@ -46,9 +48,9 @@ def prose(source: str, formulas: list[str]) -> str:
 
 
 def with_formulas(text: str, formulas: list[str]) -> str:
-    """HTML with its formulas; punctuation beside one stays in its line."""
+    """HTML with its formulas; punctuation beside one stays in its line, and no space follows a Chinese mark."""
     text = _PLACEHOLDER.sub(lambda found: formulas[int(found[1])], text)
-    return _HELD.sub(_held, text)
+    return _AFTER_MARK.sub(r"\1", _HELD.sub(_held, text))
 
 
 def _held(found: re.Match[str]) -> str:
