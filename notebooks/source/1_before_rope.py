@@ -798,7 +798,7 @@ figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
 axes.axvline(TRAINED - 0.5, color=BLACK, linestyle=":", linewidth=1)
-axes.text(TRAINED + 1, 1.03, "never trained", fontsize=8.5)
+axes.text(TRAINED + 1, 1.03, "beyond training", fontsize=8.5)
 axes.set(xlabel="position", ylabel="weight on the token 3 back", ylim=(0, 1.1))
 axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
 beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}

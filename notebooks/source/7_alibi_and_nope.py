@@ -449,7 +449,7 @@ styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--"
 curves = {}
 for form, slope, color, dashes, marker in styles:
     curves[form, slope] = [weight_moved(slope, length, form) for length in lengths]
-    name = f"{'slope times n' if form == 'row' else 'slope times m − n'}, slope 1/{round(1 / slope)}"
+    name = f"slope times {'n' if form == 'row' else 'm − n'}, slope 1/{round(1 / slope)}"
     axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
 axes.set_xscale("log", base=2)
 axes.set_xticks(lengths, lengths)
