@@ -180,7 +180,9 @@ def _folded(code: str, language: str) -> str:
     """Code that imports what follows needs, or draws a figure, behind a line to click on; other code as it is."""
     kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
     summary = _SUMMARIES.get((kind, language))
-    return f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
+    return (
+        f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
+    )
 
 
 def _short(notebook: NotebookNode) -> list[bool]:
