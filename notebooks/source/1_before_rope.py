@@ -17,7 +17,6 @@
 #
 # 四种编码的用法相同。位置 $p$ 的编码是一个 $d$ 维向量 $\mathrm{PE}(p)$，维数与该位置的 token 的嵌入 $x_p$ 一样；
 # 在第一层之前把两者**相加**：$x_p + \mathrm{PE}(p)$。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -816,7 +815,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # A matrix that works everywhere exists, but nothing makes training find it.
 #
 # What does not follow: that language models with sinusoids read longer texts. Here the head sees nothing but
-# positions. In language models the perplexity stops improving some dozens of tokens beyond the training length, and
+# positions. In language models the perplexity (the exponential of the loss; lower is better) stops improving some dozens of tokens beyond the training length, and
 # then gets worse ([Press et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)). Notebook 6 measures it again.
 #
 # ## The list so far
@@ -840,7 +839,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # 处处有效的矩阵是存在的（绿线），但没有什么能保证训练会找到它。
 #
 # 由此并不能推出：用正弦编码的语言模型读得了更长的文本。这里的头只看得到位置。在语言模型里，超出训练长度几十个 token 之后，困惑度
-# 就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
+# （损失的指数，越低越好）就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
 #
 # ## 清单现在的样子
 #

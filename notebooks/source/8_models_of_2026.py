@@ -17,7 +17,6 @@
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
 # 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -1134,7 +1133,7 @@ assert round(slowest) == 188
 # page says is linked; we did not repeat the experiments.
 #
 # - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one in notebook 2's
-#   table that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
+#   family that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
 #   "resolution" of attention by distance, choose the rates to raise it, and show language models that read on beyond
 #   training, with attention cut into blocks at inference.
 # - **FoX**, the forgetting transformer, has a gate between 0 and 1 for each token, and adds to a score the logarithms of the gates
