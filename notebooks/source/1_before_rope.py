@@ -317,7 +317,7 @@ with quiet():
     assert abs(shift_residual(ones, torch.tensor([[0], [0], [1], [1]])) - 0.5) < 1e-9, "Whole numbers work too."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Third idea: round the edges
 #
 # What was good about bits? Many waves, fast ones to tell neighbours apart and slow ones to tell regions apart. What
@@ -347,7 +347,7 @@ with quiet():
 # code](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py) divides $i$
 # by $d/2 - 1$ in place of $d/2$ and does reach it.)
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 第三个想法：把棱角磨圆
 #
 # 比特好在哪里？有许多个波，快的区分邻居，慢的区分区域。坏在哪里？棱角太尖：邻居之间会跳变，还有进位。那就留下波，
@@ -461,9 +461,11 @@ headline(
 )
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
+#
+# <!-- touch: odometer -->
 #
 # **Are they unique?** Yes, all of them, however long the text. The first pair has $\theta_0 = 1$: if $\sin m = \sin
 # n$ and $\cos m = \cos n$, then $m - n$ is a multiple of $2\pi$. As $\pi$ is irrational, the only whole number among
@@ -487,8 +489,10 @@ plt.show()
 # the point $(\sin \omega, \cos \omega)$ starts at the top and runs clockwise as $\omega$ grows, like the hand of a clock. $M_\delta$ has
 # one such block on its diagonal for each frequency, and zeros elsewhere. The second wish is fulfilled.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+#
+# <!-- touch: odometer -->
 #
 # **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那么 $m - n$ 是
 # $2\pi$ 的整数倍。$\pi$ 是无理数，这些数里的整数只有 0。其他各对则保证，不同位置之间的差别不至于小到舍入误差的量级。
@@ -717,8 +721,8 @@ plt.show()
 # Its strength does not depend on the tokens at all: "look at the adjective three back" has to be pieced together from
 # several terms. Keep this in mind. Notebook 2 asks for a code in which content and distance are *multiplied*.
 #
-# **Why add, and not put the code beside the token?** A matrix $(A_1\ A_2)$ over both side by side gives $A_1 x_p +
-# A_2\, \mathrm{PE}(p)$; adding is the case $A_1 = A_2$. It saves features and weights. [Ke et al.,
+# **Why add, and not put the code beside the token?** A matrix $(E_1\ E_2)$ over both side by side gives $E_1 x_p +
+# E_2\, \mathrm{PE}(p)$; adding is the case $E_1 = E_2$. It saves features and weights. [Ke et al.,
 # 2020](https://arxiv.org/abs/2006.15595) give the codes matrices of their own instead, and leave out the mixed terms.
 #
 # ## Fourth idea: learn it
@@ -745,8 +749,8 @@ plt.show()
 # 其中只有最后一项知道相对位置（[Dai 等，2019，第 3.3 节](https://arxiv.org/abs/1901.02860v3)），它的强弱又完全不取决于 token：
 # “看往回第三个位置上的形容词”，只能由好几项拼凑出来。请记住这一点。第 2 节要找的，是让内容与距离*相乘*的编码。
 #
-# **为什么相加，而不是拼在 token 旁边？** 拼接之后用矩阵 $(A_1\ A_2)$，得到 $A_1 x_p + A_2\, \mathrm{PE}(p)$；相加就是
-# $A_1 = A_2$ 的情形，省了特征和权重。[Ke 等，2020](https://arxiv.org/abs/2006.15595) 则给编码单独的矩阵，并去掉了交叉项。
+# **为什么相加，而不是拼在 token 旁边？** 拼接之后用矩阵 $(E_1\ E_2)$，得到 $E_1 x_p + E_2\, \mathrm{PE}(p)$；相加就是
+# $E_1 = E_2$ 的情形，省了特征和权重。[Ke 等，2020](https://arxiv.org/abs/2006.15595) 则给编码单独的矩阵，并去掉了交叉项。
 #
 # ## 第四个想法：让模型去学
 #

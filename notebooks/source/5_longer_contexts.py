@@ -508,7 +508,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{当 } l > L,
 # $$
 #
-# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长快 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
+# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度是 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
 # 时就是论文的规则。两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。（如果一条规则是把*位置*除以 $l/L$，它也是动态的，
 # 但那是动态 PI：第 0 对变了。如果只按最大长度算出一个底数，从此不再变，那就根本不是动态的：
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
@@ -981,7 +981,7 @@ plt.show()
 #
 # ## 混合，再锐化
 #
-# 最后一味料与角度无关。键多了 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
+# 最后一味料与角度无关。键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
@@ -1127,6 +1127,8 @@ for name, scaled in spectra.items():
 #
 # With $s$ times the keys, $H$ grows by $\ln s$. Tables times $c$ make logits times $c^2$ and variance times $c^4$, which
 # lowers $H$ by about $\frac{\sigma^2}{2}(c^4 - 1)$. Larger logits compensate: that is the direction.
+# (That is so while $\sigma c^2$ is far below $\sqrt{2 \ln n}$; nearer to it a few keys hold most of $Z$, and $H$ falls less:
+# a fifth less at $s = 32$ in the figure below.)
 #
 # The *number* does not follow. The $c$ that compensates depends on $\sigma$, which differs from head to head.
 # $0.1 \ln s + 1$ was fitted to the perplexities of Llama models (YaRN, section 3.4).
@@ -1158,8 +1160,10 @@ for name, scaled in spectra.items():
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# 键多了 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
+# 键的个数变成 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
 # $\frac{\sigma^2}{2}(c^4 - 1)$。增大 logit 可以抵消：这就是方向。
+# （这是 $\sigma c^2$ 远小于 $\sqrt{2 \ln n}$ 时的近似；接近它时，$Z$ 的大部分来自少数几个键，$H$ 降得少些：
+# 下图 $s = 32$ 处少五分之一。）
 #
 # *数值*却推不出来。恰好抵消的 $c$ 取决于 $\sigma$，而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度
 # 拟合出来的（YaRN，3.4 节）。
@@ -1184,6 +1188,7 @@ axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.t
 axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")
 axes.legend(loc="upper left", fontsize=8.5)
 plain, sharp = (entropies[name][-1] - entropies[name][0] for name in entropies)
+assert abs((plain - sharp) / (spread**2 / 2 * (c**4 - 1)) - 4 / 5) < 0.02  # what the text says
 axes.set_title(f"Entropy with 32 times the keys: {plain:+.1f} nats; with YaRN's factor {sharp:+.1f} (spread 2)")
 plt.show()
 
@@ -1200,10 +1205,11 @@ plt.show()
 # - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
 #   have `rope_theta` and `rope_scaling` side by side.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
-#   advertised. A patch that went round in 2023 took a model of 2,048 positions, a fixed factor of 8 for the base, and
-#   announced 16,384. You have just seen what that reaches.
-# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$. `attention_factor: 1.0` is no default, it
-#   switches the temperature off.
+#   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
+#   16,384. You have just seen what that reaches.
+# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
+#   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
+#   it switches the temperature off.
 # - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
 #   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
 # - **Who has what.** Falcon 7B and 40B rotate (`alibi: false`; the Falcon-RW models are those with ALiBi). GLM rotates one half of
@@ -1238,15 +1244,15 @@ plt.show()
 # - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
 #   `rope_scaling` 是并列的两项。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
-#   2023 年流传过一个补丁：在 2,048 个位置的模型上，把底数的倍数固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
-# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$。`attention_factor: 1.0` 不是默认值，
-#   而是把温度关掉。
+#   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
+# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
+#   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
 # - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
 #   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 # - **谁用什么**：Falcon 7B 和 40B 用旋转（`alibi: false`；用 ALiBi 的是 Falcon-RW）。GLM 只旋转每个头的一半特征，
 #   按相邻特征配对（`partial_rotary_factor: 0.5`）。Qwen2.5 出厂时不带缩放，用于 32,768 个位置；要用到 131,072，
 #   它的页面叫人自己加上[因子为 4 的 YaRN](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5)。
-#   Llama 4 每三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
+#   Llama 4 每四层里，前三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
 #
 # ## 记住这些
 #

@@ -24,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -166,7 +166,7 @@ plt.show()
 # must be found by meaning alone, among ever more keys. That is the next section.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。频率是这样的模型，训练到第一页就见过了*每一对的每一个角度*，文本再长也不会出现
+# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
 # 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，慢的对还是那么慢。
 #
 # 由此并不能推出：这样的模型多长都能读。静止的对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
@@ -205,7 +205,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
 #
-# 何不整层整层地放弃旋转？Llama 4 每三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
+# 何不整层整层地放弃旋转？Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
 # token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
 # 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
@@ -267,8 +267,8 @@ with quiet():
     ### BEGIN HIDDEN TESTS
     positions = torch.tensor([0, 8190, 8191, 16382, 16383, 1_000_000])
     factors = query_factor(positions)
-    assert (factors[:2] == 1).all(), "Within the first floor nothing changes."
-    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "The floor is 8192 if nothing is said."
+    assert (factors[:2] == 1).all(), "The first F - 1 positions keep the factor 1."
+    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "F is 8192 if nothing is said."
     assert factors[3] == factors[2] < factors[4], "All positions of a floor share a factor."
     assert abs(factors[5] - 1 - 0.1 * math.log(123)) < 1e-9, "At a million, 122 floors are full."
     steeper = query_factor(positions, slope=0.3)
@@ -300,11 +300,11 @@ plt.show()
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
-# length holds it up. The factor is not free: it sharpens *all* gaps, also those that the head learnt to keep small.
+# length holds it up. The factor is not free: it widens *all* gaps, also those that the head learnt to keep small.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
-# 它让*所有*差距都变尖，包括那些这个头特意学得很小的差距。
+# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。
 
 # %% [markdown] lang="en"
 # ## Layers without a softmax
@@ -686,7 +686,7 @@ plt.show()
 # 分别是 1,000,000 和 160,000
 # （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
 #
-# **汇点**：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
+# **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
 # 学出来的 logit $z$，它占权重，却不给值
 # （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
@@ -785,7 +785,7 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # %% [markdown] lang="zh"
 # ## 底数多大，文本多长？
 #
-# 第 4 节找到了这样一个距离：从它开始，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 跌到零以下的地方。
+# 第 4 节找到了第一个这样的距离：在那里，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 第一次跌到零以下的地方。
 # [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，不出现这种距离的最小底数是多少？他们说，底数更小的模型，
 # 困惑度可以照样很低，却找不到远处的东西。这个界你自己就能算。对网格上的每个底数，求出第一个吃亏的距离；某个长度上的界，就是能越过它的
 # 最小底数。
@@ -1052,7 +1052,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens.
 # - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
 # - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
-#   logits, not into the tables, hence 1.0 (notebook 5).
+#   logits, not into the tables (notebook 5): the configuration has `mscale` and `mscale_all_dim`, both 1, which amounts to the 1.0 above.
 # - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
 #   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
 # - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
@@ -1069,7 +1069,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
 # - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
 # - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
-#   不放进表里，所以是 1.0（第 5 节）。
+#   不放进表里（第 5 节）：配置里写的是 `mscale` 和 `mscale_all_dim`，都是 1，相当于上面的 1.0。
 # - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
 #   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
@@ -1081,12 +1081,14 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 print(
     f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
 )
-reached = {}
+reached, to_show = {}, []
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
+    pairs = {"own": own.tolist(), "asked": new.tolist()}
+    to_show.append(pairs | {"name": name, "trained": trained, "advertised": advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
@@ -1105,6 +1107,7 @@ still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
+to_touch("models", to_show)
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
@@ -1113,6 +1116,8 @@ assert round(slowest) == 188
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
 # reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+#
+# <!-- touch: models -->
 #
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
@@ -1123,6 +1128,8 @@ assert round(slowest) == 188
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+#
+# <!-- touch: models -->
 #
 # 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。
 
@@ -1143,8 +1150,8 @@ assert round(slowest) == 188
 # - **ReRoPE** clamps the distance that all pairs see at a window: $\min(\Delta, w)$. Leaky ReRoPE lets it grow more slowly beyond the window instead.
 #   It needs no training, but two passes of attention ([Su, 2023](https://kexue.fm/archives/9708)). Exercise 6.3 is its finer
 #   version: clamping the slow pairs alone was enough there.
-# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones at distances divided by a group size and rounded
-#   down. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
+# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones by positions that are divided by a group size and
+#   rounded down, then shifted so that the two parts meet. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
 # - **CoPE** counts what matters in place of tokens: a gate between 0 and 1 on each key, and positions are sums of gates, so that a
 #   head can look at "the third sentence back". Shown on counting and copying tasks, and as lower perplexity on text
 #   and code ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)).
@@ -1165,7 +1172,7 @@ assert round(slowest) == 188
 #   2025](https://arxiv.org/abs/2511.17388v1)).
 # - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
 #   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
-#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$. Lower loss in music,
+#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$, or has a learned constant in its place. Lower loss in music,
 #   genomes and text, for text from 124M to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
 # - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
 #   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
@@ -1187,8 +1194,8 @@ assert round(slowest) == 188
 #   （[Lin 等，2025](https://arxiv.org/abs/2503.02130v2)）。
 # - **ReRoPE** 把所有的对看到的距离截在一个窗口上：$\min(\Delta, w)$。Leaky ReRoPE 则是让它在窗口之外长得慢些。不用训练，但注意力要算两遍
 #   （[苏剑林，2023](https://kexue.fm/archives/9708)）。练习 6.3 是它更细的版本：在那里，只截慢的对就够了。
-# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离，远处的键把距离除以组的大小再向下取整。不用训练；在几个模型和长文本测试上
-#   展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
+# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离；远处的键，把位置除以组的大小、向下取整再相减，并平移一段，与近处接上。
+#   不用训练；在几个模型和长文本测试上展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
 # - **CoPE** 不数 token，而数要紧的东西：每个键有一个 0 到 1 之间的门，位置是门之和，于是一个头可以看“往回第三句”。在计数和复制任务上
 #   展示过，在文本和代码上困惑度更低（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)）。
 # - **HoPE** 观察到训练好的注意力只在近处下降，到远处又升起来，认为“远程衰减”已经过时，于是把慢的对换成不带位置的特征，留下快的对。
@@ -1203,7 +1210,7 @@ assert round(slowest) == 188
 #   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
 # - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
 #   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 让每个特征
-#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
+#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$，或者换成一个学出来的常数。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
 #   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
 # - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
 #   检索上胜过缩放过的 RoPE（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
