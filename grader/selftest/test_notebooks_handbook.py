@@ -150,8 +150,10 @@ def test_english_that_is_left_in_a_figure_is_found() -> None:
 
 
 def test_no_blank_follows_a_chinese_mark() -> None:
-    titles = "".join(f'<text style="font-weight: 700">{line}</text>' for line in ("两条曲线徘徊；", "而得分是 3", "箭头离起点", "PI 的终点"))
-    assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in pictures.shown(titles, "zh")
+    lines = ("两条曲线徘徊；", "而得分是 3", "箭头离起点", "PI 的终点")
+    titles = "".join(f'<text style="font-weight: 700">{line}</text>' for line in lines)
+    shown = pictures.shown(titles, "zh")
+    assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in shown
     text = "<p><strong>唯一吗？</strong> 唯一。</p><pre>行：  1</pre>"
     assert typesetting.with_formulas(text, []) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"
 
