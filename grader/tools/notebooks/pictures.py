@@ -133,7 +133,7 @@ def _formula(latex: str) -> str:
             return f'<tspan dy="{down}em" font-size="75%">{inside}</tspan><tspan dy="{-0.75 * down}em">\u200b</tspan>'
         if command or letter:
             return f'<tspan font-style="italic">{_COMMANDS[command] if command else letter}</tspan>'
-        return html.escape(other.replace("-", "−"))
+        return html.escape(other.replace("-", "−")).strip()
 
     return _SYMBOL.sub(symbol, latex)
 
