@@ -16,7 +16,7 @@
 #
 # 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# <span class="notebook">笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。</span>
+# <span class=notebook>笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。</span>
 
 # %%
 import matplotlib.pyplot as plt
@@ -205,14 +205,14 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # Write `order_gap`. It says by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
 # An index tensor shuffles rows: `x[order]` is $\Pi X$.
 #
-# (Below each exercise stand some of its checks, and `quiet` keeps warnings silent. The grader has more, on other inputs.)
+# Below each exercise stand some of its checks (`quiet` only silences warnings); the grader has more, on other inputs.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.1 · 量一量它有多“盲”（2 分）
 #
 # 写出 `order_gap`：它给出“先打乱再过这一层”与“先过这一层再打乱”相差多少。用下标张量就能打乱各行：`x[order]` 即 $\Pi X$。
 #
-# （每道练习下面是一部分检查，`quiet` 只是不让警告出声。评分时还有更多检查，输入也不同。）
+# 每道练习下面是一部分检查（`quiet` 只是不让警告出声）；评分时还有更多检查，输入也不同。
 
 
 # %% nbgrader={"grade_id": "order_gap", "solution": true}

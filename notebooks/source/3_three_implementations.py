@@ -804,8 +804,8 @@ print("\n".join(said))
 #
 # It happens to the makers, too. The program that came with DeepSeek-V3.2 rotated some small heads in adjacent pairs, though
 # their weights are half-split ([vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)). In texts of 4k and 8k every
-# needle (one sentence hidden in a long text, asked for at its end) was still found, in 16k only 87.5 % of them ([SGLang
-# #13495](https://github.com/sgl-project/sglang/pull/13495)). Nothing crashed.
+# needle (one sentence hidden in a long text, asked for at its end) was still found, in 16k only 87.5 % of them
+# ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). Nothing crashed.
 
 # %% [markdown] lang="zh"
 # 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，A、B、D 都是*平的*。不管怎样配对、
@@ -819,8 +819,8 @@ print("\n".join(said))
 # 因为那时角度都还小，然后就散了架。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
 # 不止一个头。
 #
-# 连模型的作者也会犯这个错。随 DeepSeek-V3.2 公布的程序按相邻配对旋转一些小头，而权重是前后配对的（[vLLM
-# #28968](https://github.com/vllm-project/vllm/pull/28968)）。4k 和 8k 长的文本里，针（藏在长文本里、最后要找出来的一句话）
+# 连模型的作者也会犯这个错。随 DeepSeek-V3.2 公布的程序按相邻配对旋转一些小头，而权重是前后配对的
+# （[vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)）。4k 和 8k 长的文本里，针（藏在长文本里、最后要找出来的一句话）
 # 还是全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。程序并没有崩溃。
 
 # %% [markdown] lang="en"
