@@ -102,6 +102,39 @@ def test_a_large_figure_is_wide_and_one_without_a_title_has_a_text() -> None:
     assert 'class="picture"' in pictures.shown(large.replace("520", "90"), "en")
 
 
+def panel(number: int, left: int, right: int, label: str = "") -> str:
+    """A panel as matplotlib writes it, with the label of a tick beside it."""
+    path = f'<path d="M {left} 90 \nL {right} 90 \nL {right} 10 \nL {left} 10 "/>'
+    tick = f'    <g id="ytick_{number}">\n     {label}\n    </g>\n'
+    return f'  <g id="axes_{number}">\n   <g id="patch_{number + 1}">\n    {path}\n   </g>\n{tick}  </g>\n'
+
+
+@pytest.mark.parametrize(
+    ("drawn", "moves", "size"),
+    [
+        (panel(1, 40, 250) + panel(2, 300, 500) + panel(3, 510, 515), ["10 0", "-250 100", "-250 100"], "270 200"),
+        (panel(1, 40, 140) + panel(2, 180, 280) + panel(3, 320, 515), ["0 0", "0 0", "-280 100"], "288 200"),
+        (panel(1, 40, 515), [], ""),
+        (panel(1, 40, 250, "<text>0</text>") + panel(2, 300, 515), [], ""),
+        (panel(1, 40, 250) + panel(2, 300, 515) + '  <g id="legend_1"/>\n', [], ""),
+    ],
+    ids=["bar", "two_in_a_row", "one", "shared", "legend"],
+)
+def test_panels_come_below_each_other_on_a_phone_unless_they_share_something(
+    drawn: str, moves: list[str], size: str
+) -> None:
+    root = '<svg width="520pt" height="100pt" viewBox="0 0 520 100"><g id="figure_1">\n  <g id="patch_1"/>\n'
+    shown = pictures.shown(f"{root}{drawn}</g></svg>", "en")
+    found = re.search(r'srcset="[^,]*,([^"]*)"', shown)
+    assert ("stacked" in shown) == bool(found) == bool(moves)
+    svg = base64.b64decode(found[1]).decode() if found else ""
+    moved = [re.sub(r"\.00", "", one) for one in re.findall(r"translate\(([^)]*)\)", svg)]
+    assert moved == moves
+    assert [re.sub(r"\.00", "", one) for one in re.findall(r'viewBox="0 [\d.]+ ([^"]*)"', svg)] == (
+        [size] if size else []
+    )
+
+
 def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
     translate = pictures.translator(
         {"{found}; {n} more": "{found}；还有 {n} 个", "lost {a}": "丢了 {a}", "all": "全部"}
@@ -258,3 +291,10 @@ def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
         flags = [handbook._short(notebook) for notebook in both]
         assert flags[0] == flags[1]
         assert any(flags[0]) == (times.minutes(both[0], short=True) > 0)
+
+
+def test_an_exercise_of_two_checks_is_one(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "0 exercises, 3 points" in page, "The small notebook has no heading that says so."
+    headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
+    assert handbook.exercises(headings) == 2

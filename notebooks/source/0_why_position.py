@@ -16,13 +16,13 @@
 #
 # 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# <span class=notebook>笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。</span>
+# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体；在手册里是中文。每幅图的结论，正文都会用中文说明。）
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, WHITE_ON, headline, no_frame, to_touch, use_style
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
@@ -97,7 +97,7 @@ figure = plt.figure(figsize=(7.2, 2.5))
 figure.set_layout_engine("none")
 for name, (left, bottom, width, numbers) in parts.items():
     axes = figure.add_axes((left, bottom, width, 0.2))
-    scale = {"cmap": "Blues", "vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
+    scale = {"vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
     axes.imshow(numbers, aspect="auto", **scale)
     no_frame(axes)
     axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
@@ -279,7 +279,7 @@ axes.set_xticks(range(5), sentence.split())
 axes.set_yticks(range(5), sentence.split())
 for row in range(5):
     for column in range(5):
-        shade = "white" if distances[row, column] < distances.max() / 2 else "black"
+        shade = "white" if distances[row, column] > WHITE_ON * distances.max() else "black"
         axes.text(column, row, f"{distances[row, column]:.1f}", ha="center", va="center", color=shade, fontsize=8)
 figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")

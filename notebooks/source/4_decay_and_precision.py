@@ -666,7 +666,7 @@ def worst_below(end: int, **dtypes: torch.dtype) -> float:
     return max(table_error(position, theta, **dtypes) for position in positions)
 
 
-print(f"{'largest error just below':27}{256:>10}{4096:>10}{131072:>10}")
+print("largest error just below          256      4096    131072")
 for name, dtypes in rows.items():
     print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
 lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))

@@ -833,7 +833,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 
@@ -855,7 +858,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 
@@ -1093,7 +1099,7 @@ headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between ne
 plt.show()
 
 # %%
-print(f"{'':14}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
+print("               reach / L  pair 0 slowed by  contrast of neighbours")
 for name, scaled in spectra.items():
     far = reach(theta, scaled, TRAINED) / TRAINED
     print(f"{name:14}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")

@@ -90,7 +90,7 @@ use_style()
 # ## 对距离的惩罚
 #
 # 设 $m$ 是查询的位置，$n \le m$ 是键的位置，$d$ 是一个头的特征数。第 $h$ 个头有一个固定的数 $\rho_h > 0$，称为它的**斜率**。
-# ALiBi（*attention with linear biases*，带线性偏置的注意力）从得分里减去斜率乘以距离
+# ALiBi（attention with linear biases，带线性偏置的注意力）从得分里减去斜率乘以距离
 # （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)；原文把斜率记作 $m$）：
 #
 # $$
@@ -328,7 +328,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# (Colours are logarithmic: yellow is all weight, dark blue a thousandth or less, white is masked.) In 64 tokens the
+# (Colours are logarithmic: full blue is all weight, no blue a thousandth or less, grey is masked.) In 64 tokens the
 # flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
 # <!-- touch: slopes -->
@@ -356,7 +356,7 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# （颜色按对数：黄色是全部权重，深蓝是千分之一或更少，白色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个
+# （颜色按对数：全蓝是全部权重，没有蓝色是千分之一或更少，灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个
 # token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
 # <!-- touch: slopes -->

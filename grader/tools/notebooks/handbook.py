@@ -57,7 +57,7 @@ class Page:
         name: The file's name.
         minutes: How long it takes, exercises included.
         short_minutes: How long its part of the short way takes.
-        points: Those of each exercise.
+        points: Those of each checking cell, of which an exercise may have two.
         content: The cells below the title, as HTML.
         references: The works that it cites.
         numbers: What cells have handed over to figures to touch.
@@ -106,6 +106,7 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 front="../index.html" if language == languages[0] else "index.html",
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
+                exercises=exercises(one.headings),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
@@ -161,6 +162,11 @@ def page(path: Path, language: str) -> Page:
         numbers=numbers,
         script=(HERE / "contents.js").read_text(encoding="utf-8") + touch.script(sources.TOUCHES, names, numbers),
     )
+
+
+def exercises(headings: Sequence[Heading]) -> int:
+    """How many exercises have a heading."""
+    return sum(heading.text.startswith(("Exercise ", "练习 ")) for heading in headings)
 
 
 def _hanging(code: str) -> str:

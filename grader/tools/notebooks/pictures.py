@@ -6,7 +6,10 @@ import base64
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from . import panels, sources
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -15,6 +18,10 @@ SVG = "image/svg+xml"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
+
+# The letters of a picture are those of the page around it.
+_LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
+_SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
 
 _TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
 _GROUP = re.compile(r'<g id="text_\d+">(?:(?!</g>).)*</g>', re.DOTALL)
@@ -27,7 +34,6 @@ _WITH_MATHEMATICS = re.compile(
 _LETTER = re.compile(r'<tspan x="([-\d.]+)" y="[^"]*" style="(?:[^"]*; )?font-size: ([\d.]+)px')
 _SYMBOL = re.compile(r"([_^])(\{[^}]*\}|.)|\\([a-z]+|,)|([A-Za-z])|(.)")
 _COMMANDS = {"gamma": "\u03b3", ",": "\u2009"}
-_GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef]) |(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])")  # not in Chinese
 _LATIN = re.compile(r"[A-Za-z_]{2,}")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
 _LINE = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')  # how far down a text stands
@@ -54,7 +60,8 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
 def shown(svg: str, language: str) -> str:
     """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
     titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
-    title = html.escape(_GAP.sub("", " ".join(_words(found[1]) for found in titles)), quote=True)
+    lines = sources.unbroken("\n".join(_words(found[1]) for found in titles))
+    title = html.escape(lines.replace("\n", " "), quote=True)
     wide = False
     if size := _SIZE.search(svg):
         width, height = float(size[1]), float(size[2])
@@ -64,10 +71,18 @@ def shown(svg: str, language: str) -> str:
         view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
         svg = svg.replace(size[0], view)
         wide = width > WIDE
-    code = base64.b64encode(svg.encode()).decode()
+    svg = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", svg)
     caption = f"<figcaption>{title}</figcaption>" if title else ""
-    image = f'<div><img alt="{title or NO_TITLE[language]}" src="data:{SVG};base64,{code}"></div>'
-    return f'<figure class="picture{" wide" * wide}">{caption}{image}</figure>'
+    image = f'<img alt="{title or NO_TITLE[language]}" src="{_source(svg)}">'
+    narrow = panels.stacked(svg) if wide else ""
+    if narrow:
+        image = f'<picture><source media="(max-width: 40rem)" srcset="{_source(narrow)}">{image}</picture>'
+    kinds = f"picture{' wide' * wide}{' stacked' * bool(narrow)}"
+    return f'<figure class="{kinds}">{caption}<div>{image}</div></figure>'
+
+
+def _source(svg: str) -> str:
+    return f"data:{SVG};base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def _words(text: str) -> str:
