@@ -1138,7 +1138,7 @@ to_touch("models", to_show)
 # page says is linked; we did not repeat the experiments.
 #
 # - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one in notebook 2's
-#   family that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
+#   table that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
 #   "resolution" of attention by distance, choose the rates to raise it, and show language models that read on beyond
 #   training, with attention cut into blocks at inference.
 # - **FoX**, the forgetting transformer, has a gate between 0 and 1 for each token, and adds to a score the logarithms of the gates

@@ -42,7 +42,7 @@ touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
   const x = (value) => left + ((right - left) * value) / last;
   drawing.append(touch.make("svg:line", { x1: left, x2: right, y1: y, y2: y, class: "axis" }));
   for (let value = 0; value <= last; value += last / 4) {
-    drawing.append(touch.make("svg:text", { x: x(value), y: y + 32, class: "small mark", "text-anchor": "middle" }, `${value}`));
+    drawing.append(touch.make("svg:text", { x: x(value), y: y + 26, class: "small", "text-anchor": "middle" }, `${value}`));
   }
   return handles.map(({ name, label, start, style }) => {
     const text = touch.make("svg:text", { y: 5, "text-anchor": "middle" }, name);

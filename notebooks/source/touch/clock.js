@@ -3,7 +3,7 @@ touch.figures.clock = (host) => {
   touch.caption(host, "To touch: drag m and n along the line, or take the arrow keys", "动手：沿着直线拖动 m 和 n，或者用方向键");
   const { make, say } = touch;
   const layouts = { one: [0.35], eight: Array.from({ length: 8 }, (_, i) => 10000 ** (-i / 8)) }; // speeds
-  const drawing = make("svg:svg", { viewBox: "0 0 640 352", role: "group",
+  const drawing = make("svg:svg", { viewBox: "0 0 640 346", role: "group",
     "aria-label": say("Clocks with two hands each", "每个钟有两根指针") });
   const faces = drawing.appendChild(make("svg:g"));
   const clock = (speed, i, { length }) => {
@@ -35,7 +35,7 @@ touch.figures.clock = (host) => {
       `m − n = ${m - n}: the angles between the hands depend on it alone, and so does the score of equal vectors, ${score.toFixed(2)}.`,
       `m − n = ${m - n}：两针之间的角度只取决于它，相等向量的得分（${score.toFixed(2)}）也是如此。`);
   };
-  const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: 306, last: 40, handles: [
+  const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: 302, last: 40, handles: [
     { name: "m", label: say("position m of the query", "查询的位置 m"), start: 12, style: "query" },
     { name: "n", label: say("position n of the key", "键的位置 n"), start: 5, style: "key" },
   ] }, (moved, by) => {
