@@ -805,7 +805,7 @@ figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
 axes.axvline(TRAINED - 0.5, color=BLACK, linestyle=":", linewidth=1)
-axes.text(TRAINED + 1, 1.03, "never trained", fontsize=8.5)
+axes.text(TRAINED + 1, 1.03, "beyond training", fontsize=8.5)
 axes.set(xlabel="position", ylabel="weight on the token 3 back", ylim=(0, 1.1))
 axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
 beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}
@@ -823,7 +823,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # A matrix that works everywhere exists, but nothing makes training find it.
 #
 # What does not follow: that language models with sinusoids read longer texts. Here the head sees nothing but
-# positions. In language models the perplexity stops improving some dozens of tokens beyond the training length, and
+# positions. In language models the perplexity (the exponential of the loss; lower is better) stops improving some dozens of tokens beyond the training length, and
 # then gets worse ([Press et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)). Notebook 6 measures it again.
 #
 # ## The list so far
@@ -847,7 +847,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # 处处有效的矩阵是存在的（绿线），但没有什么能保证训练会找到它。
 #
 # 由此并不能推出：用正弦编码的语言模型读得了更长的文本。这里的头只看得到位置。在语言模型里，超出训练长度几十个 token 之后，困惑度
-# 就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
+# （损失的指数，越低越好）就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
 #
 # ## 清单现在的样子
 #

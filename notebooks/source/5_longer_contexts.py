@@ -444,9 +444,8 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
             draw_arc(axes, seen[i], angle[i], color=VERMILION, linewidth=2, linestyle="-", solid_capstyle="butt")
         axes.set(ylim=(0, 1.15), xticks=[], yticks=[])
         axes.spines["polar"].set_visible(False)
-        axes.text(
-            0, 0, f"{new[name]} of 64\nare shown\nnew angles" if i == 10 else "", ha="center", va="center", fontsize=7.5
-        )
+        if i == 10:
+            axes.text(0, 0, f"{new[name]} of 64\nmeet new angles", ha="center", va="center", fontsize=7.5)
     row[0].set_ylabel(name, labelpad=12)
 for axes, i in zip(panels[0], shown, strict=True):
     axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")

@@ -12,7 +12,7 @@
 # # 7 · ALiBi 与 NoPE
 #
 # 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。这一节看两种什么也不告诉 token 的
-# 办法。**ALiBi** 对得分说话：离得远的键，分量就轻。**NoPE** 对谁也不说，模型只好自己去数。
+# 办法。**ALiBi** 改的是得分：离得远的键，分量就轻。**NoPE** 什么也不加，模型只好自己去数。
 #
 # 在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
 
@@ -453,7 +453,7 @@ styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--"
 curves = {}
 for form, slope, color, dashes, marker in styles:
     curves[form, slope] = [weight_moved(slope, length, form) for length in lengths]
-    name = f"{'slope times n' if form == 'row' else 'slope times m − n'}, slope 1/{round(1 / slope)}"
+    name = f"slope times {'n' if form == 'row' else 'm − n'}, slope 1/{round(1 / slope)}"
     axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
 axes.set_xscale("log", base=2)
 axes.set_xticks(lengths, lengths)
