@@ -65,10 +65,6 @@ def test_frequencies_are_in_no_checkpoint(transformers: Module) -> None:
     assert "inv_freq" in dict(module.named_buffers())
 
 
-def test_falcon_rotates(transformers: Module) -> None:
-    assert transformers("models.falcon").FalconConfig().alibi is False
-
-
 def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -> None:
     assert transformers("models.glm").GlmConfig().rope_parameters["partial_rotary_factor"] == 0.5
     assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]

@@ -112,7 +112,10 @@ SLIPS = {
         "p.to(positions_in).to(frequencies_in) * theta.to(frequencies_in)",
         "only what is asked for",
     ),
-    "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the first sets the limit"),
+    "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the smaller sets the limit"),
+    "5.2 the first slow pair": Slip(
+        "5_longer_contexts", "reach", "[partial].min().item()", "[partial][0].item()", "the smaller sets the limit"
+    ),
     "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
     "6.1 mean first": Slip(
         "6_train_short_test_long",
