@@ -24,7 +24,6 @@ LAYOUTS = sources.SOURCES / "3_three_implementations.py"
 NEEDED = (
     "import math",
     "def frequencies(",
-    "def proportional(",
     "def kept_by_turns(",
     "def read_frequencies(",
     "MODELS = {",

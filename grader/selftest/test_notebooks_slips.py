@@ -223,6 +223,20 @@ SLIPS = {
         "dim, base), 0.1 * math.log(stretch) + 1",
         "Only yarn",
     ),
+    "8.6 ends of the ramp": Slip(
+        "8_models_of_2026",
+        "read_frequencies",
+        'rope["low_freq_factor"], rope["high_freq_factor"]',
+        'rope["high_freq_factor"], rope["low_freq_factor"]',
+        "keeps its frequency",
+    ),
+    "8.6 the other share": Slip(
+        "8_models_of_2026",
+        "read_frequencies",
+        'keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
+        'keep = 1 - kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
+        "keeps its frequency",
+    ),
     "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
 
