@@ -22,6 +22,11 @@ STORY = {
 TOKENS, PLACES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
 NUMBERS = {
     "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
+    "models": [
+        {"name": "Stretched", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": 4096},
+        {"name": "Chunked", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": None},
+        {"name": "Still", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
+    ],
     "order": {"words": ["dog", "bites", "man"], "token": [TOKENS] * 3, "place": [PLACES] * 3},
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
 }

@@ -57,6 +57,10 @@ def test_an_attention_factor_of_one_switches_the_temperature_off(transformers: M
     assert attention_factor(transformers, attention_factor=1.0) == 1
 
 
+def test_two_equal_mscales_make_an_attention_factor_of_one(transformers: Module) -> None:
+    assert attention_factor(transformers, mscale=1.0, mscale_all_dim=1.0) == 1
+
+
 def test_frequencies_are_in_no_checkpoint(transformers: Module) -> None:
     llama = transformers(LLAMA)
     module = llama.LlamaRotaryEmbedding(llama.LlamaConfig())

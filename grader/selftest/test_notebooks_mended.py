@@ -24,6 +24,7 @@ WRONG = {
         r"cannot be\s+shown at this size|在这个规模上无法证明",
         "That cannot be shown at this size.",
     ),
+    "s times as many are no s times more": (r"多了 ?\$?[\w,]+\$? ?倍", "键多了 $s$ 倍。"),
     "frequencies are in no checkpoint": (r"inv_freq[^.]* (?:saved|stored) in", "`inv_freq` is stored in checkpoints."),
 }
 

@@ -26,6 +26,7 @@ PLACE = re.compile(
 )
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 THREAD = re.compile(r"github\.com/([\w.-]+/[\w.-]+)/(issues|pull)/(\d+)")
+LETTER = re.compile(r"(?<![\w\\])[A-Za-z](?:_(?:\{[^}]*\}|\w+))?(?!\.?\w)", re.ASCII)  # with its index, if it has one
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$]+?\$", re.DOTALL)
 every_notebook = pytest.mark.parametrize("name", NAMES)
 
@@ -53,6 +54,14 @@ def test_a_notebook_keeps_the_rules(name: str, language: str) -> None:
 @every_notebook
 def test_both_languages_say_the_same(name: str) -> None:
     assert [*twins.problems(of(name))] == []
+
+
+@every_notebook
+def test_a_translation_has_no_letter_that_the_english_lacks(name: str) -> None:
+    """``T_{d/2}`` is not ``S_{d/2}``, nor ``F`` "the first floor"."""
+    words = wording.table(of(name)) | wording.in_figures(of(name))
+    found = {text: {*LETTER.findall(other)} - {*LETTER.findall(text)} for text, other in words.items()}
+    assert {text: extra for text, extra in found.items() if extra} == {}
 
 
 @every_notebook

@@ -88,6 +88,71 @@ def test_only_a_mask_or_positions_let_the_order_leave_a_trace(
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("language", "carry", "none"),
+    [
+        ("en", "From 127 to 128: 8 bits flip", "From 128 to 129: 1 bit flips"),
+        ("zh", "从 127 到 128：翻转 8 个比特", "从 128 到 129：翻转 1 个比特"),
+    ],
+)
+def test_a_carry_flips_bits_and_sinusoids_move_evenly(
+    tab: Tab, book: Path, language: str, carry: str, none: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, moved = TOLD.format("odometer"), f"{TOLD.format('odometer')}.includes('1.12')"
+    assert tab.evaluate(told).startswith(carry)
+    assert tab.evaluate(moved)
+    tab.focus("[data-touch=odometer] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.startsWith({none!r})")
+    assert tab.evaluate(moved)
+
+
+@needs_browser
+def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told = TOLD.format("layout")
+    boxes = "[data-touch=layout] label:nth-child({}) input"
+    assert "looks 5 back, as learnt" in tab.evaluate(told)
+    for number, said in ((1, "looks "), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
+        tab.focus(boxes.format(number))
+        tab.press(" ")
+        tab.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
+    tab.press(" ")
+    tab.focus(boxes.format(1))
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes('8.00 of 8')")
+    tab.focus(boxes.format(3))
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "stretched", "chunked", "still"),
+    [
+        ("en", "1 of 2 pairs come to an angle", "no further than a chunk of 100", "1 pairs stand still."),
+        ("zh", "2 对里有 1 对遇到", "都只看 100 个 token 的一块", "有 1 对静止。"),
+    ],
+)
+def test_a_models_pairs_come_to_new_angles_beyond_its_reach(
+    tab: Tab, book: Path, language: str, stretched: str, chunked: str, still: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("models")
+    assert stretched in tab.evaluate(told)
+    assert "200" in tab.evaluate(told), "Slowed to half, the second pair comes as far as twice the trained length."
+    tab.focus("[data-touch=models] label:nth-child(2) select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"!{told}.includes('200')")
+    tab.focus("[data-touch=models] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({chunked!r})")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.endsWith({still!r})")
+
+
+@needs_browser
 def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")
@@ -104,6 +169,10 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
     tab.press("END")
     assert tab.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
+    assert tab.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
+    tab.focus("[data-touch=clock] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 8")
 
 
 @needs_browser
@@ -228,7 +297,7 @@ def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, word
     ("language", "before", "after"),
     [
         ("en", "As trained: a key at distance 1 gets 10 %", "Slow pairs clamped: a key at distance 2–3 gets 12 %"),
-        ("zh", "与训练时相同：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
+        ("zh", "不加改动：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
     ],
 )
 def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language: str, before: str, after: str) -> None:

@@ -22,7 +22,8 @@
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, VERMILION, headline, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
+from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -76,6 +77,39 @@ def attend(x: Tensor) -> Tensor:
     scores = query @ key.T / DIM**0.5  # [n, n]
     return torch.softmax(scores, dim=-1) @ value
 
+
+# %%
+tokens = embed("dog bites man")
+query, key, value = tokens @ W_Q, tokens @ W_K, tokens @ W_V
+weights = torch.softmax(query @ key.T / DIM**0.5, dim=-1)
+parts = {  # left, bottom, width, numbers
+    "X": (0.06, 0.34, 0.2, tokens),
+    "Q = X W_Q": (0.33, 0.66, 0.2, query),
+    "K = X W_K": (0.33, 0.34, 0.2, key),
+    "V = X W_V": (0.33, 0.02, 0.2, value),
+    "weights": (0.595, 0.5, 0.075, weights),
+    "output": (0.73, 0.18, 0.2, weights @ value),
+}
+arrows = [(0.265, 0.5, 0.325, 0.73), (0.265, 0.45, 0.325, 0.45), (0.265, 0.4, 0.325, 0.17)]  # from X to Q, K and V
+arrows += [(0.535, 0.75, 0.59, 0.67), (0.535, 0.47, 0.59, 0.56), (0.675, 0.56, 0.725, 0.4), (0.535, 0.13, 0.725, 0.26)]
+
+figure = plt.figure(figsize=(7.2, 2.5))
+figure.set_layout_engine("none")
+for name, (left, bottom, width, numbers) in parts.items():
+    axes = figure.add_axes((left, bottom, width, 0.2))
+    scale = {"cmap": "Blues", "vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
+    axes.imshow(numbers, aspect="auto", **scale)
+    no_frame(axes)
+    axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
+    if name in ("X", "output"):
+        axes.set_yticks(range(3), ["dog", "bites", "man"], fontsize=8.5)
+        axes.tick_params(length=0, pad=2, labelleft=name == "X", labelright=name == "output")
+for x0, y0, x1, y1 in arrows:
+    figure.add_artist(
+        FancyArrowPatch((x0, y0), (x1, y1), arrowstyle="-|>", mutation_scale=9, color=GREY, linewidth=1.1)
+    )
+headline(figure, "One row for each word, from end to end: nothing in between says which row is first")
+plt.show()
 
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
@@ -439,12 +473,12 @@ with quiet():
 # %% [markdown] lang="en"
 # The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
 # bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
-# rounded to one number, and from $m = 256$ on most of them are. Read back what is left:
+# rounded to one number: half of them are with $m$ from 256 to 511, three quarters from 512 to 1,023. Read back what is left:
 
 # %% [markdown] lang="zh"
 # 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
-# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数；从 $m = 256$ 起，
-# 大多数相邻位置都是这样。舍入之后读回来看看：
+# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：$m$ 从 256 到 511，
+# 有一半是这样；从 512 到 1,023，有四分之三。舍入之后读回来看看：
 
 # %%
 m = torch.arange(1000)
@@ -452,8 +486,10 @@ exact = 1 / (m + 1)
 read = position_from_share(exact.bfloat16().float())
 lost = int((exact.bfloat16()[1:] == exact.bfloat16()[:-1]).nonzero()[0])  # the first position equal to its next
 
-collides = exact.bfloat16()[1:] == exact.bfloat16()[:-1]
-assert collides[256:].float().mean() > 0.5, "From 256 on, more than half of all neighbours share a number."
+for first, last, part in ((256, 511, 1 / 2), (512, 1023, 3 / 4)):
+    shares = (1 / (torch.arange(first, last + 2) + 1)).bfloat16()
+    collide = (shares[1:] == shares[:-1]).float().mean()
+    assert abs(collide - part) < 0.01, "Half of all neighbours share a number, then three quarters."
 assert 2**-8 < 1 / (lost + 2) < 2**-7, "The first collision comes when a step is smaller than the widest gap."
 assert lost == 189, "Rounding is the same on every machine."
 
@@ -543,6 +579,7 @@ plt.show()
 # | $\omega$ | an angle | 1 to 4 |
 # | $A$ | the product $W_Q W_K^\top$ | 1 |
 # | $u$, $\alpha$, $\beta$, $\gamma$ | a bit, and the numbers of a linear rule for it | 1 |
+# | $E$ | matrices that read a token and its code | 1 |
 # | $z$ | codes of positions, as rows | 1 |
 # | $c$ | a constant | 1, 7 |
 # | $R$ | a rotation | 2, 3, 8 |
@@ -553,6 +590,7 @@ plt.show()
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | the functions that the derivation looks for | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | two vectors and two numbers of the proof | 2 |
 # | $y$ | a vector after rotation | 3 |
+# | $\beta$ | a bias | 3 |
 # | $T$, $u$ | the walk of the arrows, and their number | 4 |
 # | $h$ | the content $q_i k_i^*$ of a score | 4 |
 # | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
@@ -614,6 +652,7 @@ plt.show()
 # | $\omega$ | 角度 | 1 至 4 |
 # | $A$ | 乘积 $W_Q W_K^\top$ | 1 |
 # | $u$, $\alpha$, $\beta$, $\gamma$ | 一个比特，以及它的线性规则里的数 | 1 |
+# | $E$ | 读 token 和读编码的矩阵 | 1 |
 # | $z$ | 位置的编码，按行排列 | 1 |
 # | $c$ | 常数 | 1, 7 |
 # | $R$ | 旋转 | 2, 3, 8 |
@@ -624,6 +663,7 @@ plt.show()
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | 推导中要找的各个函数 | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | 证明里的两个向量和两个数 | 2 |
 # | $y$ | 旋转之后的向量 | 3 |
+# | $\beta$ | 偏置 | 3 |
 # | $T$, $u$ | 箭头的行走，以及箭头的个数 | 4 |
 # | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
 # | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |

@@ -466,6 +466,8 @@ plt.show()
 # Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
 #
+# <!-- touch: odometer -->
+#
 # **Are they unique?** Yes, all of them, however long the text. The first pair has $\theta_0 = 1$: if $\sin m = \sin
 # n$ and $\cos m = \cos n$, then $m - n$ is a multiple of $2\pi$. As $\pi$ is irrational, the only whole number among
 # these is 0. The other pairs see to it that different positions differ by more than rounding.
@@ -490,6 +492,8 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+#
+# <!-- touch: odometer -->
 #
 # **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那么 $m - n$ 是
 # $2\pi$ 的整数倍。$\pi$ 是无理数，这些数里的整数只有 0。其他各对则保证，不同位置之间的差别不至于小到舍入误差的量级。
@@ -718,8 +722,8 @@ plt.show()
 # Its strength does not depend on the tokens at all: "look at the adjective three back" has to be pieced together from
 # several terms. Keep this in mind. Notebook 2 asks for a code in which content and distance are *multiplied*.
 #
-# **Why add, and not put the code beside the token?** A matrix $(A_1\ A_2)$ over both side by side gives $A_1 x_p +
-# A_2\, \mathrm{PE}(p)$; adding is the case $A_1 = A_2$. It saves features and weights. [Ke et al.,
+# **Why add, and not put the code beside the token?** A matrix $(E_1\ E_2)$ over both side by side gives $E_1 x_p +
+# E_2\, \mathrm{PE}(p)$; adding is the case $E_1 = E_2$. It saves features and weights. [Ke et al.,
 # 2020](https://arxiv.org/abs/2006.15595) give the codes matrices of their own instead, and leave out the mixed terms.
 #
 # ## Fourth idea: learn it
@@ -746,8 +750,8 @@ plt.show()
 # 其中只有最后一项知道相对位置（[Dai 等，2019，第 3.3 节](https://arxiv.org/abs/1901.02860v3)），它的强弱又完全不取决于 token：
 # “看往回第三个位置上的形容词”，只能由好几项拼凑出来。请记住这一点。第 2 节要找的，是让内容与距离*相乘*的编码。
 #
-# **为什么相加，而不是拼在 token 旁边？** 拼接之后用矩阵 $(A_1\ A_2)$，得到 $A_1 x_p + A_2\, \mathrm{PE}(p)$；相加就是
-# $A_1 = A_2$ 的情形，省了特征和权重。[Ke 等，2020](https://arxiv.org/abs/2006.15595) 则给编码单独的矩阵，并去掉了交叉项。
+# **为什么相加，而不是拼在 token 旁边？** 拼接之后用矩阵 $(E_1\ E_2)$，得到 $E_1 x_p + E_2\, \mathrm{PE}(p)$；相加就是
+# $E_1 = E_2$ 的情形，省了特征和权重。[Ke 等，2020](https://arxiv.org/abs/2006.15595) 则给编码单独的矩阵，并去掉了交叉项。
 #
 # ## 第四个想法：让模型去学
 #

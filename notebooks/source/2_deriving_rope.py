@@ -54,6 +54,12 @@ use_style()
 #
 # For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
 # and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
+#
+# **Turning does it.** Before any algebra: give the query an angle that grows with its position, and the key likewise.
+# Drag both, and the angle between them stays. That is all of RoPE; the rest of this notebook finds out how it is done
+# with $d$ features, and whether anything else would do.
+#
+# <!-- touch: clock -->
 
 # %% [markdown] lang="zh" short=true
 # ## 愿望
@@ -78,6 +84,11 @@ use_style()
 #
 # 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
 # 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
+#
+# **转动就做得到**。先别管代数：让查询转过一个随位置增长的角度，键也一样。把两者一起拖动，它们之间的角度不变。RoPE 就是这样；
+# 这一节余下的部分要弄清，$d$ 个特征时怎么做，以及别的办法行不行。
+#
+# <!-- touch: clock -->
 
 # %% [markdown] lang="en" short=true
 # ## Two numbers are one
@@ -466,8 +477,6 @@ headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times,
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# <!-- touch: clock -->
-#
 # ## As one matrix
 #
 # In real numbers, a pair is turned by a $2 \times 2$ block, and all pairs by a matrix with these blocks down its
@@ -498,8 +507,6 @@ plt.show()
 # key is relative by itself, and values take no part: what is relative is the product.
 
 # %% [markdown] lang="zh" short=true
-# <!-- touch: clock -->
-#
 # ## 写成一个矩阵
 #
 # 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：
@@ -973,7 +980,7 @@ plt.show()
 # %% [markdown] lang="en"
 # ## More dimensions
 #
-# The fifth wish of notebook 0 was that the rule should extend from $p$ to $(x, y)$: patches of an image have a row and
+# The fifth wish of notebook 0 was that the rule should extend to more dimensions: patches of an image have a row and
 # a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
 # half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
 # form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
@@ -982,7 +989,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
-# 第 0 节的第五个愿望，是规则能从 $p$ 推广到 $(x, y)$：图像块有行有列。用旋转很容易做到，因为各对互不相干：
+# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行有列。用旋转很容易做到，因为各对互不相干：
 # 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
 # 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
 

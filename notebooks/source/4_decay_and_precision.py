@@ -306,7 +306,7 @@ with quiet():
 # ## It is a bound, not a law
 #
 # RoFormer's figure 2 plots the distance part, as an average over $u$: $\frac{1}{d/2} \sum_u |T_u|$. It falls over the
-# 250 positions of that figure. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
+# 250 positions of that figure, with ripples. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
 # for three reasons:
 #
 # 1. A ceiling that comes down says nothing about a ball that lies on the floor. The content factor can be so large that
@@ -323,7 +323,7 @@ with quiet():
 # ## 是上界，不是规律
 #
 # RoFormer 的图 2 画的是与距离有关的那部分对 $u$ 的平均，$\frac{1}{d/2} \sum_u |T_u|$。在那幅图的 250 个位置以内，
-# 它是下降的。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
+# 它起伏着下降。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
 #
 # 1. 天花板在往下降，并不说明地板上的球在动。内容那个因子可以大到让得分永远碰不到天花板。
 # 2. 天花板也不会一直降下去：看看那幅图的边界之外，就在下面。
@@ -522,7 +522,7 @@ for base in (1e4, 5e5):
 #
 # Nothing is free. (And nothing is gained by code that takes a `base` and then computes with 10,000 all the same; such
 # code circulates.) A larger base slows all pairs but the first, so more of them barely move within a short text and say
-# little about position there. And the base is part of what a model has learnt: to change it is to change all angles
+# little about position there. And the base is part of what a model has learnt: to change it is to change the angles
 # that it knows. When that can be done all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
 #
 # ## Where the bits go
@@ -544,7 +544,7 @@ for base in (1e4, 5e5):
 #
 # 天下没有免费的午餐。（要是代码收下参数 `base`，却照样用 10,000 去算，那就什么也换不来；这样的代码还真有流传。）
 # 底数一大，除第 0 对以外所有的对都变慢了，在短文本里几乎不动的对就更多，它们说不出多少位置信息。
-# 而且底数是模型学到的东西的一部分：改底数，就是把它认识的角度全都改掉。什么时候可以这样改，
+# 而且底数是模型学到的东西的一部分：改底数，就是改掉模型认识的角度。什么时候可以这样改，
 # 是[第 5 节](5_longer_contexts.ipynb)的主题。
 #
 # ## 比特丢在哪里
@@ -782,6 +782,7 @@ angles = {
     "bf16 positions": torch.outer(positions.to(bf16).double(), theta),
     "bf16 angles": torch.outer(positions, theta).to(bf16).double(),
 }
+assert (theta.to(bf16) == theta).nonzero().flatten().tolist() == [0]  # what the text says
 figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.5))
 for axes, (name, angle) in zip(panels, angles.items(), strict=True):
     scores = torch.cos(angle[:, None] - angle[None, :]).mean(-1)  # [64, 64]
@@ -797,7 +798,7 @@ plt.show()
 
 # %% [markdown] lang="en"
 # - **Rounded frequencies** keep the diagonals. They are a RoPE with slightly different $\theta_i$, and a model trained
-#   with them is content; one trained with exact ones is not, since far out all its angles differ.
+#   with them is content; one trained with exact ones is not, since far out all its angles but those of pair 0 differ.
 # - **Rounded positions** make blocks: 16 neighbours share one position.
 # - **Rounded angles** break the law for each pair at other places; the picture is noise on top of diagonals.
 #
@@ -818,7 +819,7 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # - **舍入频率**：对角线还在。这仍是一个 RoPE，只是 $\theta_i$ 略有不同；用它训练的模型可以安然无事，用精确频率训练的
-#   模型却不行，因为到了远处，它的角度全变了。
+#   模型却不行，因为到了远处，除第 0 对以外，它的角度全变了。
 # - **舍入位置**：变成了方块，16 个邻居共用一个位置。
 # - **舍入角度**：各个对在不同的地方破坏规律，画面是对角线上叠了一层噪声。
 #

@@ -501,7 +501,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{当 } l > L,
 # $$
 #
-# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长快 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
+# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度是 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
 # 时就是论文的规则。两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。（如果一条规则是把*位置*除以 $l/L$，它也是动态的，
 # 但那是动态 PI：第 0 对变了。如果只按最大长度算出一个底数，从此不再变，那就根本不是动态的：
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
@@ -1190,10 +1190,11 @@ plt.show()
 # - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
 #   have `rope_theta` and `rope_scaling` side by side.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
-#   advertised. A patch that went round in 2023 took a model of 2,048 positions, a fixed factor of 8 for the base, and
-#   announced 16,384. You have just seen what that reaches.
-# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$. `attention_factor: 1.0` is no default, it
-#   switches the temperature off.
+#   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
+#   16,384. You have just seen what that reaches.
+# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
+#   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
+#   it switches the temperature off.
 # - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
 #   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
 #
@@ -1223,9 +1224,9 @@ plt.show()
 # - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
 #   `rope_scaling` 是并列的两项。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
-#   2023 年流传过一个补丁：在 2,048 个位置的模型上，把底数的倍数固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
-# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$。`attention_factor: 1.0` 不是默认值，
-#   而是把温度关掉。
+#   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
+# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
+#   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
 # - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
 #   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 #

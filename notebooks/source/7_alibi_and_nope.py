@@ -70,7 +70,7 @@ use_style()
 # $$
 #
 # Eight heads have $\frac12, \frac14, \dots, \frac1{256}$. The last is always $2^{-8} = \frac1{256}$; more heads fill
-# the range more densely. Two slips are in circulation: $2^{-8/h}$, which is no geometric sequence and turns it round
+# the range from 1 down to it more densely. Two slips are in circulation: $2^{-8/h}$, which is no geometric sequence and turns it round
 # (eight heads would run from $\frac1{256}$ to $\frac12$ with $\frac1{16}$ in second place), and counting $h$ from 0,
 # which starts at a slope of 1 ([mended here](https://github.com/paiml/aprender/pull/2143)).
 #
@@ -78,9 +78,10 @@ use_style()
 # does something else, and models are trained with the code ([asked about Baichuan's 40
 # heads](https://github.com/baichuan-inc/Baichuan2/issues/225); [a bug in
 # MLX](https://github.com/ml-explore/mlx/pull/3071)). Let $P$ be the largest power of two that is at most $H$. Take the slopes
-# for $P$ heads, which are neat powers of two. The missing $H - P$ come from the slopes for $2P$ heads, $2^{-8h/(2P)}
-# = 2^{-4h/P}$. For even $h = 2j$ these are $2^{-8j/P}$: we have them already. For odd $h = 1, 3, 5, \dots$ they lie
-# between the ones we have. Take as many of these as are missing, in this order, and put them at the end.
+# for $P$ heads. The missing $H - P$ come from the slopes for $2P$ heads, $2^{-8h/(2P)}
+# = 2^{-4h/P}$. For even $h = 2j$ these are $2^{-8j/P}$: we have them already. For odd $h$ they are new: $h = 1$ is
+# steeper than all we have, and $h = 3, 5, \dots$ lie between them. Take as many of these as are missing, in this order,
+# and put them at the end.
 #
 # For $H = 6$: $P = 4$ gives $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$; then come $h = 1, 3$ of eight heads,
 # $\frac12, \frac18$. The slopes are not sorted, and need not be: heads have no order. But the weights of a trained
@@ -122,15 +123,15 @@ use_style()
 # \rho_h = \left( 2^{-8/H} \right)^h = 2^{-8h/H}, \qquad h = 1, 2, \dots, H .
 # $$
 #
-# 八个头的斜率是 $\frac12, \frac14, \dots, \frac1{256}$。最后一个总是 $2^{-8} = \frac1{256}$；头越多，只是在这个范围里排得越密。
+# 八个头的斜率是 $\frac12, \frac14, \dots, \frac1{256}$。最后一个总是 $2^{-8} = \frac1{256}$；头越多，从 1 到它之间就排得越密。
 # 流传的写法里有两处笔误：一是 $2^{-8/h}$，它不是等比数列，次序也反了（八个头会从 $\frac1{256}$ 排到 $\frac12$，而且第二个就是
 # $\frac1{16}$）；二是让 $h$ 从 0 数起，于是第一个斜率成了 1（[这里修正过](https://github.com/paiml/aprender/pull/2143)）。
 #
 # **$H$ 不是 2 的幂怎么办？** 论文说“对 $n$ 个头”，给出的就是上面的公式。作者的代码却不是这样，而模型是用代码训练出来的
 # （[有人问过 Baichuan 的 40 个头](https://github.com/baichuan-inc/Baichuan2/issues/225)；
-# [MLX 里的一个错误](https://github.com/ml-explore/mlx/pull/3071)）。设 $P$ 是不大于 $H$ 的最大的 2 的幂。先取 $P$ 个头的斜率，它们都是
-# 2 的整数次幂。还缺 $H - P$ 个，从 $2P$ 个头的斜率 $2^{-8h/(2P)} = 2^{-4h/P}$ 里取。偶数 $h = 2j$ 给出 $2^{-8j/P}$，这些已经有了；
-# 奇数 $h = 1, 3, 5, \dots$ 则落在已有的斜率之间。缺几个，就按这个次序取几个，放在最后。
+# [MLX 里的一个错误](https://github.com/ml-explore/mlx/pull/3071)）。设 $P$ 是不大于 $H$ 的最大的 2 的幂。先取 $P$ 个头的斜率。
+# 还缺 $H - P$ 个，从 $2P$ 个头的斜率 $2^{-8h/(2P)} = 2^{-4h/P}$ 里取。偶数 $h = 2j$ 给出 $2^{-8j/P}$，这些已经有了；
+# 奇数 $h$ 给出新的：$h = 1$ 比已有的都陡，$h = 3, 5, \dots$ 落在已有的之间。缺几个，就按这个次序取几个，放在最后。
 #
 # 以 $H = 6$ 为例：由 $P = 4$ 得 $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$；然后是八个头里 $h = 1, 3$ 的
 # $\frac12, \frac18$。这些斜率没有排序，也不必排序：头与头之间没有先后。但是训练好的头，它的权重是与*它自己的*斜率配套的，
@@ -182,7 +183,9 @@ with quiet():
         )
         for number, slope in enumerate(slopes[power:].tolist()):
             above, below = (2 ** (-8 * h / power) for h in (number, number + 1))
-            assert abs(slope / math.sqrt(above * below) - 1) < 1e-5, "Then those halfway between, the steep ones first."
+            assert abs(slope / math.sqrt(above * below) - 1) < 1e-5, (
+                "Then the odd ones of twice as many, the steep ones first."
+            )
     ### END HIDDEN TESTS
 
 # %%
@@ -194,7 +197,9 @@ for row, heads in enumerate((6, 8, 12, 16)):
         slopes[:power], [row] * power, "o", color=BLUE, markersize=7, label="slopes of P heads" if not row else None
     )
     rest = slopes[power:]
-    axes.plot(rest, [row] * len(rest), "D", color=VERMILION, markersize=6, label="between them" if not row else None)
+    axes.plot(
+        rest, [row] * len(rest), "D", color=VERMILION, markersize=6, label="odd ones of 2P heads" if not row else None
+    )
 axes.set(xscale="log", xlabel="slope", ylim=(3.6, -0.6))
 axes.set_xscale("log", base=2)
 axes.set_yticks(range(4), [f"{heads} heads" for heads in (6, 8, 12, 16)])

@@ -25,7 +25,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -171,7 +171,7 @@ plt.show()
 # must be found by meaning alone, among ever more keys. That is the next section.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。频率是这样的模型，训练到第一页就见过了*每一对的每一个角度*，文本再长也不会出现
+# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
 # 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，慢的对还是那么慢。
 #
 # 由此并不能推出：这样的模型多长都能读。静止的对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
@@ -210,7 +210,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
 #
-# 何不整层整层地放弃旋转？Llama 4 每三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
+# 何不整层整层地放弃旋转？Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
 # token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
 # 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
@@ -272,8 +272,8 @@ with quiet():
     ### BEGIN HIDDEN TESTS
     positions = torch.tensor([0, 8190, 8191, 16382, 16383, 1_000_000])
     factors = query_factor(positions)
-    assert (factors[:2] == 1).all(), "Within the first floor nothing changes."
-    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "The floor is 8192 if nothing is said."
+    assert (factors[:2] == 1).all(), "The first F - 1 positions keep the factor 1."
+    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "F is 8192 if nothing is said."
     assert factors[3] == factors[2] < factors[4], "All positions of a floor share a factor."
     assert abs(factors[5] - 1 - 0.1 * math.log(123)) < 1e-9, "At a million, 122 floors are full."
     steeper = query_factor(positions, slope=0.3)
@@ -306,11 +306,11 @@ plt.show()
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
-# length holds it up. The factor is not free: it sharpens *all* gaps, also those that the head learnt to keep small.
+# length holds it up. The factor is not free: it widens *all* gaps, also those that the head learnt to keep small.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
-# 它让*所有*差距都变尖，包括那些这个头特意学得很小的差距。
+# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。
 
 # %% [markdown] lang="en"
 # ## Layers without a softmax
@@ -696,7 +696,7 @@ plt.show()
 # 分别是 1,000,000 和 160,000
 # （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
 #
-# **汇点**：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
+# **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
 # 学出来的 logit $z$，它占权重，却不给值
 # （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
@@ -795,7 +795,7 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # %% [markdown] lang="zh"
 # ## 底数多大，文本多长？
 #
-# 第 4 节找到了这样一个距离：从它开始，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 跌到零以下的地方。
+# 第 4 节找到了第一个这样的距离：在那里，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 第一次跌到零以下的地方。
 # [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，不出现这种距离的最小底数是多少？他们说，底数更小的模型，
 # 困惑度可以照样很低，却找不到远处的东西。这个界你自己就能算。对网格上的每个底数，求出第一个吃亏的距离；某个长度上的界，就是能越过它的
 # 最小底数。
@@ -1073,7 +1073,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens.
 # - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
 # - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
-#   logits, not into the tables, hence 1.0 (notebook 5).
+#   logits, not into the tables (notebook 5): the configuration has `mscale` and `mscale_all_dim`, both 1, which amounts to the 1.0 above.
 # - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
 #   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
 # - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
@@ -1090,7 +1090,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
 # - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
 # - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
-#   不放进表里，所以是 1.0（第 5 节）。
+#   不放进表里（第 5 节）：配置里写的是 `mscale` 和 `mscale_all_dim`，都是 1，相当于上面的 1.0。
 # - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
 #   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
 # - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
@@ -1102,12 +1102,14 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 print(
     f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
 )
-reached = {}
+reached, to_show = {}, []
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
+    pairs = {"own": own.tolist(), "asked": new.tolist()}
+    to_show.append(pairs | {"name": name, "trained": trained, "advertised": advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
@@ -1126,6 +1128,7 @@ still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
+to_touch("models", to_show)
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
@@ -1134,6 +1137,8 @@ assert round(slowest) == 188
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
 # reach plays no part. Gemma 4 has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+#
+# <!-- touch: models -->
 #
 # And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
 
@@ -1144,6 +1149,8 @@ assert round(slowest) == 188
 # Llama 3.1 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。Gemma 4 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+#
+# <!-- touch: models -->
 #
 # 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。
 

@@ -4,7 +4,7 @@ touch.figures.story = (host) => {
   const { make, say, data } = touch;
   if (!data.story) return; // the page was made without the cell's output
   const { trained, edges, theta, methods } = data.story, last = edges.at(-1);
-  const names = { none: say("RoPE as trained", "RoPE，与训练时相同"), PI: "PI", NTK: "NTK", YaRN: "YaRN" };
+  const names = { none: say("RoPE as trained", "RoPE，不加改动"), PI: "PI", NTK: "NTK", YaRN: "YaRN" };
   touch.caption(host, `Read on past ${trained} characters, and clocks turn to where they have never been`,
     `读过 ${trained} 个字符再往前，钟的指针就转到从未到过的地方`);
   const drawing = make("svg:svg", { viewBox: "0 0 640 372", role: "img", "aria-label":

@@ -5,7 +5,7 @@ touch.figures.wavelengths = (host) => {
   const pairs = Array.from({ length: 64 }, (_, i) => i);
   const spectrum = (base) => pairs.map((i) => base ** (-i / 64));
   const methods = {
-    none: [say("As trained", "与训练时相同"), ({ theta }) => theta],
+    none: [say("As trained", "不加改动"), ({ theta }) => theta],
     pi: ["PI", ({ theta, s }) => theta.map((each) => each / s)],
     ntk: ["NTK", ({ base, s }) => spectrum(base * s ** (128 / 126))],
     yarn: ["YaRN", ({ theta, s, L }) => theta.map((each) => {
