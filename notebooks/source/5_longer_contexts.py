@@ -725,9 +725,8 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help. NTK (a larger base: pair 0 keeps its speed, the last pair is slowed by $\kappa$) slows
-# the needy too little. With the turns $r_i$ in hand, the way out is plain
-# (YaRN, section 3.2, "NTK-by-parts"):
+# PI slows pairs that need no help. NTK (a larger base: pair 0 keeps its frequency, the last pair is slowed by $\kappa$)
+# slows the needy too little. With the turns $r_i$ in hand, the way out is plain (YaRN, section 3.2, "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;
 # - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
