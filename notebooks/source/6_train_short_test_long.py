@@ -961,12 +961,8 @@ def ramp_over_turns(alpha: float, beta: float) -> Tensor:
 
 def ramp_over_pairs(alpha: float, beta: float) -> Tensor:
     """The code's ramp, with both ends rounded outwards."""
-
-    def index(times: float) -> float:
-        """The i with r_i = times: L b^(-2i/d) / 2 pi = times, solved for i."""
-        return HEAD_DIM * math.log(TRAINED / (2 * math.pi * times)) / (2 * math.log(10000.0))
-
-    first, last = max(math.floor(index(beta)), 0), min(math.ceil(index(alpha)), HEAD_DIM - 1)
+    ends = [HEAD_DIM * math.log(TRAINED / (2 * math.pi * r)) / (2 * math.log(10000.0)) for r in (beta, alpha)]
+    first, last = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), HEAD_DIM - 1)
     return 1 - ((pair - first) / (last - first)).clamp(0, 1)
 
 
