@@ -1159,18 +1159,18 @@ to_touch("models", to_show)
 #
 # | | what it does | shown |
 # |---|---|---|
-# | **xPos** ([Sun et al., 2022](https://arxiv.org/abs/2212.10554v1)) | multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: in notebook 2's table, what turns and decays | language models that read on, with attention in blocks |
-# | **FoX** ([Lin et al., 2025](https://arxiv.org/abs/2503.02130v2)) | adds to a score the logarithms of a gate on each token between: ALiBi with a slope that content decides, and no other code | beats the Transformer on long text, in reading on and on short tasks; equals it on long ones |
-# | **ReRoPE** ([Su, 2023](https://kexue.fm/archives/9708)) | clamps the distance of all pairs, $\min(\Delta, w)$; Leaky ReRoPE lets it grow slowly from there; in exercise 6.3 the slow pairs were enough | no training, but two passes of attention |
-# | **Self-Extend** ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)) | does it in whole numbers: far positions are divided by a group size, rounded down and shifted to meet the near ones | no training; several models, long benchmarks |
-# | **CoPE** ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)) | counts what matters: a position is a sum of gates, so a head can look at "the third sentence back" | counting, copying; lower perplexity on text and code |
-# | **HoPE** ([Chen et al., 2025](https://aclanthology.org/2025.acl-long.1123)) | finds that trained attention rises again far away, and replaces slow pairs by features without position: a neighbour of p-RoPE | up to 3B parameters |
-# | **FoPE** ([Hua et al., 2024](https://arxiv.org/abs/2412.17739v4)) | holds that layers mix frequencies: each feature is a sum of several, and those trained too little are set to zero | more stable than the baselines over varying windows |
-# | **LongRoPE2** ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)) | searches a factor for each pair by the perplexity of needles, and fine-tunes on short and long texts | 128K effective for LLaMA3 8B with 10B tokens, over 98.5 % of the short performance kept |
-# | **PaTH** ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)) | puts in place of the rotation a product of maps much like reflections, one from the content of each token between | state tracking, moderate language models |
-# | **Selective RoPE** ([Movahedi et al., 2025](https://arxiv.org/abs/2511.17388v1)) | lets content say how far each token turns; what lies between adds up | gated transformers: language, copying, state tracking, retrieval |
-# | **PoPE** ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)) | makes a pair of every feature, and drops the phase $\varphi_i$ that content gives it (`key_for` of notebook 4 used it) or replaces it by a learned constant | lower loss in music, genomes and text (124M to 774M parameters); longer texts without fine-tuning |
-# | **DroPE** ([Gelberg et al., 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)) | trains with RoPE, then removes it, with a short recalibration at the trained length | up to 7B parameters; ahead of scaled RoPE on retrieval beyond the trained length |
+# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: of notebook 2's codes, the one that turns and decays | language models that read on, with attention in blocks |
+# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | adds to a score the logarithms of a gate on each token between: ALiBi with a slope that content decides, and no other code | beats the Transformer on long text, in reading on and on short tasks; equals it on long ones |
+# | **[ReRoPE](https://kexue.fm/archives/9708)** | clamps the distance of all pairs, $\min(\Delta, w)$; Leaky ReRoPE lets it grow slowly from there; in exercise 6.3 the slow pairs were enough | no training, but two passes of attention |
+# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | does it in whole numbers: far positions are divided by a group size, rounded down and shifted to meet the near ones | no training; several models, long benchmarks |
+# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | counts what matters: a position is a sum of gates, so a head can look at "the third sentence back" | counting, copying; lower perplexity on text and code |
+# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | finds that trained attention rises again far away, and replaces slow pairs by features without position: a neighbour of p-RoPE | up to 3B parameters |
+# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | holds that layers mix frequencies: each feature is a sum of several, and those trained too little are set to zero | more stable than the baselines over varying windows |
+# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | searches a factor for each pair by the perplexity of needles, and fine-tunes on short and long texts | 128K effective for LLaMA3 8B with 10B tokens, over 98.5 % of the short performance kept |
+# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | puts in place of the rotation a product of maps much like reflections, one from the content of each token between | state tracking, moderate language models |
+# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | lets content say how far each token turns; what lies between adds up | gated transformers: language, copying, state tracking, retrieval |
+# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | makes a pair of every feature, and drops the phase $\varphi_i$ that content gives it (`key_for` of notebook 4 used it) or replaces it by a learned constant | lower loss in music, genomes and text (124M to 774M parameters); longer texts without fine-tuning |
+# | **[DroPE](https://arxiv.org/abs/2512.12167v1)** ([page](https://pub.sakana.ai/DroPE)) | trains with RoPE, then removes it, with a short recalibration at the trained length | up to 7B parameters; ahead of scaled RoPE on retrieval beyond the trained length |
 #
 # Two threads run through the table. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
 # the newest ask whether position should depend on *content*, which no fixed rotation can give.
@@ -1182,18 +1182,18 @@ to_touch("models", to_show)
 #
 # | | 做什么 | 展示了什么 |
 # |---|---|---|
-# | **xPos**（[Sun 等，2022](https://arxiv.org/abs/2212.10554v1)） | 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的表里，又旋转又衰减的就是它 | 语言模型读到训练长度之外，注意力按块切开 |
-# | **FoX**（[Lin 等，2025](https://arxiv.org/abs/2503.02130v2)） | 把中间各个 token 的门的对数加到得分上：斜率由内容决定的 ALiBi，此外不用位置编码 | 长文本、读到训练长度之外、短任务，都胜过 Transformer；长任务不相上下 |
-# | **ReRoPE**（[苏剑林，2023](https://kexue.fm/archives/9708)） | 截住所有的对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截慢的对就够了 | 不用训练，但注意力要算两遍 |
-# | **Self-Extend**（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)） | 用整数来做：远处的位置除以组的大小，向下取整，再平移，与近处接上 | 不用训练；几个模型，长文本测试 |
-# | **CoPE**（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)） | 数要紧的东西：位置是门之和，于是一个头可以看“往回第三句” | 计数、复制；在文本和代码上困惑度更低 |
-# | **HoPE**（[Chen 等，2025](https://aclanthology.org/2025.acl-long.1123)） | 发现训练好的注意力到远处又升起来，于是把慢的对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
-# | **FoPE**（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)） | 认为各层会把频率混在一起：每个特征是几个频率之和，训练不足的置零 | 窗口变化时，比各个基线更稳定 |
-# | **LongRoPE2**（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)） | 用找针的困惑度为每一对搜索倍数，再用长短文本一起微调 | LLaMA3 8B 用 10B 个 token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上 |
-# | **PaTH**（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)） | 把旋转换成一连串近似反射的变换之积，中间每个 token 由内容给出一个 | 状态跟踪，中等规模的语言模型 |
-# | **Selective RoPE**（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)） | 由内容决定每个 token 转多少，中间的加起来 | 带门的 Transformer：语言、复制、状态跟踪、检索 |
-# | **PoPE**（[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)） | 每个特征自成一对，去掉内容带来的相位 $\varphi_i$（第 4 节的 `key_for` 用的正是它），或者换成一个学出来的常数 | 在音乐、基因组和文本上损失更低（124M 到 774M 参数）；不用微调就能读更长的文本 |
-# | **DroPE**（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)） | 用 RoPE 训练，然后去掉它，在训练长度上短短地重新校准 | 到 7B 参数；在超出训练长度的检索上胜过缩放过的 RoPE |
+# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的各种编码里，又旋转又衰减的就是它 | 语言模型读到训练长度之外，注意力按块切开 |
+# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | 把中间各个 token 的门的对数加到得分上：斜率由内容决定的 ALiBi，此外不用位置编码 | 长文本、读到训练长度之外、短任务，都胜过 Transformer；长任务不相上下 |
+# | **[ReRoPE](https://kexue.fm/archives/9708)** | 截住所有的对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截慢的对就够了 | 不用训练，但注意力要算两遍 |
+# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | 用整数来做：远处的位置除以组的大小，向下取整，再平移，与近处接上 | 不用训练；几个模型，长文本测试 |
+# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | 数要紧的东西：位置是门之和，于是一个头可以看“往回第三句” | 计数、复制；在文本和代码上困惑度更低 |
+# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | 发现训练好的注意力到远处又升起来，于是把慢的对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
+# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | 认为各层会把频率混在一起：每个特征是几个频率之和，训练不足的置零 | 窗口变化时，比各个基线更稳定 |
+# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | 用找针的困惑度为每一对搜索倍数，再用长短文本一起微调 | LLaMA3 8B 用 10B 个 token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上 |
+# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | 把旋转换成一连串近似反射的变换之积，中间每个 token 由内容给出一个 | 状态跟踪，中等规模的语言模型 |
+# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | 由内容决定每个 token 转多少，中间的加起来 | 带门的 Transformer：语言、复制、状态跟踪、检索 |
+# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | 每个特征自成一对，去掉内容带来的相位 $\varphi_i$（第 4 节的 `key_for` 用的正是它），或者换成一个学出来的常数 | 在音乐、基因组和文本上损失更低（124M 到 774M 参数）；不用微调就能读更长的文本 |
+# | **[DroPE](https://arxiv.org/abs/2512.12167v1)**（[网页](https://pub.sakana.ai/DroPE)） | 用 RoPE 训练，然后去掉它，在训练长度上短短地重新校准 | 到 7B 参数；在超出训练长度的检索上胜过缩放过的 RoPE |
 #
 # 这张表里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
