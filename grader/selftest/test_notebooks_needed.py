@@ -37,11 +37,29 @@ def test_what_only_given_cells_use_is_left_out() -> None:
         "class Own:\n    kept = [x for x in models]",
         "models = [*models, 1]",
         "%time models",
+        "globals()['models']",
         "def f(:\n    models",
     ],
 )
 def test_what_a_student_uses_is_run(own: str) -> None:
     assert left_out(*GIVEN, own, ANSWER, CHECK) == {IMPORTS, FIGURE}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "(" * 100_000,
+        "-" * 100_000 + "models",
+        "models" + ".a" * 100_000,
+        "models" + "+a" * 100_000,
+        "lambda: " * 50_000 + "models",
+        "models\0",
+        "".join(" " * depth + "if models:\n" for depth in range(500)),
+    ],
+    ids=["brackets", "signs", "attributes", "sum", "lambdas", "null", "blocks"],
+)
+def test_hostile_text_harms_nobody(own: str) -> None:
+    assert TRAINING not in left_out(*GIVEN, own, ANSWER, CHECK) or "models" not in own
 
 
 @pytest.mark.parametrize("own", ["models = 1\nmodels", "def f(models):\n    return models"])

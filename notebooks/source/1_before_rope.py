@@ -318,7 +318,7 @@ with quiet():
     assert abs(shift_residual(ones, torch.tensor([[0], [0], [1], [1]])) - 0.5) < 1e-9, "Whole numbers work too."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # ## Third idea: round the edges
 #
 # What was good about bits? Many waves, fast ones to tell neighbours apart and slow ones to tell regions apart. What
@@ -348,7 +348,7 @@ with quiet():
 # code](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py) divides $i$
 # by $d/2 - 1$ in place of $d/2$ and does reach it.)
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # ## 第三个想法：把棱角磨圆
 #
 # 比特好在哪里？有许多个波，快的区分邻居，慢的区分区域。坏在哪里？棱角太尖：邻居之间会跳变，还有进位。那就留下波，
@@ -462,7 +462,7 @@ headline(
 )
 plt.show()
 
-# %% [markdown] lang="en"
+# %% [markdown] lang="en" short=true
 # Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
 #
@@ -490,7 +490,7 @@ plt.show()
 # the point $(\sin \omega, \cos \omega)$ starts at the top and runs clockwise as $\omega$ grows, like the hand of a clock. $M_\delta$ has
 # one such block on its diagonal for each frequency, and zeros elsewhere. The second wish is fulfilled.
 
-# %% [markdown] lang="zh"
+# %% [markdown] lang="zh" short=true
 # 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
 #
 # <!-- touch: odometer -->

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dis
 import re
+import warnings
 from collections.abc import Collection, Iterator
 from types import CodeType
 
 _WORD = re.compile(r"\w+")
+_BY_TEXT = {"eval", "exec", "get_ipython", "globals", "locals", "vars"}  # what uses names that stand in texts
 
 
 def unneeded(cells: dict[int, str], given: Collection[int]) -> set[int]:
@@ -31,8 +33,9 @@ def unneeded(cells: dict[int, str], given: Collection[int]) -> set[int]:
 def _names(text: str) -> tuple[set[str], set[str]]:
     """The names that a cell uses before it defines them, and those that it defines."""
     try:
-        code = compile(text, "cell", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):  # a mistake, or a command of IPython, which may use any name
+        with warnings.catch_warnings(action="ignore"):  # about the student's code
+            code = compile(text, "cell", "exec", dont_inherit=True)
+    except Exception:  # a mistake, nested too deeply, or a command of IPython: it may use any name
         return set(_WORD.findall(text)), set()
     used, defined = set[str](), set[str]()
     for instruction in dis.get_instructions(code):
@@ -40,7 +43,8 @@ def _names(text: str) -> tuple[set[str], set[str]]:
             defined.add(instruction.argval)
         elif instruction.opname == "LOAD_NAME" and instruction.argval not in defined:
             used.add(instruction.argval)
-    return used | (set(_globals(code)) - defined), defined
+    used |= set(_globals(code)) - defined
+    return used | set(_WORD.findall(text)) if used & _BY_TEXT else used, defined
 
 
 def _globals(code: CodeType) -> Iterator[str]:
