@@ -42,7 +42,9 @@ def small_handbook(folder: Path) -> Path:
             notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
             notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
-            notebook.cells[0].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5)"
+            notebook.cells[
+                0
+            ].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5), [a thread](https://example.org/1)"
             path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
             path.parent.mkdir(parents=True)
             path.write_text(nbformat.writes(notebook), encoding="utf-8")

@@ -10,6 +10,8 @@ pytest.importorskip("latex2mathml", reason="the extra 'handout' is not installed
 
 from grader.tools.formulas import UnknownMathematics, mathml
 
+SPACE = '<mspace width="0.17em"/>'
+
 
 def inside(latex: str) -> str:
     """The formula's elements, without the outermost and the attributes of operators that make them large."""
@@ -31,12 +33,25 @@ def inside(latex: str) -> str:
         (r"\ln x", '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>'),
         (r"\cos\, x", '<mi>cos</mi><mspace width="0.167em" /><mi>x</mi>'),
         (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
+        (r"2\log_2 x", f"<mn>2</mn>{SPACE}<msub><mi>log</mi><mn>2</mn></msub>{SPACE}<mi>x</mi>"),
+        (r"a\cos(b)", f"<mi>a</mi>{SPACE}<mi>cos</mi><mo>&#x00028;</mo><mi>b</mi><mo>&#x00029;</mo>"),
+        (r"-\max(", "<mo>&#x02212;</mo><mi>max</mi><mo>&#x00028;</mo>"),
+        (r"\lVert x \rVert", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
         ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
     ],
-    ids=["floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "slash"],
+    ids=[
+        *("floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "base"),
+        *("factor", "minus", "norm", "slash"),
+    ],
 )
 def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
     assert inside(latex) == shown
+
+
+def test_what_a_minimum_is_over_stands_below_it_in_a_line_of_its_own() -> None:
+    below, beside = (mathml(r"\min_M x", block=block) for block in (True, False))
+    assert f"<munder><mi>min</mi><mi>M</mi></munder>{SPACE}<mi>x</mi>" in below
+    assert f"<msub><mi>min</mi><mi>M</mi></msub>{SPACE}<mi>x</mi>" in beside
 
 
 def test_an_exponent_belongs_to_the_whole_matrix_before_it_and_to_no_other() -> None:

@@ -102,6 +102,39 @@ def test_a_large_figure_is_wide_and_one_without_a_title_has_a_text() -> None:
     assert 'class="picture"' in pictures.shown(large.replace("520", "90"), "en")
 
 
+def panel(number: int, left: int, right: int, label: str = "") -> str:
+    """A panel as matplotlib writes it, with the label of a tick beside it."""
+    path = f'<path d="M {left} 90 \nL {right} 90 \nL {right} 10 \nL {left} 10 "/>'
+    tick = f'    <g id="ytick_{number}">\n     {label}\n    </g>\n'
+    return f'  <g id="axes_{number}">\n   <g id="patch_{number + 1}">\n    {path}\n   </g>\n{tick}  </g>\n'
+
+
+@pytest.mark.parametrize(
+    ("drawn", "moves", "size"),
+    [
+        (panel(1, 40, 250) + panel(2, 300, 500) + panel(3, 510, 515), ["10 0", "-250 100", "-250 100"], "270 200"),
+        (panel(1, 40, 140) + panel(2, 180, 280) + panel(3, 320, 515), ["0 0", "0 0", "-280 100"], "288 200"),
+        (panel(1, 40, 515), [], ""),
+        (panel(1, 40, 250, "<text>0</text>") + panel(2, 300, 515), [], ""),
+        (panel(1, 40, 250) + panel(2, 300, 515) + '  <g id="legend_1"/>\n', [], ""),
+    ],
+    ids=["bar", "two_in_a_row", "one", "shared", "legend"],
+)
+def test_panels_come_below_each_other_on_a_phone_unless_they_share_something(
+    drawn: str, moves: list[str], size: str
+) -> None:
+    root = '<svg width="520pt" height="100pt" viewBox="0 0 520 100"><g id="figure_1">\n  <g id="patch_1"/>\n'
+    shown = pictures.shown(f"{root}{drawn}</g></svg>", "en")
+    found = re.search(r'srcset="[^,]*,([^"]*)"', shown)
+    assert ("stacked" in shown) == bool(found) == bool(moves)
+    svg = base64.b64decode(found[1]).decode() if found else ""
+    moved = [re.sub(r"\.00", "", one) for one in re.findall(r"translate\(([^)]*)\)", svg)]
+    assert moved == moves
+    assert [re.sub(r"\.00", "", one) for one in re.findall(r'viewBox="0 [\d.]+ ([^"]*)"', svg)] == (
+        [size] if size else []
+    )
+
+
 def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
     translate = pictures.translator(
         {"{found}; {n} more": "{found}；还有 {n} 个", "lost {a}": "丢了 {a}", "all": "全部"}
@@ -109,15 +142,63 @@ def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
     assert translate("lost 3; 4 more") == "丢了 3；还有 4 个"
     assert translate("lost 3; 4 more; 5 more") == "丢了 3；还有 4 个；还有 5 个"
     assert [translate("all"), translate("none")] == ["全部", "none"]
+    translate = pictures.translator({"{some} of 64": "64 里有 {some}", "a window of {n}, {m} of 64": "{n} 的窗口，{m}"})
+    assert translate("a window of 8, 3 of 64") == "8 的窗口，3", "What has more fixed words is the more certain."
+
+
+LINES = (
+    '<g id="text_1"><text style="font-size: 9px; x" transform="translate(20 10)">differs along a</text>'
+    '<text style="font-size: 9px; x" transform="translate(17.1 21)">diagonal by 0.0</text></g>'
+)
+BUILT = (
+    '<!-- built from $M_{-3}$ --> <g transform="translate(9 9)"> <text>'
+    '<tspan x="0" y="-0.5" style="font-size: 8.5px">b</tspan></text></g>'
+)
+
+
+def test_lines_that_were_centred_are_centred_in_chinese() -> None:
+    words = {"differs along a": "对角线", "diagonal by {x}": "相差 {x}"}
+    svg = pictures.reworded(LINES + LINES.replace("17.1", "20"), pictures.translator(words))
+    centred, flush = re.findall(r"<g .*?</g>", svg)
+    one, other = (float(found) for found in re.findall(r"translate\(([\d.]+)", centred))
+    assert abs(one - other) < 2
+    assert centred.count("text-anchor: middle") == 2
+    assert "text-anchor" not in flush
+    assert ">对角线<" in centred
+
+
+def test_a_formula_in_a_figure_is_set_among_chinese_words() -> None:
+    svg = pictures.reworded(BUILT, pictures.translator({"built from $M_{-3}$": "由 $M_{-3}$ 造出"}))
+    assert re.sub(r"<[^>]*>|\u200b", "", svg).strip() == "由 M−3 造出"
+    assert 'font-style="italic">M<' in svg
+    assert pictures.reworded(BUILT, pictures.translator({})) == BUILT
+
+
+def test_english_that_is_left_in_a_figure_is_found() -> None:
+    notebook = reference()
+    texts = "".join(f"<text>{text}</text>" for text in ("18 of 64", "RoPE", "the key", "x", "key_for(1)", "new"))
+    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.SVG: BUILT + texts})]
+    left = pictures.in_english(notebook, {"the key": "键"}, "RoPE 和 `key_for`，new_name")
+    assert left == ["18 of 64", "built from $M_{-3}$", "new"]
+
+
+def test_no_blank_follows_a_chinese_mark() -> None:
+    lines = ("两条曲线徘徊；", "而得分是 3", "箭头离起点", "PI 的终点")
+    titles = "".join(f'<text style="font-weight: 700">{line}</text>' for line in lines)
+    shown = pictures.shown(titles, "zh")
+    assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in shown
+    text = "<p><strong>唯一吗？</strong> 唯一。</p><pre>行：  1</pre>"
+    assert typesetting.with_formulas(text, []) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"
 
 
 def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> None:
     page = written(tmp_path)[f"en/{NAME}.html"]
     assert "url(data:font/woff;base64,d09GR" in page
     assert 'math { font-family: "Handbook Math"' in page
-    drawing = '<div class="highlight"><pre>' + handbook._DRAWS + "</pre></div>"
+    drawing = '<div class="highlight"><pre><span class="n">plt</span>.<span class="n">show</span>()</pre></div>'
     assert handbook._folded(drawing, "en").startswith("<details")
     assert '<span class="line"' in handbook._folded(drawing, "en")
+    assert ">The set-up<" in handbook._folded('<div class="highlight"><pre><b>import</b> math</pre></div>', "en")
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 
@@ -188,18 +269,32 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
         nbformat.v4.new_code_cell("\n" * 79),
         nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
         nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
-        nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000 + "plt.show()"),
+        nbformat.v4.new_code_cell("import math\n" * 1000),
+        nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
     ]
     assert times.points(notebook) == [3]
-    assert times.minutes(notebook, short=True) == 20, "1 for two formulas, 4 for 80 lines, 12 for 3 points: 17."
-    assert times.minutes(notebook) == 35, "5 and 10 more for 3,000 words, and a little for the titles: 32."
+    assert times.minutes(notebook, short=True) == 15, "1 for two formulas, 4 for 80 lines, 12 for 3 points: 17."
+    assert times.minutes(notebook) == 30, "5 and 10 more for 3,000 words, and a little for the titles: 32."
+
+
+def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
+    exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
+    assert all(f" {exercises} " in said for said in sources.front().about.values())
 
 
 def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
     books = [[sources.read(script, language) for language in sources.LANGUAGES] for script in sources.scripts()]
-    assert 9 <= sum(times.minutes(english) for english, _ in books) / 60 <= 11, "Readers took close to ten hours."
+    assert 8.5 <= sum(times.minutes(english) for english, _ in books) / 60 <= 11, "Readers took close to ten hours."
     assert 1 <= sum(times.minutes(english, short=True) for english, _ in books) / 60 <= 2
     for both in books:
         flags = [handbook._short(notebook) for notebook in both]
         assert flags[0] == flags[1]
         assert any(flags[0]) == (times.minutes(both[0], short=True) > 0)
+
+
+def test_an_exercise_of_two_checks_is_one(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "0 exercises, 3 points" in page, "The small notebook has no heading that says so."
+    headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
+    assert handbook.exercises(headings) == 2

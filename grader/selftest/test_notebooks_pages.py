@@ -8,10 +8,28 @@ import pytest
 
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
-from grader.tools.notebooks import sources
+import nbformat
+
+from grader.tools.notebooks import handbook, sources
 
 from .browser import Tab, needs_browser
 from .small_notebook import NAME
+
+
+@pytest.fixture(scope="module")
+def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a handbook of the real notebooks, which have not been run."""
+    folder = tmp_path_factory.mktemp("prose")
+    for language in sources.LANGUAGES:
+        (folder / language / "executed").mkdir(parents=True)
+        for script in sources.scripts():
+            notebook = sources.read(script, language)
+            notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+            path = folder / language / "executed" / f"{script.stem}.ipynb"
+            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+    handbook.write(folder, folder / "book", sources.LANGUAGES)
+    return folder / "book"
+
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -38,6 +56,16 @@ def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, pag
     for width in range(330, 1200, 30):
         tab.resize(width)
         assert tab.evaluate(apart) == [], width
+
+
+@needs_browser
+def test_no_formula_or_table_of_the_notebooks_is_cut_on_a_wide_screen(tab: Tab, prose: Path) -> None:
+    wide = """[...document.querySelectorAll('main :is(.formula, table, pre)')]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.trim())"""
+    for page in sorted(prose.glob("*/*_*.html")):
+        tab.open(page)
+        tab.wait_for("document.fonts.check('1em \"Handbook Math\"')")
+        assert tab.evaluate(wide) == [], page
 
 
 @needs_browser
@@ -68,11 +96,16 @@ def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab:
 
 
 @needs_browser
-def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch(tab: Tab, book: Path) -> None:
+def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
         colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
         assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
-        assert tab.evaluate("[...document.querySelectorAll('.touch, nav')].every((one) => !one.offsetParent)")
+        assert tab.evaluate("[...document.querySelectorAll('.controls, .tick, nav')].every((one) => !one.offsetParent)")
+        assert tab.evaluate("[...document.querySelectorAll('.touch .told')].every((one) => one.offsetParent)")
+        said = "getComputedStyle(document.querySelector({!r}), '::after').content"
+        assert "example.org" in tab.evaluate(said.format("main a[href*=example]"))
+        assert tab.evaluate(said.format(".cite a")) == "none"
+        assert "arXiv:2104.09864v5" in tab.evaluate("document.querySelector('.references').innerText")
         cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
         assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0

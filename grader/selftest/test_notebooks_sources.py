@@ -12,6 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 from markdown_it import MarkdownIt
+from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -156,6 +157,13 @@ def test_no_star_of_emphasis_is_left_over(name: str, language: str) -> None:
     assert [span.content for span in spans if span.type == "text" and "*" in span.content] == []
 
 
+@every_notebook
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_a_notebook_has_one_title(name: str, language: str) -> None:
+    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
+    assert ["<h1" in markdown2html(text) for text in prose] == [True] + [False] * (len(prose) - 1)
+
+
 def test_one_version_of_a_paper_is_cited_throughout() -> None:
     versions: dict[str, set[str]] = {}
     for name in NAMES:
@@ -194,9 +202,12 @@ def test_metadata_survive_jupytext_and_are_completed(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> None:
-    text = '# %% [markdown] lang="zh"\n# 第一行，\n# 第二行 and\n# more 第三行\n#\n# 新段\n#\n# - 一项，\n#   续行'
-    notebook = from_text(text, tmp_path, "zh")
-    assert notebook.cells[0].source == "第一行，第二行 and\nmore 第三行\n\n新段\n\n- 一项，续行"
+    text = "第一行，\n第二行 and\nmore 第三行；\n[a](b)\n（c）\n\n新段：\n\n- 一项，\n  续行。\n- **d**：\n\n$$\nx\n$$"
+    cell = "".join(f"\n# {line}".rstrip() for line in text.splitlines())
+    notebook = from_text(f'# %% [markdown] lang="zh"{cell}', tmp_path, "zh")
+    assert notebook.cells[0].source == (
+        "第一行，第二行 and\nmore 第三行；[a](b)（c）\n\n新段：\n\n- 一项，续行。\n- **d**：\n\n$$\nx\n$$"
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,11 +218,20 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         ("with quiet():", "if True:", "double-laws: a checking cell is one `with quiet():` block"),
         ('    assert double(1) == 2, "One and one make two."', "    double(1)", "asserts before its hidden tests"),
         ("from checks import quiet", "import ref.functional", "cell-01: imports ref.functional, which students do not"),
+        (
+            "from checks import quiet",
+            """print(f"{'reach':9}")""",
+            "cell-01: 'reach' stands in braces, where no translat",
+        ),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
         ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
+        ("# The sum of two", "# #12 The sum of two", "cell-00: a line begins with #12: a heading"),
         ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),
     ],
-    ids=["open_solution", "no_hidden", "loud", "nothing_shown", "reference", "stray_marker", "twice", "formula"],
+    ids=[
+        *("open_solution", "no_hidden", "loud", "nothing_shown", "reference", "braces", "stray_marker", "twice"),
+        *("number_sign", "formula"),
+    ],
 )
 def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT
@@ -302,11 +322,12 @@ def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_run_says_what_raised_and_what_was_written_to_stderr(tmp_path: Path) -> None:
-    notebook = from_text("# %%\nimport sys\nprint('hm', file=sys.stderr)\n\n# %%\n1 / 0\n\n# %%\n2", tmp_path)
-    run = execute.execute(notebook, tmp_path)
-    assert run.problems == ("cell-00: stderr: hm", "cell-01: ZeroDivisionError: division by zero")
-    assert run.notebook.cells[2].outputs == []
+def test_a_run_says_what_raised_or_went_to_stderr_or_is_too_wide(tmp_path: Path) -> None:
+    cells = ("import sys\nprint('hm', file=sys.stderr)", "print('\u5bbd' * 60)", "1 / 0", "2")
+    run = execute.execute(from_text("".join(f"# %%\n{code}\n\n" for code in cells), tmp_path), tmp_path)
+    wide = f"cell-01: prints a line of 120 characters; a page shows {execute.WIDEST}"
+    assert run.problems == ("cell-00: stderr: hm", wide, "cell-02: ZeroDivisionError: division by zero")
+    assert run.notebook.cells[3].outputs == []
 
 
 @pytest.mark.process

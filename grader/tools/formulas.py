@@ -14,6 +14,7 @@ from latex2mathml.symbols_parser import convert_symbol
 _ALIKE = (
     (re.compile(r"\\mathrm\{([A-Za-z])\}"), r"\\mathrm \1"),  # else italic
     (re.compile(r"(\\math(?!rm)[a-z]+)\s+([A-Za-z])"), r"\1{\2}"),  # else without its style
+    (re.compile(r"\\[lr]Vert\b"), r"\\|"),  # else as high as what stands beside it
     (
         re.compile(r"(\\begin\{(\w*matrix)\}.*?\\end\{\2\})", re.DOTALL),
         r"{\1}",
@@ -23,7 +24,18 @@ _ALIKE = (
 _BIG = re.compile(r"(?<=>)\\[a-z]+(?=</mo>)")  # the name of a bracket after \Big, which latex2mathml leaves as it is
 _LETTERS = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
 _MONOSPACE, _AS_STYLE = 'mathvariant="monospace"', 'style="font-family: monospace"'
-_NAME = re.compile(r"(?<!<msu[bp]>)(<mi>(?:ln|log|exp|cos|sin)</mi>)(?=<m(?!o|space))")
+_OPERATOR = re.compile(r"<mo[^>]*>([a-z]{2,})</mo>")  # a name, to which a browser gives the spaces of a relation
+_SCRIPT = r"(?:<m[ino]>[^<]*</m[ino]>|<mrow>(?:(?!</?mrow).)*</mrow>)"
+_BELOW = re.compile(rf"<msub>((?:<mi>(?:min|max)</mi>|<mo>&#x02211;</mo>){_SCRIPT})</msub>")
+# A function with what is written on it, what ends before it, and what begins after it: between two, TeX puts a space.
+_FUNCTION = re.compile(
+    r"(?P<before></m(?:[in]|su[bp]|subsup|row|frac|sqrt)>|(?:\)|&#x00029;)</mo>|postfix[^>]*>[^<]*</mo>)?"
+    r"(?P<name>(?P<script><(msu[bp]|munder)>)?<mi>(?:ln|log|exp|cos|sin|det|min|max)</mi>"
+    rf"(?(script){_SCRIPT}</\4>))"
+    r"(?P<after>(?=<m(?!o|space)|<mo form=.prefix))?"
+)
+_SPACE = '<mspace width="0.17em"/>'
+_PRIME = "<mi>&#x02032;</mi>"  # fonts have another one for superscripts; a page whose font lacks it can move it
 _SLASH = "<mo>&#x0002F;</mo>"
 _BAR = re.compile(r"<mo(?=[^>]*>(?:\||&#x0007C;|&#x02016;)</mo>)(?![^>]*form=)")
 
@@ -45,7 +57,7 @@ def mathml(latex: str, *, block: bool = False) -> str:
     for pattern, alike in _ALIKE:
         written = pattern.sub(alike, written)
     try:
-        markup = _mended(convert(written, display="block" if block else "inline"))
+        markup = _mended(convert(written, display="block" if block else "inline"), block)
         wrong = _wrong(ElementTree.fromstring(markup))
     except Exception as error:  # those of latex2mathml have nothing in common
         raise UnknownMathematics(f"latex2mathml cannot read {named}. Write the formula in another way.") from error
@@ -54,14 +66,23 @@ def mathml(latex: str, *, block: bool = False) -> str:
     return markup
 
 
-def _mended(markup: str) -> str:
+def _mended(markup: str, block: bool) -> str:
     markup = _BIG.sub(lambda name: f"&#x{code};" if (code := convert_symbol(name[0])) else name[0], markup)
     markup = markup.replace(_SLASH, '<mo lspace="0" rspace="0">/</mo>')  # no space around a slash, as in TeX
     markup = markup.replace(_MONOSPACE, _AS_STYLE)
     markup = _LETTERS.sub(lambda name: f"<mi>{re.sub('<.*?>', '', name[0])}</mi>", markup)
-    markup = _NAME.sub(r'\1<mspace width="0.17em"/>', markup)
     sides = cycle(("prefix", "postfix"))  # else a bar has the spaces of a relation
-    return _BAR.sub(lambda _: f'<mo form="{next(sides)}"', markup)
+    markup = _BAR.sub(lambda _: f'<mo form="{next(sides)}"', markup)
+    markup = markup.replace(_PRIME, _PRIME.replace("<mi", '<mi class="prime"'))
+    markup = _OPERATOR.sub(r"<mi>\1</mi>", markup)
+    if block:
+        markup = _BELOW.sub(r"<munder>\1</munder>", markup)
+    return _FUNCTION.sub(_spaced, markup)
+
+
+def _spaced(found: re.Match[str]) -> str:
+    before = found["before"] + _SPACE if found["before"] else ""
+    return before + found["name"] + (_SPACE if found["after"] is not None else "")
 
 
 def _wrong(formula: ElementTree.Element) -> str:

@@ -16,13 +16,13 @@
 #
 # 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# 笔记本里，图中的文字用英文，因为不是每台机器都有中文字体；每幅图的结论都会在正文里用中文说明。
+# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体；在手册里是中文。每幅图的结论，正文都会用中文说明。）
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, WHITE_ON, headline, no_frame, to_touch, use_style
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
@@ -97,7 +97,7 @@ figure = plt.figure(figsize=(7.2, 2.5))
 figure.set_layout_engine("none")
 for name, (left, bottom, width, numbers) in parts.items():
     axes = figure.add_axes((left, bottom, width, 0.2))
-    scale = {"cmap": "Blues", "vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
+    scale = {"vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
     axes.imshow(numbers, aspect="auto", **scale)
     no_frame(axes)
     axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
@@ -204,11 +204,15 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 #
 # Write `order_gap`. It says by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
 # An index tensor shuffles rows: `x[order]` is $\Pi X$.
+#
+# Below each exercise stand some of its checks (`quiet` only silences warnings); the grader has more, on other inputs.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.1 · 量一量它有多“盲”（2 分）
 #
 # 写出 `order_gap`：它给出“先打乱再过这一层”与“先过这一层再打乱”相差多少。用下标张量就能打乱各行：`x[order]` 即 $\Pi X$。
+#
+# 每道练习下面是一部分检查（`quiet` 只是不让警告出声）；评分时还有更多检查，输入也不同。
 
 
 # %% nbgrader={"grade_id": "order_gap", "solution": true}
@@ -275,7 +279,7 @@ axes.set_xticks(range(5), sentence.split())
 axes.set_yticks(range(5), sentence.split())
 for row in range(5):
     for column in range(5):
-        shade = "white" if distances[row, column] < distances.max() / 2 else "black"
+        shade = "white" if distances[row, column] > WHITE_ON * distances.max() else "black"
         axes.text(column, row, f"{distances[row, column]:.1f}", ha="center", va="center", color=shade, fontsize=8)
 figure.colorbar(image, label="distance of the outputs")
 headline(figure, "The first and the second “the” cannot be told apart")
@@ -315,14 +319,14 @@ plt.show()
 # %% [markdown] lang="en"
 # ### Exercise 0.2 · Look back only (2 points)
 #
-# Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax; weights that are removed
-# after it no longer add up to one.
+# Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax. Weights that are removed
+# after it no longer add up to one, and to divide by their sum fails where all that are left were rounded to 0.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.2 · 只许往回看（2 分）
 #
 # 写出 `causal_attend`：与 `attend` 相同，但带掩码。掩码要加在 softmax *之前*；
-# 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1。
+# 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1；再除以这个和也不行，剩下的若都舍入成 0，就成了 0 除以 0。
 
 
 # %% nbgrader={"grade_id": "causal_attend", "solution": true}
@@ -569,6 +573,8 @@ plt.show()
 # | $b$ | the base of the frequencies | all |
 # | $\theta$, $\lambda$ | a frequency, in radians per position, and its wavelength | all |
 # | $e$, $\pi$, $I$ | the usual constants, and the identity | all |
+# | $\mathrm{j}$, $\cdot^*$, $\mathrm{Re}$, $\mathrm{arg}$ | the imaginary unit, conjugate, real part and angle | 2 to 8 |
+# | $\mathbb E$ | the mean over chance | 4 |
 # | $Q$, $K$, $V$, $W$ | queries, keys and values as rows, and the matrices that make them | 0 to 5 |
 # | $X$ | the tokens of a text, as rows | 0 |
 # | $x$, $y$ | a place in an image | 0 |
@@ -585,7 +591,7 @@ plt.show()
 # | $R$ | a rotation | 2, 3, 8 |
 # | $B$ | a rotation of one pair | 2 |
 # | $A$ | what a position does to a query, a matrix | 2 |
-# | $C$, $G$, $X$, $\gamma$ | what it does to a key, that for one step, its generator, and a decay | 2 |
+# | $C$, $G$, $\gamma$ | what it does to a key, that for one step, and a decay | 2 |
 # | $a$, $o$ | weights of attention, and its output | 2 |
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | the functions that the derivation looks for | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | two vectors and two numbers of the proof | 2 |
@@ -642,6 +648,8 @@ plt.show()
 # | $b$ | 频率的底数 | 全部 |
 # | $\theta$, $\lambda$ | 频率，每个位置转过的弧度；以及它的波长 | 全部 |
 # | $e$, $\pi$, $I$ | 通常的常数，以及单位矩阵 | 全部 |
+# | $\mathrm{j}$, $\cdot^*$, $\mathrm{Re}$, $\mathrm{arg}$ | 虚数单位，共轭，实部，角度 | 2 至 8 |
+# | $\mathbb E$ | 期望 | 4 |
 # | $Q$, $K$, $V$, $W$ | 以行排列的查询、键、值，以及产生它们的矩阵 | 0 至 5 |
 # | $X$ | 一篇文本的各个 token，按行排列 | 0 |
 # | $x$, $y$ | 图像中的位置 | 0 |
@@ -658,7 +666,7 @@ plt.show()
 # | $R$ | 旋转 | 2, 3, 8 |
 # | $B$ | 一对特征的旋转 | 2 |
 # | $A$ | 位置对查询所做的，一个矩阵 | 2 |
-# | $C$, $G$, $X$, $\gamma$ | 位置对键所做的，走一步时所做的，它的生成元，以及衰减 | 2 |
+# | $C$, $G$, $\gamma$ | 位置对键所做的，走一步时所做的，以及衰减 | 2 |
 # | $a$, $o$ | 注意力的权重，以及它的输出 | 2 |
 # | $f$, $g$, $r$, $\varphi$, $\psi$ | 推导中要找的各个函数 | 2 |
 # | $y$, $z$, $\xi$, $\eta$ | 证明里的两个向量和两个数 | 2 |

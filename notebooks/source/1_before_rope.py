@@ -17,7 +17,6 @@
 #
 # 四种编码的用法相同。位置 $p$ 的编码是一个 $d$ 维向量 $\mathrm{PE}(p)$，维数与该位置的 token 的嵌入 $x_p$ 一样；
 # 在第一层之前把两者**相加**：$x_p + \mathrm{PE}(p)$。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -25,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, SEQUENTIAL, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -244,7 +243,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # mean, over all $n \cdot d'$ entries ($d'$ is the number of columns of `after`), of what is left:
 #
 # $$
-# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \left\lVert M z_p - z'_p \right\rVert^2} .
+# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
 # $$
 #
 # With rows instead of columns, $M z_p$ becomes `before @ M.T`; `torch.linalg.lstsq(A, B, driver="gelsd").solution` is
@@ -260,7 +259,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # `after` 的列数）返回剩余误差的均方根：
 #
 # $$
-# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \left\lVert M z_p - z'_p \right\rVert^2} .
+# \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
 # $$
 #
 # 这里用行向量，$M z_p$ 写成 `before @ M.T`；`torch.linalg.lstsq(A, B, driver="gelsd").solution` 给出使 `A @ X` 最接近 `B` 的
@@ -449,7 +448,7 @@ steps = {"bits": bits.diff(dim=0).norm(dim=-1), "sinusoids": waves.diff(dim=0).n
 
 figure, panels = plt.subplots(2, 2, figsize=(7.2, 4.0), height_ratios=[1.6, 1], sharex=True)
 for column, (name, code) in enumerate({"bits": bits, "sinusoids": waves}.items()):
-    panels[0, column].imshow(code.T, aspect="auto", cmap=SEQUENTIAL)
+    panels[0, column].imshow(code.T, aspect="auto")
     panels[0, column].set_title(name, fontweight="normal", fontsize=9.5)
     panels[1, column].step(positions[:-1], steps[name], where="mid", color=BLUE, linestyle="-", linewidth=1.3)
     panels[1, column].set(xlabel="position", ylim=(0, 2.7))
@@ -463,7 +462,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Above: light is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
+# Above: blue is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
 # step is the same, and we will soon see why.
 #
 # <!-- touch: odometer -->
@@ -491,7 +490,7 @@ plt.show()
 # one such block on its diagonal for each frequency, and zeros elsewhere. The second wish is fulfilled.
 
 # %% [markdown] lang="zh" short=true
-# 上排：亮处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+# 上排：蓝处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
 #
 # <!-- touch: odometer -->
 #
@@ -714,8 +713,10 @@ plt.show()
 # There is one more stranger in the score: the token. With codes added, it has four terms,
 #
 # $$
-# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top +
-# \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \begin{matrix}
+# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top \\
+# + \, \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \end{matrix}
 # $$
 #
 # and only the last knows about relative position ([Dai et al., 2019, section 3.3](https://arxiv.org/abs/1901.02860v3)).
@@ -743,8 +744,10 @@ plt.show()
 # 得分里还有一位陌生人：token。编码是加上去的，所以得分有四项，
 #
 # $$
-# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top +
-# \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \begin{matrix}
+# (x_m + \mathrm{PE}(m))\, A\, (x_n + \mathrm{PE}(n))^\top = x_m A x_n^\top + x_m A\, \mathrm{PE}(n)^\top \\
+# + \, \mathrm{PE}(m) A x_n^\top + \mathrm{PE}(m) A\, \mathrm{PE}(n)^\top ,
+# \end{matrix}
 # $$
 #
 # 其中只有最后一项知道相对位置（[Dai 等，2019，第 3.3 节](https://arxiv.org/abs/1901.02860v3)），它的强弱又完全不取决于 token：
@@ -802,7 +805,7 @@ figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
 axes.axvline(TRAINED - 0.5, color=BLACK, linestyle=":", linewidth=1)
-axes.text(TRAINED + 1, 1.03, "never trained", fontsize=8.5)
+axes.text(TRAINED + 1, 1.03, "beyond training", fontsize=8.5)
 axes.set(xlabel="position", ylabel="weight on the token 3 back", ylim=(0, 1.1))
 axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
 beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}
@@ -820,7 +823,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # A matrix that works everywhere exists, but nothing makes training find it.
 #
 # What does not follow: that language models with sinusoids read longer texts. Here the head sees nothing but
-# positions. In language models the perplexity stops improving some dozens of tokens beyond the training length, and
+# positions. In language models the perplexity (the exponential of the loss; lower is better) stops improving some dozens of tokens beyond the training length, and
 # then gets worse ([Press et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)). Notebook 6 measures it again.
 #
 # ## The list so far
@@ -844,7 +847,7 @@ print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 # 处处有效的矩阵是存在的（绿线），但没有什么能保证训练会找到它。
 #
 # 由此并不能推出：用正弦编码的语言模型读得了更长的文本。这里的头只看得到位置。在语言模型里，超出训练长度几十个 token 之后，困惑度
-# 就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
+# （损失的指数，越低越好）就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
 #
 # ## 清单现在的样子
 #

@@ -99,7 +99,9 @@ use_style()
 # x = x_0 + \mathrm{j}\, x_1 = |x|\, e^{\mathrm{j} \mathrm{arg}\, x}, \qquad \mathrm{j}^2 = -1 ,
 # $$
 #
-# with length $|x|$ and angle $\mathrm{arg}\, x$. (We write $\mathrm{j}$, as Python does; the letter $i$ will soon count
+# with length $|x|$ and angle $\mathrm{arg}\, x$. Here $e^{\mathrm{j} \omega}$ stands for $\cos \omega + \mathrm{j} \sin
+# \omega$, the number of length 1 at the angle $\omega$. By the addition theorems $e^{\mathrm{j} \omega} e^{\mathrm{j}
+# \omega'} = e^{\mathrm{j} (\omega + \omega')}$: to multiply is to add angles. (We write $\mathrm{j}$, as Python does; the letter $i$ will soon count
 # pairs.) A star flips the sign of the imaginary part, $x^* = x_0 - \mathrm{j}\, x_1$, hence of the angle. Then
 #
 # $$
@@ -125,7 +127,9 @@ use_style()
 # x = x_0 + \mathrm{j}\, x_1 = |x|\, e^{\mathrm{j} \mathrm{arg}\, x}, \qquad \mathrm{j}^2 = -1 ,
 # $$
 #
-# 其长度为 $|x|$，角度为 $\mathrm{arg}\, x$。（虚数单位写作 $\mathrm{j}$，和 Python 一样；
+# 其长度为 $|x|$，角度为 $\mathrm{arg}\, x$。这里 $e^{\mathrm{j} \omega}$ 就是 $\cos \omega + \mathrm{j} \sin \omega$，
+# 即长度为 1、角度为 $\omega$ 的数；由和角公式，$e^{\mathrm{j} \omega} e^{\mathrm{j} \omega'} = e^{\mathrm{j} (\omega + \omega')}$：
+# 相乘就是角度相加。（虚数单位写作 $\mathrm{j}$，和 Python 一样；
 # 字母 $i$ 马上要用来给特征对编号。）星号表示共轭，即改变虚部的符号，$x^* = x_0 - \mathrm{j}\, x_1$，
 # 角度也就跟着变号。于是
 #
@@ -256,26 +260,26 @@ use_style()
 # %% [markdown] lang="en" short=true
 # ### Exercise 2.1 · Rotate pairs (2 points)
 #
-# Back to real numbers. With $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$, the product is
+# Back to real numbers: to turn by $\omega$ is
 #
 # $$
 # (x_0 + \mathrm{j}\, x_1)(\cos \omega + \mathrm{j} \sin \omega)
 # = (x_0 \cos \omega - x_1 \sin \omega) + \mathrm{j}\, (x_0 \sin \omega + x_1 \cos \omega) .
 # $$
 #
-# Write `rotate`, without complex numbers, for any number of pairs at once.
+# Write `rotate`, for any number of pairs at once.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
 #
-# 回到实数。由 $e^{\mathrm{j} \omega} = \cos \omega + \mathrm{j} \sin \omega$，乘积为
+# 回到实数：旋转 $\omega$ 就是
 #
 # $$
 # (x_0 + \mathrm{j}\, x_1)(\cos \omega + \mathrm{j} \sin \omega)
 # = (x_0 \cos \omega - x_1 \sin \omega) + \mathrm{j}\, (x_0 \sin \omega + x_1 \cos \omega) .
 # $$
 #
-# 写出 `rotate`：不用复数，一次旋转任意多对。
+# 写出 `rotate`：一次旋转任意多对。
 
 
 # %% nbgrader={"grade_id": "rotate", "solution": true}
@@ -620,8 +624,8 @@ with quiet():
 # 愿望说的只是实数得分，我们要求的却是复数相等；把各对并排放在一起，也是我们自己定的。
 # 愿望会不会还允许别的做法？下面是完整的回答，适用于任意 $d$ 个实特征的向量和位置 $0, 1, 2, \dots$
 #
-# **定理**：*设 $f(x, 0) = x$。$f$ 满足愿望，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
-# $A$ 是沿对角线排列的 $2 \times 2$ 旋转，外加个别的 $1$ 和 $-1$。*
+# **定理**：设 $f(x, 0) = x$。$f$ 满足愿望，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
+# $A$ 是沿对角线排列的 $2 \times 2$ 旋转，外加个别的 $1$ 和 $-1$。
 #
 # 对 $f$ 没有任何假设，连线性也不用假设。分四步：
 #
@@ -665,104 +669,76 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # ## The whole family
 #
 # One thing *was* assumed: that queries and keys go through the same $f$. Let them differ, $A_m$ for queries and $C_n$ for
-# keys, matrices with $A_0 = C_0 = I$. The wish asks that $A_m^\top C_n$ depend on $n - m$ only; call it $G_{n-m}$.
-#
-# - With $m = 0$: $C_n = G_n$. With $n = 0$: $A_m^\top = G_{-m}$.
-# - With $m = n$: $G_{-m} G_m = G_0 = I$, so $A_m^\top = C_m^{-1}$: what the query does undoes what the key does.
-# - With $m = 1$: $G_{-1} G_n = G_{n-1}$, so $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$.
-#
-# Write $G$ for $G_1$. The solutions are exactly
+# keys, matrices with $A_0 = C_0 = I$. Then the solutions are exactly
 #
 # $$
 # C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{score} = q^\top G^{\,n-m}\, k ,
 # $$
 #
 # with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that flip.
-# Where $G = e^X$, positions are a **one-parameter group** $e^{pX}$, and every code of this kind is a choice of its generator
-# $X$:
+# Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this). Rotations alone
+# keep every vector as long as it was; the cell below measures what the others do.
 #
-# | generator $X$ | what $G^{\,n-m}$ does | the code |
+# <details><summary>Why there are no others, and which codes these are</summary>
+#
+# The wish asks that $A_m^\top C_n$ depend on $n - m$ only; call it $G_{n-m}$, and write $G$ for $G_1$.
+#
+# - With $m = 0$: $C_n = G_n$. With $n = 0$: $A_m^\top = G_{-m}$.
+# - With $m = n$: $G_{-m} G_m = G_0 = I$, so $A_m^\top = C_m^{-1}$: what the query does undoes what the key does.
+# - With $m = 1$: $G_{-1} G_n = G_{n-1}$, so $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$.
+#
+# | $G$, on two features | what $G^{\,n-m}$ does | the code |
 # |---|---|---|
-# | antisymmetric | turns each pair by $(n - m)\, \theta_i$ | RoPE |
-# | antisymmetric, plus a multiple of $I$ for each pair | turns, and multiplies pair $i$ by $\gamma_i^{\,m-n}$, $\gamma_i < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
-# | with ones above the diagonal, zeros elsewhere | shears: adds $n - m$ times one feature to another | ALiBi |
-# | zero | nothing | NoPE |
+# | a rotation | turns the pair by $(n - m)\, \theta_i$ | RoPE |
+# | a rotation, divided by $\gamma_i < 1$ | turns, and multiplies the pair by $\gamma_i^{\,m-n}$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
+# | $1$ on the diagonal and above it | adds $n - m$ times one feature to the other; with the query $(\rho, 0)$ and the key $(0, 1)$, the score is $-\rho\, (m - n)$ | ALiBi |
+# | the identity | nothing | NoPE |
 #
-# The third row deserves a look. Two more features, with a query $(\rho, 0)$ and a key $(0, 1)$ that are the same for all
-# tokens, and the little matrix of notebook 1:
-#
-# $$
-# \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}^{n-m} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
-# = \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & n - m \\ 0 & 1 \end{pmatrix} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
-# = -\rho\, (m - n) ,
-# $$
-#
-# ALiBi's penalty with the slope $\rho$ (notebook 7). So rotation, decay and ALiBi are three generators of one family.
-# ([GRAPE](https://arxiv.org/abs/2512.07805v6) orders codes by groups in this way, with RoPE and ALiBi as special cases.) The
-# price of those that are not orthogonal is numerical: a pair of a key at $n$ is multiplied by $\gamma_i^{-n}$, that of
-# its query by $\gamma_i^m$, and far out one overflows while the other vanishes. Rotations alone keep every vector as long as it
-# was.
+# </details>
 
 # %% [markdown] lang="zh"
 # ## 整个家族
 #
 # 有一点*确实*是假设的：查询和键经过同一个 $f$。现在让它们不同，查询用 $A_m$，键用 $C_n$，都是矩阵，$A_0 = C_0 = I$。
-# 愿望要求 $A_m^\top C_n$ 只取决于 $n - m$；记它为 $G_{n-m}$。
-#
-# - 取 $m = 0$：$C_n = G_n$。取 $n = 0$：$A_m^\top = G_{-m}$。
-# - 取 $m = n$：$G_{-m} G_m = G_0 = I$，所以 $A_m^\top = C_m^{-1}$：查询做的，正好抵消键做的。
-# - 取 $m = 1$：$G_{-1} G_n = G_{n-1}$，所以 $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$。
-#
-# 把 $G_1$ 写成 $G$。全部的解就是
+# 全部的解就是
 #
 # $$
 # C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{得分} = q^\top G^{\,n-m}\, k ,
 # $$
 #
-# 其中 $G$ 是*任意*可逆矩阵。查询和键用同一个映射，当且仅当 $G$ 是正交的：那就是 RoPE，至多差那个变号的特征。当 $G = e^X$ 时，位置构成一个**单参数群**
-# $e^{pX}$，这一类编码的每一种，都是对生成元 $X$ 的一个选择：
+# 其中 $G$ 是*任意*可逆矩阵。查询和键用同一个映射，当且仅当 $G$ 是正交的：那就是 RoPE，至多差那个变号的特征。
+# 其他的 $G$ 给出别的编码（[GRAPE](https://arxiv.org/abs/2512.07805v6) 就是这样整理各种编码的）。
+# 只有旋转让每个向量保持原来的长度；其余的会怎样，由下一格来量。
 #
-# | 生成元 $X$ | $G^{\,n-m}$ 做什么 | 编码 |
+# <details><summary>为什么没有别的解，这些又是哪些编码</summary>
+#
+# 愿望要求 $A_m^\top C_n$ 只取决于 $n - m$；记它为 $G_{n-m}$，并把 $G_1$ 写成 $G$。
+#
+# - 取 $m = 0$：$C_n = G_n$。取 $n = 0$：$A_m^\top = G_{-m}$。
+# - 取 $m = n$：$G_{-m} G_m = G_0 = I$，所以 $A_m^\top = C_m^{-1}$：查询做的，正好抵消键做的。
+# - 取 $m = 1$：$G_{-1} G_n = G_{n-1}$，所以 $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$。
+#
+# | $G$ 对两个特征 | $G^{\,n-m}$ 做什么 | 编码 |
 # |---|---|---|
-# | 反对称 | 把每一对旋转 $(n - m)\, \theta_i$ | RoPE |
-# | 反对称，每一对再加 $I$ 的倍数 | 旋转，第 $i$ 对再乘 $\gamma_i^{\,m-n}$，$\gamma_i < 1$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
-# | 对角线上方为一，其余为零 | 剪切：把一个特征的 $n - m$ 倍加到另一个上 | ALiBi |
-# | 零 | 什么也不做 | NoPE |
+# | 旋转 | 把这一对旋转 $(n - m)\, \theta_i$ | RoPE |
+# | 旋转，再除以 $\gamma_i < 1$ | 旋转，再把这一对乘以 $\gamma_i^{\,m-n}$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
+# | 对角线及其上方为 $1$ | 把一个特征的 $n - m$ 倍加到另一个上；查询取 $(\rho, 0)$，键取 $(0, 1)$，得分就是 $-\rho\, (m - n)$ | ALiBi |
+# | 单位矩阵 | 什么也不做 | NoPE |
 #
-# 第三行值得细看。添两个特征，查询取 $(\rho, 0)$，键取 $(0, 1)$，对所有 token 都一样，再用第 1 节的那个小矩阵：
-#
-# $$
-# \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}^{n-m} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
-# = \begin{pmatrix} \rho & 0 \end{pmatrix} \begin{pmatrix} 1 & n - m \\ 0 & 1 \end{pmatrix} \begin{pmatrix} 0 \\ 1 \end{pmatrix}
-# = -\rho\, (m - n) ,
-# $$
-#
-# 这正是斜率为 $\rho$ 的 ALiBi 的惩罚（第 7 节）。可见旋转、衰减和 ALiBi 是同一个家族的三个生成元。（[GRAPE](https://arxiv.org/abs/2512.07805v6)
-# 就是这样用群来整理各种编码的，RoPE 和 ALiBi 都是其特例。）不是正交的那些，代价在数值上：$n$ 处的键，第 $i$ 对要乘 $\gamma_i^{-n}$，查询要乘 $\gamma_i^m$，走得远了，一个溢出，另一个消失。只有旋转让每个向量保持原来的长度。
+# </details>
 
 # %%
-identity = torch.eye(2, dtype=torch.float64)
-quarter = torch.tensor([[0.0, -0.35], [0.35, 0.0]], dtype=torch.float64)  # antisymmetric: 0.35 radians a position
-generators = {
-    "RoPE": quarter,
-    "xPos": quarter - math.log(0.98) * identity,
-    "ALiBi": torch.tensor([[0.0, 1], [0, 0]]).double(),
-}
+turned = torch.polar(torch.ones(1).double(), torch.tensor([0.35]).double())  # 0.35 radians a position
+rotation = torch.stack((torch.view_as_real(turned), torch.view_as_real(1j * turned)), dim=-1)[0]
+shear = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
 query, key = torch.randn(2, 2, generator=random, dtype=torch.float64)
-for name, generator in generators.items():
-    group = {p: torch.matrix_exp(p * generator) for p in range(-40, 41)}
-    scores = torch.stack([(group[-m].T @ query) @ (group[n] @ key) for m, n in [(5, 2), (23, 20), (40, 37)]])
-    assert (scores - scores[0]).abs().max() < 1e-9, "Every generator gives a score that knows the distance alone."
-    grown = torch.linalg.matrix_norm(group[40], 2)
+for name, step in {"RoPE": rotation, "xPos": rotation / 0.98, "ALiBi": shear}.items():
+    power = {p: torch.linalg.matrix_power(step, p) for p in range(-40, 41)}  # of the matrix G
+    scores = torch.stack([(power[-m].T @ query) @ (power[n] @ key) for m, n in [(5, 2), (23, 20), (40, 37)]])
+    assert (scores - scores[0]).abs().max() < 1e-9, "Every G gives a score that knows the distance alone."
+    grown = torch.linalg.matrix_norm(power[40], 2)
     print(f"{name:>6}: {scores[0]:.6f} at distance 3, three times; a key at 40 grows up to {grown:.2f} times")
-slope = 0.25
-penalty = (
-    torch.tensor([slope, 0]).double()
-    @ torch.matrix_exp((2 - 9) * generators["ALiBi"])
-    @ torch.tensor([0, 1.0]).double()
-)
-assert abs(penalty + slope * (9 - 2)) < 1e-12, "A shear gives ALiBi: minus slope times distance."
-assert torch.allclose(torch.matrix_exp(quarter).T @ torch.matrix_exp(quarter), identity), "Rotations keep lengths."
+assert torch.linalg.matrix_power(shear, 2 - 9)[0, 1] == 2 - 9, "A shear adds n - m times one feature to the other."
 
 # %% [markdown] lang="en"
 # ### Exercise 2.4 · The shift test (2 points)
@@ -904,11 +880,10 @@ plt.show()
 #
 # That is a consistent code too. [Su, 2025](https://kexue.fm/archives/10862) calls it a second kind of rotary embedding; on top
 # of the first it gained a model of about 1B weights nothing, a loss of 2.719 against 2.712. So RoFormer rotates queries and
-# keys only (section 3.2.2), and most models follow it. DeepSeek-V4, of 2026, does both, as [Su](https://kexue.fm/archives/11848)
-# notes, and has a reason: *one* vector serves as key and as value, which halves the cache, so the value is rotated with the
-# key, and the output is turned back, as in the equation above ([`DeepseekV4Attention` in
-# transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py),
-# [llama.cpp #24162](https://github.com/ggml-org/llama.cpp/pull/24162)). The cell below moves a text of 8 tokens along and
+# keys only (section 3.2.2), and most models follow it. (DeepSeek-V4 does both: *one* vector serves as key and as value, so
+# the value turns with the key, and the output is turned back:
+# [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py).)
+# The cell below moves a text of 8 tokens along and
 # measures how much the outputs change.
 
 # %% [markdown] lang="zh"
@@ -933,9 +908,9 @@ plt.show()
 #
 # 这也是一种自洽的编码。[苏剑林，2025](https://kexue.fm/archives/10862) 称之为“第二类旋转位置编码”；在 1B 左右的模型上，
 # 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。
-# 2026 年的 DeepSeek-V4 两类都用（[苏剑林](https://kexue.fm/archives/11848)也指出了这一点），而且事出有因：键和值是*同一个*向量，缓存因此省下一半，值也就跟着键转了，输出再转回来，
-# 正是上面那个等式（[transformers 里的 `DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)，
-# [llama.cpp #24162](https://github.com/ggml-org/llama.cpp/pull/24162)）。下面把一段 8 个 token 的文本整体平移，看看输出变化多少。结果是：
+# （DeepSeek-V4 两类都用：键和值是*同一个*向量，值就跟着键转，输出再转回来：
+# [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)。）
+# 下面把一段 8 个 token 的文本整体平移，看看输出变化多少。结果是：
 # 连值也旋转，输出就大变；不旋转值，或者旋转之后再转回来，变化都只有舍入误差那么大。
 
 # %%

@@ -417,7 +417,7 @@ plt.show()
 # What does the random key stand for? If the phases of the $h_i$ are independent and uniform, turning them further by
 # $\Delta \theta_i$ leaves them so, and the score has the same distribution at every distance: *for random phases RoPE
 # favours no distance.* That is a statement about random phases and no more. Where the mean of $h_i$ over many tokens is
-# not zero, the mean score is $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$, a walk as above with
+# not zero, the mean score, with $\mathbb E$ for the mean, is $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$, a walk as above with
 # steps of other lengths, and it does depend on the distance. Under assumptions that they call practical, [Wang et al.,
 # 2025](https://arxiv.org/abs/2509.12635) prove that RoPE brings a bias by distance into the scores. In a trained Gemma
 # 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly
@@ -435,7 +435,7 @@ plt.show()
 #
 # 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的
 # 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。如果 $h_i$ 对许多 token 的均值不为零，
-# 得分的均值就是 $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$，同样是上面那样的行走，只是每步长短不同；
+# 得分的均值（均值记作 $\mathbb E$）就是 $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$，同样是上面那样的行走，只是每步长短不同；
 # 它确实取决于距离。[Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：RoPE 会给得分带来
 # 随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠快的对只看某一个固定的
 # 距离，而慢的对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
@@ -454,7 +454,7 @@ print(
 #
 # That sum has a meaning for keys in general. Let the components of $q$ be independent with mean 0 and variance
 # $\sigma^2$, let one key be *similar*, $k' = q + \varepsilon$, and another *random*, $k$; $\varepsilon$ and $k$ have
-# mean 0 and do not depend on $q$. Then, with expectation $\mathbb E$,
+# mean 0 and do not depend on $q$. Then
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -476,7 +476,7 @@ print(
 #
 # 这个和对一般的键也有意义。设 $q$ 的各分量相互独立，均值为 0，方差为 $\sigma^2$；一个键与它*相似*，
 # $k' = q + \varepsilon$，另一个键 $k$ 是*随机*的；$\varepsilon$ 与 $k$ 的均值为 0，且与 $q$ 无关。
-# 记期望为 $\mathbb E$，则
+# 于是
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -575,7 +575,7 @@ for base in (1e4, 5e5):
 # %% [markdown] lang="zh"
 # ### 练习 4.4 · 每一种舍入的误差（3 分）
 #
-# 在算出 $\cos p\,\theta_i$ 和 $\sin p\,\theta_i$ 的路上，有三样东西可能被舍入：频率、位置，以及它们的乘积，也就是角度。
+# 计算 $\cos p\,\theta_i$ 和 $\sin p\,\theta_i$ 时，有三处可能舍入：频率、位置，以及它们的乘积，也就是角度。
 # 写出 `table_error`：
 #
 # 1. 把频率舍入到 dtype `frequencies_in`，把位置舍入到 `positions_in`；**用 float64** 相乘。
@@ -666,7 +666,7 @@ def worst_below(end: int, **dtypes: torch.dtype) -> float:
     return max(table_error(position, theta, **dtypes) for position in positions)
 
 
-print(f"{'largest error just below':27}{256:>10}{4096:>10}{131072:>10}")
+print("largest error just below          256      4096    131072")
 for name, dtypes in rows.items():
     print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
 lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))

@@ -436,9 +436,8 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
             draw_arc(axes, seen[i], angle[i], color=VERMILION, linewidth=2, linestyle="-", solid_capstyle="butt")
         axes.set(ylim=(0, 1.15), xticks=[], yticks=[])
         axes.spines["polar"].set_visible(False)
-        axes.text(
-            0, 0, f"{new[name]} of 64\nare shown\nnew angles" if i == 10 else "", ha="center", va="center", fontsize=7.5
-        )
+        if i == 10:
+            axes.text(0, 0, f"{new[name]} of 64\nmeet new angles", ha="center", va="center", fontsize=7.5)
     row[0].set_ylabel(name, labelpad=12)
 for axes, i in zip(panels[0], shown, strict=True):
     axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
@@ -828,7 +827,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 
@@ -850,7 +852,10 @@ with quiet():
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
-# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big), \qquad
+# \text{high} = \min\big(\lceil i(\alpha) \rceil,\, d - 1\big),
+# $$
+#
+# $$
 # \gamma_i = 1 - \mathrm{clamp}\Big(\frac{i - \text{low}}{\text{high} - \text{low}},\, 0,\, 1\Big) .
 # $$
 
@@ -1088,7 +1093,7 @@ headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between ne
 plt.show()
 
 # %%
-print(f"{'':14}{'reach / L':>10}{'pair 0 slowed by':>18}{'contrast of neighbours':>24}")
+print("               reach / L  pair 0 slowed by  contrast of neighbours")
 for name, scaled in spectra.items():
     far = reach(theta, scaled, TRAINED) / TRAINED
     print(f"{name:14}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")

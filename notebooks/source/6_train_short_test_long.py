@@ -984,7 +984,7 @@ circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
 print("Turns of each pair in training, then the share of its speed that a scaling leaves:")
-print(f"{'turns':<32}", "  ".join(f"{turn:6.3f}" for turn in turns))
+print("turns".ljust(32), "  ".join(f"{turn:6.3f}" for turn in turns))
 for name in ("PI", "NTK-aware", *list(scalings)[3:6]):
     print(f"{name:<32}", "  ".join(f"{share:6.3f}" for share in scalings[name]["theta"] / theta))
 
@@ -1399,10 +1399,10 @@ shares = {  # [seeds, lengths]
     for name, seeds in quizzes.items()
 }
 print("Right answers, in texts of ... tokens: the mean of three seeds, and from the lowest to the highest")
-print(" " * 28 + "".join(f"{length:>19}" for length in LENGTHS))
+print(" " * 28 + "".join(f"{length:>7}{'':13}" for length in LENGTHS))
 for name, each in shares.items():
     cells = [100 * each[:, lengths.index(length)] for length in LENGTHS]
-    print(f"{name:<28}" + "".join(f"{c.mean():7.0f} % ({c.min():3.0f} to {c.max():3.0f})" for c in cells))
+    print(f"{name:<28}" + "".join(f"{c.mean():5.0f} % ({c.min():3.0f} to {c.max():3.0f})" for c in cells))
 
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 4.2), sharey=True)
 sides = (

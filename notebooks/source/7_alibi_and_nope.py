@@ -12,10 +12,9 @@
 # # 7 · ALiBi 与 NoPE
 #
 # 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。这一节看两种什么也不告诉 token 的
-# 办法。**ALiBi** 对得分说话：离得远的键，分量就轻。**NoPE** 对谁也不说，模型只好自己去数。
+# 办法。**ALiBi** 改的是得分：离得远的键，分量就轻。**NoPE** 什么也不加，模型只好自己去数。
 #
 # 在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -91,7 +90,7 @@ use_style()
 # ## 对距离的惩罚
 #
 # 设 $m$ 是查询的位置，$n \le m$ 是键的位置，$d$ 是一个头的特征数。第 $h$ 个头有一个固定的数 $\rho_h > 0$，称为它的**斜率**。
-# ALiBi（*attention with linear biases*，带线性偏置的注意力）从得分里减去斜率乘以距离
+# ALiBi（attention with linear biases，带线性偏置的注意力）从得分里减去斜率乘以距离
 # （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)；原文把斜率记作 $m$）：
 #
 # $$
@@ -331,7 +330,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
+# (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
 # <!-- touch: slopes -->
 #
@@ -358,7 +357,7 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# 斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
+# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
 # <!-- touch: slopes -->
 #
@@ -454,7 +453,7 @@ styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--"
 curves = {}
 for form, slope, color, dashes, marker in styles:
     curves[form, slope] = [weight_moved(slope, length, form) for length in lengths]
-    name = f"{'slope times n' if form == 'row' else 'slope times m − n'}, slope 1/{round(1 / slope)}"
+    name = f"slope times {'n' if form == 'row' else 'm − n'}, slope 1/{round(1 / slope)}"
     axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
 axes.set_xscale("log", base=2)
 axes.set_xticks(lengths, lengths)

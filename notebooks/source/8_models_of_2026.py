@@ -17,7 +17,6 @@
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
 # 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
-# 笔记本里，图中的文字用英文，每幅图的结论都会在正文里用中文说明。
 
 # %%
 import math
@@ -330,10 +329,10 @@ plt.show()
 # Qwen3.5 has three of them, and then one layer with a softmax, where a quarter of the 256 features of a head turns ([its
 # configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)).
 # Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([its
-# report, section 4](https://arxiv.org/abs/2510.26692v2), [transformers
-# #48250](https://github.com/huggingface/transformers/pull/48250)). It does not follow that rotation is idle elsewhere: [Su,
-# 2026](https://kexue.fm/archives/11848) tells of Kimi K3 that adding it changed nothing, but that its forerunner K2, without
-# linear layers, gets clearly worse when it is taken away.
+# report, section 4](https://arxiv.org/abs/2510.26692v2),
+# [transformers #48250](https://github.com/huggingface/transformers/pull/48250)). It does not follow that rotation is idle
+# elsewhere: [Su, 2026](https://kexue.fm/archives/11848) tells of Kimi K3 that adding it changed nothing, but that its
+# forerunner K2, without linear layers, gets clearly worse when it is taken away.
 
 # %% [markdown] lang="zh"
 # ## 没有 softmax 的层
@@ -1097,9 +1096,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
-print(
-    f"{'':14}{'turning':>8}{'still':>7}{'slowest, as read':>18}{'idle in training':>18}{'reach':>10}{'advertised':>12}"
-)
+print("               turning  still  slowest, as read  idle in training     reach  advertised")
 reached, to_show = {}, []
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)

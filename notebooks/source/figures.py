@@ -1,21 +1,27 @@
 """One look for all figures: they print in grey, and colour-blind readers tell the lines apart.
 
 Colours are those of Okabe and Ito, "Color Universal Design" (2008), https://jfly.uni-koeln.de/color/. Every line style
-of the cycle has its own dashes too, so that no reader depends on colour. Sequential maps are cividis, diverging ones
-PuOr; both keep their order in grey or on either side of white.
+of the cycle has its own dashes too, so that no reader depends on colour. Sequential maps go from white to blue, and
+what is hidden is grey; diverging ones are PuOr. Both keep their order in grey or on either side of white. On a dark
+page, white becomes black and blue stays blue: so call a large number blue, not light or dark.
 """
 
 from __future__ import annotations
 
 import sys
 
+import matplotlib
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.colors import LinearSegmentedColormap
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#777777"
 
-SEQUENTIAL, DIVERGING = "cividis", "PuOr"
+SEQUENTIAL = LinearSegmentedColormap.from_list("white to blue", ["#FFFFFF", SKY, BLUE, "#003A5C"])
+SEQUENTIAL.set_bad("#E0E0E0")
+WHITE_ON = 0.6  # the part of a sequential map from which white letters are easier to read than black ones
+DIVERGING = "PuOr"
 
 FAST, SLOW = BLUE, ORANGE  # pairs that go round within the trained length, and pairs that do not
 
@@ -46,6 +52,7 @@ _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2))]
 
 def use_style() -> None:
     """Apply the look to every figure that follows."""
+    matplotlib.colormaps.register(SEQUENTIAL, force=True)
     plt.rcParams.update(
         {
             "figure.figsize": (7.2, 3.0),
@@ -61,7 +68,7 @@ def use_style() -> None:
             "axes.prop_cycle": cycler(color=_COLOURS) + cycler(linestyle=_DASHES),
             "lines.linewidth": 1.8,
             "legend.frameon": False,
-            "image.cmap": SEQUENTIAL,
+            "image.cmap": SEQUENTIAL.name,
             "image.interpolation": "nearest",
         }
     )

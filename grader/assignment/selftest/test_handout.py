@@ -299,7 +299,7 @@ def test_formulas_are_written_for_typst_too() -> None:
     assert typst(r"\hat{x}") == 'accent(x, "^")'
     assert typst(r"\overset{!}{=}") == "attach(=, t: !)"
     assert typst(r"\sqrt[3]{x}") == 'root("3", x)'
-    assert typst(r"\operatorname{softmax}") == 'op("softmax")'
+    assert typst(r"\operatorname{softmax}") == "upright(s o f t m a x)"
 
 
 def test_a_formula_that_cannot_be_written_is_named_with_its_page(

@@ -61,8 +61,6 @@ def _operator(text: str) -> str:
     """An operator; brackets are escaped, so that Typst neither pairs them nor reports one that is not closed."""
     if text == "/":
         return 'class("normal", \\/)'
-    if text.isalpha() and len(text) > 1:
-        return f"op({_quoted(text)})"
     return "".join(f"\\{sign}" if sign in r'()[]{},;/_^&#$"\'`~*-:' else sign for sign in text)
 
 

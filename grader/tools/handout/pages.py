@@ -18,6 +18,7 @@ from .mathematics import typst
 FIRST = "index"
 BOX = "[ ] "
 _CHINESE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+_WIDE = re.compile(r"[\u3001-\u3011\uff01-\uff5e\u201c\u201d]")  # punctuation, which has its own space
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,8 @@ def _check_formulas(token: Token, path: Path) -> None:
 
 
 def _join_chinese(children: list[Token]) -> None:
-    """Drop line breaks between Chinese characters, since HTML shows them as spaces."""
+    """Drop line breaks between Chinese characters and beside their punctuation, since HTML shows them as spaces."""
     for before, token, after in zip(children, children[1:], children[2:], strict=False):
         ends = (before.content[-1:], after.content[:1])
-        if token.type == "softbreak" and all(map(_CHINESE.match, ends)):
+        if token.type == "softbreak" and (all(map(_CHINESE.match, ends)) or any(map(_WIDE.match, ends))):
             token.type, token.content = "text", ""

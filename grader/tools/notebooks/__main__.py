@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import nbformat
 import typer
+from nbformat import NotebookNode
 
 from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
 from .grade import NothingToGrade
@@ -53,13 +54,19 @@ def check(
     typer.echo(f"{path.stem} ({lang}): {len(run.notebook.cells)} cells, {run.seconds:.1f} s, {len(figures)} figures")
     for figure in figures:
         typer.echo(f"  {figure}")
-    words = {*wording.in_figures(script)}
-    for text in sorted({*pictures.texts(run.notebook)}) if lang != sources.LANGUAGES[0] else ():
-        if pictures.translator(dict.fromkeys(words, ""))(text) == text:
-            typer.echo(f"  in English in a figure: {text}")
+    found += _in_english(script, run.notebook, lang)
     found += run.problems
     found += execute.blank_passes(sources.read(script, lang), folder)
     _end(found)
+
+
+def _in_english(script: Path, executed: NotebookNode, language: str) -> list[str]:
+    """A line for each text that would be in English in a figure of a page in another language."""
+    if language == sources.LANGUAGES[0]:
+        return []
+    prose = " ".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+    texts = pictures.in_english(executed, wording.in_figures(script), prose)
+    return [f"[{wording.FIGURES}] has no words for {text!r}, which a figure says" for text in texts]
 
 
 def _end(found: list[str]) -> None:
@@ -103,7 +110,9 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
             found += [f"{script.stem}: {line}" for line in (*twins.problems(script), *claims.unchecked(notebook))]
         paths.append(BUILD / language / "executed" / f"{script.stem}.ipynb")
         digest = sources.digest(script)
-        if paths[-1].exists() and nbformat.read(paths[-1], as_version=4).metadata.get(STALE) == digest:
+        kept = nbformat.read(paths[-1], as_version=4) if paths[-1].exists() else notebook
+        if kept.metadata.get(STALE) == digest:
+            found += [f"{script.stem}: {line}" for line in _in_english(script, kept, language)]
             typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
             continue
         if first:  # the code is the same in every language
@@ -111,6 +120,7 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
             found += [f"{script.stem}: {line}" for line in blank]
         run = execute.execute(notebook, sources.SOURCES)
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
+        found += [f"{script.stem}: {line}" for line in _in_english(script, run.notebook, language)]
         run.notebook.metadata[STALE] = digest if not run.problems else ""
         execute.save(run, paths[-1])
         typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: {run.seconds:.1f} s")

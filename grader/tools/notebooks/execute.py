@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import nbformat
 from nbclient import NotebookClient
@@ -16,6 +17,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 CELL_TIMEOUT_S = 300
+WIDEST = 110  # characters of a printed line, of which the handbook shows no more where it is widest
 # One thread for every library: more would slow each other down on a busy machine.
 KERNEL_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 # Figures as PNG, for a notebook, and as SVG, for the handbook; the same figure has the same bytes at any time.
@@ -64,13 +66,22 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
 
 
 def complaints(notebook: NotebookNode) -> Iterator[str]:
-    """A line for each exception that a cell raised, and for what it wrote to stderr."""
+    """A line for each exception that a cell raised, for what it wrote to stderr, and for a line too wide for a page."""
     for cell in code_cells(notebook):
         for output in cell.outputs:
             if output.output_type == "error":
                 yield f"{cell.id}: {output.ename}: {output.evalue}"
             elif output.output_type == "stream" and output.name == "stderr":
                 yield f"{cell.id}: stderr: {output.text.strip().splitlines()[-1]}"
+            elif (
+                output.output_type == "stream"
+                and (width := max(map(_width, output.text.splitlines()), default=0)) > WIDEST
+            ):
+                yield f"{cell.id}: prints a line of {width} characters; a page shows {WIDEST}"
+
+
+def _width(line: str) -> int:
+    return len(line) + sum(east_asian_width(character) in "FW" for character in line)
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:

@@ -23,8 +23,12 @@ HERE = Path(__file__).parent
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
 _NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
-_DRAWS = '<span class="n">plt</span><span class="o">.</span><span class="n">show</span>'
-_SET_UP = re.compile(r"(?:<[^>]*>)*(?:import|from)\b")
+_SUMMARIES = {
+    ("figure", "en"): "The code of the figure",
+    ("figure", "zh"): "画图的代码",
+    ("set-up", "en"): "The set-up",
+    ("set-up", "zh"): "准备工作",
+}
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
@@ -53,7 +57,7 @@ class Page:
         name: The file's name.
         minutes: How long it takes, exercises included.
         short_minutes: How long its part of the short way takes.
-        points: Those of each exercise.
+        points: Those of each checking cell, of which an exercise may have two.
         content: The cells below the title, as HTML.
         references: The works that it cites.
         numbers: What cells have handed over to figures to touch.
@@ -102,6 +106,7 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 front="../index.html" if language == languages[0] else "index.html",
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
+                exercises=exercises(one.headings),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
@@ -159,6 +164,11 @@ def page(path: Path, language: str) -> Page:
     )
 
 
+def exercises(headings: Sequence[Heading]) -> int:
+    """How many exercises have a heading."""
+    return sum(heading.text.startswith(("Exercise ", "练习 ")) for heading in headings)
+
+
 def _hanging(code: str) -> str:
     """Code in which a line that is too long goes on further in than it begins."""
     opening, _, rest = code.partition("<pre>")
@@ -174,13 +184,11 @@ def _line(line: str) -> str:
 
 def _folded(code: str, language: str) -> str:
     """Code that imports what follows needs, or draws a figure, behind a line to click on; other code as it is."""
-    if _DRAWS in code:
-        summary = {"en": "The code of the figure", "zh": "画图的代码"}[language]
-    elif _SET_UP.match(code.partition("<pre>")[2]):
-        summary = {"en": "The set-up", "zh": "准备工作"}[language]
-    else:
-        return _hanging(code)
-    return f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>'
+    kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
+    summary = _SUMMARIES.get((kind, language))
+    return (
+        f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
+    )
 
 
 def _short(notebook: NotebookNode) -> list[bool]:

@@ -25,6 +25,12 @@ class Reference:
     address: str
     work: str
 
+    @property
+    def place(self) -> str:
+        """Where it is to be found, for paper: its number at arXiv, or its address."""
+        bare = self.address.removeprefix("https://")
+        return bare.replace("arxiv.org/abs/", "arXiv:")
+
 
 def works() -> dict[str, str]:
     """The works that the sources can cite, by the end of their address; none if the sources list none."""

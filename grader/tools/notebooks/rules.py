@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
@@ -11,6 +12,7 @@ from . import typesetting
 
 MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 OURS = ("ref", "grader", "src")
+_NO_HEADING = re.compile(r"(?m)^#+[^#\s]\S*")  # Jupyter and the handbook make a heading of it
 
 
 def problems(notebook: NotebookNode) -> Iterator[str]:
@@ -22,6 +24,8 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
             yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
         else:
             yield from (f"{cell.id}: {problem}" for problem in typesetting.problems(cell.source))
+            prose = re.sub(r"(?s)```.*?```", "", cell.source)
+            yield from (f"{cell.id}: a line begins with {start}: a heading" for start in _NO_HEADING.findall(prose))
 
 
 def _of_code(cell: NotebookNode) -> Iterator[str]:
@@ -40,6 +44,9 @@ def _of_code(cell: NotebookNode) -> Iterator[str]:
             yield "a checking cell asserts before its hidden tests and in them"
     elif markers:
         yield "a marker outside an exercise"
+    for node in ast.walk(ast.parse(cell.source)):
+        if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Constant) and node.value.value:
+            yield f"{node.value.value!r} stands in braces, where no translation reaches it"
     for name in _imports(cell.source):
         if name.split(".")[0] in OURS:
             yield f"imports {name}, which students do not have"

@@ -31,7 +31,11 @@ NOTEBOOKS = "[0-9]_*.py"
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
 
 _CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
-_BREAK_IN_CHINESE = re.compile(rf"(?<={_CHINESE})\n *(?={_CHINESE})")  # in a list, lines are indented
+_WIDE = r"[\u3001-\u3011\uff01-\uff5e\u201c\u201d]"  # punctuation, which has its own space
+_BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
+_BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
+    rf"(?<={_CHINESE})\n *(?={_CHINESE})|(?<={_WIDE})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={_WIDE})"
+)
 
 
 def scripts() -> list[Path]:
@@ -93,10 +97,14 @@ def read(script: Path, language: str) -> NotebookNode:
         if "nbgrader" in cell.metadata:
             _complete(cell)
         elif cell.cell_type == "markdown":
-            # HTML shows a line break as a space, and Chinese has no spaces between characters.
-            cell.source = _BREAK_IN_CHINESE.sub("", cell.source)
+            cell.source = unbroken(cell.source)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def unbroken(text: str) -> str:
+    """A text without line breaks where Chinese has no space: HTML shows a break as one."""
+    return _BREAK_IN_CHINESE.sub("", text)
 
 
 def given(notebook: NotebookNode) -> list[str]:

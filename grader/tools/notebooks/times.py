@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
-# Minutes for one of each. Two readers took close to ten hours for all nine notebooks; this adds up to that.
+from . import typesetting
+
+# Minutes for one of each. Two readers took close to ten hours for all nine notebooks; this adds up to about that. What
+# the handbook folds away takes none.
 WORD, FORMULA, LINE, POINT = 1 / 200, 1 / 2, 1 / 20, 4
 ROUND_TO = 5
 
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
+_DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
 _HEADING = re.compile(r"#{1,3} ")
 
 
 def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
-    """The time for a notebook, rounded up to five minutes.
+    """The time for a notebook, rounded to five minutes.
 
     Args:
         notebook: In a language that puts spaces between words.
         short: Whether to count only the sections that are on the short way.
     """
     cells = [cell for flagged, section in _sections(notebook) for cell in section if flagged or not short]
-    return ROUND_TO * math.ceil(sum(map(_minutes, cells)) / ROUND_TO)
+    return ROUND_TO * max(round(sum(map(_minutes, cells)) / ROUND_TO), bool(cells))
 
 
 def points(notebook: NotebookNode) -> list[int]:
@@ -47,7 +50,8 @@ def _headed(source: str) -> bool:
 def _minutes(cell: NotebookNode) -> float:
     role = cell.metadata.get("nbgrader", {})
     if cell.cell_type == "markdown":
-        return len(_FORMULA.sub("", cell.source).split()) * WORD + len(_FORMULA.findall(cell.source)) * FORMULA
+        text = _DETAILS.sub("", cell.source)
+        return len(_FORMULA.sub("", text).split()) * WORD + len(_FORMULA.findall(text)) * FORMULA
     if role.get("grade"):
         return int(role["points"]) * POINT
-    return 0.0 if role.get("solution") else len(cell.source.split("\n")) * LINE
+    return 0.0 if role.get("solution") or typesetting.folded(cell.source) else len(cell.source.split("\n")) * LINE

@@ -29,6 +29,16 @@ _HELD = re.compile(
 )
 _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 
+# Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
+_GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
+
+_SET_UP = re.compile(r"(?:import|from)\b")
+
+
+def folded(code: str) -> str:
+    """What a cell does whose code the page folds away: ``figure``, ``set-up``, or neither."""
+    return "figure" if "plt.show(" in code else "set-up" if _SET_UP.match(code) else ""
+
 
 def prose(source: str, formulas: list[str]) -> str:
     """Markdown with curly quotation marks and marked remarks; its formulas go into the list, and are named instead."""
@@ -48,7 +58,7 @@ def prose(source: str, formulas: list[str]) -> str:
 def with_formulas(text: str, formulas: list[str]) -> str:
     """HTML with its formulas; punctuation beside one stays in its line."""
     text = _PLACEHOLDER.sub(lambda found: formulas[int(found[1])], text)
-    return _HELD.sub(_held, text)
+    return _HELD.sub(_held, _GAP.sub(r"\1", text))
 
 
 def _held(found: re.Match[str]) -> str:

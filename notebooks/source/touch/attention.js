@@ -12,7 +12,7 @@ touch.figures.attention = (host) => {
   const drawing = make("svg:svg", { viewBox: "0 0 640 296", role: "img", "aria-label":
     say("Weight of the key over distance, both on logarithmic scales", "键的权重随距离的变化，两轴都是对数刻度") });
   drawing.append(make("svg:rect", { x: x(trained), y: top, width: right - x(trained), height: bottom - top, class: "face" }),
-    make("svg:text", { x: x(trained) + 6, y: top + 20, class: "small" }, say("never trained", "训练未及")));
+    make("svg:text", { x: x(trained) + 6, y: top + 20, class: "small" }, say("beyond training", "训练长度之外")));
   for (let power = -5; power <= 0; power += 1) {
     drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
       make("svg:text", { x: left - 6, y: y(10 ** power) + 5, class: "small", "text-anchor": "end" }, `10${["⁰", "⁻¹", "⁻²", "⁻³", "⁻⁴", "⁻⁵"][-power]}`));

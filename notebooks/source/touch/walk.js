@@ -2,11 +2,11 @@
 touch.figures.walk = (host) => {
   touch.caption(host, "To touch: drag the distance, and see the arrows curl up", "动手：拖动距离，看箭头怎样蜷起来");
   const { make, say, slider, count } = touch;
-  const [pairs, made, unit, start] = [64, 1000, 8, { x: 104, y: 128 }];
+  const [pairs, made, unit, start, foot] = [64, 1000, 7.5, { x: 122, y: 144 }, 294]; // room for every distance
   const distances = [0];
   while (distances.at(-1) < 100000) distances.push(Math.max(distances.at(-1) + 1, Math.round(distances.at(-1) * 1.05)));
   distances[distances.findIndex((each) => each > made)] = made;
-  const drawing = make("svg:svg", { viewBox: "0 0 640 250", role: "img", "aria-label":
+  const drawing = make("svg:svg", { viewBox: "0 0 640 300", role: "img", "aria-label":
     say("64 arrows laid head to tail, the fastest pair first", "64 支箭头首尾相接，转得最快的一对在最前") });
   const tip = make("svg:path", { d: "M0 0 L6 3 L0 6 z", class: "tip" });
   drawing.append(make("svg:defs", {}, make("svg:marker",
@@ -16,8 +16,11 @@ touch.figures.walk = (host) => {
   const arrows = Array.from({ length: pairs }, () => line("step"));
   arrows.forEach((arrow) => arrow.setAttribute("marker-end", "url(#walk-tip)"));
   const end = make("svg:rect", { width: 9, height: 9, class: "end" });
-  drawing.append(end, make("svg:text", { x: start.x, y: start.y + 22, class: "small", "text-anchor": "middle" }, "0"),
-    make("svg:text", { x: start.x + unit * pairs, y: start.y + 22, class: "small", "text-anchor": "middle" }, `${pairs}`));
+  const ends = [0, pairs].map((at) => make("svg:g", { transform: `translate(${start.x + unit * at} 0)` },
+    make("svg:line", { y1: start.y, y2: foot - 22, class: "grid" }),
+    make("svg:text", { y: foot, class: "small", "text-anchor": "middle" }, `${at}`)));
+  drawing.prepend(...ends); // behind the walk, and their names below all of it
+  drawing.append(end);
   const place = (each, x1, y1, x2, y2) => Object.entries({ x1, y1, x2, y2 }).forEach(([key, at]) =>
     each.setAttribute(key, (key[0] === "x" ? start.x + unit * at : start.y - unit * at).toFixed(2)));
   place(floor, -12, 0, 66, 0);
