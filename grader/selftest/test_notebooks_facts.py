@@ -24,7 +24,6 @@ LAYOUTS = sources.SOURCES / "3_three_implementations.py"
 NEEDED = (
     "import math",
     "def frequencies(",
-    "def proportional(",
     "def kept_by_turns(",
     "def read_frequencies(",
     "MODELS = {",
@@ -67,10 +66,6 @@ def test_frequencies_are_in_no_checkpoint(transformers: Module) -> None:
     module = llama.LlamaRotaryEmbedding(llama.LlamaConfig())
     assert module.state_dict() == {}
     assert "inv_freq" in dict(module.named_buffers())
-
-
-def test_falcon_rotates(transformers: Module) -> None:
-    assert transformers("models.falcon").FalconConfig().alibi is False
 
 
 def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -> None:

@@ -112,7 +112,10 @@ SLIPS = {
         "p.to(positions_in).to(frequencies_in) * theta.to(frequencies_in)",
         "only what is asked for",
     ),
-    "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the first sets the limit"),
+    "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the smaller sets the limit"),
+    "5.2 the first slow pair": Slip(
+        "5_longer_contexts", "reach", "[partial].min().item()", "[partial][0].item()", "the smaller sets the limit"
+    ),
     "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
     "6.1 mean first": Slip(
         "6_train_short_test_long",
@@ -219,6 +222,20 @@ SLIPS = {
         "dim, base), 1.0",
         "dim, base), 0.1 * math.log(stretch) + 1",
         "Only yarn",
+    ),
+    "8.6 ends of the ramp": Slip(
+        "8_models_of_2026",
+        "read_frequencies",
+        'rope["low_freq_factor"], rope["high_freq_factor"]',
+        'rope["high_freq_factor"], rope["low_freq_factor"]',
+        "keeps its frequency",
+    ),
+    "8.6 the other share": Slip(
+        "8_models_of_2026",
+        "read_frequencies",
+        'keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
+        'keep = 1 - kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
+        "keeps its frequency",
     ),
     "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }

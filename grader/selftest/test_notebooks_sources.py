@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -134,6 +135,16 @@ def test_a_thread_is_linked_as_what_it_is() -> None:
         for project, kind, number in THREAD.findall(of(name).read_text(encoding="utf-8")):
             kinds.setdefault((project, number), set()).add(kind)
     assert {thread: found for thread, found in kinds.items() if len(found) > 1} == {}
+
+
+@every_notebook
+def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
+    """A mistake is charged once: neither a solution nor its checks use what another exercise asks for."""
+    parts = [part for part in execute.code_cells(sources.read(of(name), "en")) if "nbgrader" in part.metadata]
+    code = [(part.metadata.nbgrader.grade_id.removesuffix("_laws"), ast.parse(part.source)) for part in parts]
+    asked = {node.name: mark for mark, tree in code for node in tree.body if isinstance(node, ast.FunctionDef)}
+    used = {(mark, node.id) for mark, tree in code for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert [(mark, other) for mark, other in used if asked.get(other, mark) != mark] == []
 
 
 @every_notebook

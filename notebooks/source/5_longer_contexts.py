@@ -156,10 +156,6 @@ plt.show()
 # do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
 # from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
 # [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
-#
-# Which pairs are meant, if someone says "every pair"? The $d/2$ of one head, $i = 0, \dots, d/2 - 1$. In Llama all heads of
-# all layers use the same $\theta_i$; in models that mix layers with and without a window, such as Gemma 4, each kind may
-# have its own ([notebook 8](8_models_of_2026.ipynb)). The last is $\theta_{d/2-1}$, not $\theta_{d/2}$.
 
 # %% [markdown] lang="zh"
 # 图中的三角形是在 $L$ 之内转不满一圈的对。在对数坐标下，波长排成一条直线，因为
@@ -170,10 +166,6 @@ plt.show()
 # 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
 # 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
-#
-# 常有人说“每一对”，指的是哪些对？是一个头的 $d/2$ 对，$i = 0, \dots, d/2 - 1$。在 Llama 里，所有层的所有头用的是同一组
-# $\theta_i$；有的模型既有带窗口的层，又有不带窗口的层，例如 Gemma 4，两种层可以各有一组
-# （[第 8 节](8_models_of_2026.ipynb)）。最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 5.2 · How far before it is new? (2 points)
@@ -182,8 +174,8 @@ plt.show()
 # $\theta_i'$ it gets there at the position $L\, \theta_i / \theta_i'$. A pair with $r_i \ge 1$ knows all angles and sets no
 # limit.
 #
-# Write `reach`: the length at which the first pair comes to the end of what it knows. It is infinite if every pair knows
-# the whole circle.
+# Write `reach`: the smallest length at which some pair comes to the end of what it knows. It is infinite if every pair
+# knows the whole circle.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 5.2 · 读到多远才会碰到新角度？（2 分）
@@ -217,15 +209,13 @@ with quiet():
     first_slowed = theta / torch.tensor([9.0, 1, 1, 1])
     assert abs(reach(theta, first_slowed, 100) - 100) < 1e-9, "Slowing pair 0 helps nobody: it knows all angles."
     assert abs(reach(theta, theta, 6000) - 6000) < 1e-9, "Within 6,000 pair 3 turns by 6 radians, less than a turn."
-    slowed = theta / torch.tensor([1.0, 1, 4, 6])
+    slowed = theta / torch.tensor([1.0, 1, 6, 4])
     assert abs(reach(theta, slowed, 100) - 400) < 1e-9, (
-        "Pair 2 runs out at 400, pair 3 at 600: the first sets the limit."
+        "Pair 2 runs out at 600, pair 3 at 400: the smaller sets the limit."
     )
     ### BEGIN HIDDEN TESTS
     slowed = theta / torch.tensor([1.0, 1, 3, 5])
     assert abs(reach(theta, slowed, 100) - 300) < 1e-9, "The pair that runs out first sets the limit."
-    slowed = theta / torch.tensor([1.0, 1, 7, 5])
-    assert abs(reach(theta, slowed, 100) - 500) < 1e-9, "That need not be the first of the slow pairs."
     slowed = theta / torch.tensor([1.0, 8, 20, 20])
     assert abs(reach(theta, slowed, 100) - 2000) < 1e-9, "Pair 1 knew the circle in training, whatever it does now."
     assert reach(theta, theta, 7000) == math.inf, "Pair 3 turns 1.1 times within 7,000: all know the circle."
@@ -265,19 +255,20 @@ with quiet():
 # %% [markdown] lang="en"
 # ### Exercise 5.3 · PI (1 point)
 #
-# Write `interpolate`, which gives the slower frequencies.
+# Write `interpolate`: the slower frequencies for a model that saw `trained` positions and is to read `wanted`. Nothing is
+# slowed if training saw as many as that.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.3 · PI（1 分）
 #
-# 写出 `interpolate`，给出放慢之后的频率。
+# 写出 `interpolate`：模型训练时见过 `trained` 个位置，现在要读 `wanted` 个，给出放慢之后的频率。如果训练见过的已经够多，就不放慢。
 
 
 # %% nbgrader={"grade_id": "interpolate", "solution": true}
-def interpolate(theta: Tensor, factor: float) -> Tensor:
-    """Frequencies of position interpolation for a context longer by factor: [d/2] to [d/2]."""
+def interpolate(theta: Tensor, trained: float, wanted: float) -> Tensor:
+    """Frequencies of position interpolation from the trained to the wanted length: [d/2] to [d/2]."""
     ### BEGIN SOLUTION
-    return theta / factor
+    return theta / max(1.0, wanted / trained)
     ### END SOLUTION
 
 
@@ -285,14 +276,15 @@ def interpolate(theta: Tensor, factor: float) -> Tensor:
 with quiet():
     theta, positions = frequencies(8, 100.0), torch.arange(0.0, 40.0, dtype=torch.float64)
     squeezed = torch.outer(positions / 4, theta)
-    angles = torch.outer(positions, interpolate(theta, 4.0))
-    torch.testing.assert_close(angles, squeezed, msg="Slower pairs at p turn as the old ones did at p / s.")
-    assert torch.equal(interpolate(theta, 1.0), theta), "A factor of 1 changes nothing."
+    angles = torch.outer(positions, interpolate(theta, 10, 40))
+    torch.testing.assert_close(angles, squeezed, msg="From 10 to 40, at p: the angle that the old pairs had at p / 4.")
+    assert torch.equal(interpolate(theta, 10, 10), theta), "A text of the trained length needs no squeezing."
     ### BEGIN HIDDEN TESTS
     kept = theta.clone()
-    twice = interpolate(interpolate(theta, 2.0), 3.0)
-    torch.testing.assert_close(twice, interpolate(theta, 6.0), msg="Factors multiply.")
-    longest = (8 * 4096) * interpolate(frequencies(), 8.0)
+    assert torch.equal(interpolate(theta, 10, 3), theta), "A shorter text is not stretched."
+    twice = interpolate(interpolate(theta, 50, 100), 100, 300)
+    torch.testing.assert_close(twice, interpolate(theta, 50, 300), msg="Factors multiply.")
+    longest = (8 * 4096) * interpolate(frequencies(), 4096, 8 * 4096)
     torch.testing.assert_close(longest, 4096 * frequencies(), msg="At s L every pair is where it was at L.")
     assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
     ### END HIDDEN TESTS
@@ -430,7 +422,7 @@ def draw_arc(axes: plt.Axes, start: float, end: float, **look) -> None:
 
 
 theta, shown = frequencies(), (10, 46, 50, 56, 63)
-methods = {"unchanged": theta, "PI, s = 8": interpolate(theta, FACTOR)}
+methods = {"unchanged": theta, "PI, s = 8": interpolate(theta, TRAINED, FACTOR * TRAINED)}
 methods["NTK, factor 8"] = frequencies(DIM, ntk_base(BASE, DIM, FACTOR))
 seen, used = TRAINED * theta, {name: FACTOR * TRAINED * scaled for name, scaled in methods.items()}
 new = {name: int(((seen < 2 * math.pi) & (angle > seen * (1 + 1e-9))).sum()) for name, angle in used.items()}
@@ -450,7 +442,7 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
 for axes, i in zip(panels[0], shown, strict=True):
     axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
 some = new["NTK, factor 8"]
-headline(figure, f"At 8 times the length PI shows no pair new angles, NTK (factor 8) shows {some} pairs some")
+headline(figure, f"At 8 times the length PI takes no pair to a new angle, NTK (factor 8) takes {some}")
 plt.show()
 
 # %%
@@ -579,7 +571,7 @@ with quiet():
 #
 # The second term depends on $n$ itself, not only on $m - n$: the law of RoPE is broken. And the same text gives other scores read at
 # once than read token by token. That is [transformers#25104](https://github.com/huggingface/transformers/issues/25104).
-# The cure is in YaRN, section 3.3: cache keys **before** rotation, and rotate all of them with the base of now.
+# The cure is in YaRN, section 3.3: cache keys **before** rotation, and rotate all of them with the present base.
 
 # %% [markdown] lang="zh"
 # ## 过期的缓存
@@ -699,6 +691,8 @@ def base_at(length: int) -> float:
 right, wrong = decode(ones, ones, base_at), stale(ones, ones, base_at)
 hidden = torch.ones(count, count, dtype=torch.bool).triu(1)
 errors = (wrong - right).abs()
+ends = torch.cat([errors[-1, :8], errors[-1, -16:]])
+assert ends.mean() < errors[-1, small : 3 * small].mean() / 2  # what the text says
 figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.25, 1))
 left.plot(right[-1], color=BLUE, linestyle="-", label="cached before rotation", linewidth=1.4)
 left.plot(wrong[-1], color=VERMILION, linestyle="--", label="cached after: stale", linewidth=1.2)
@@ -716,10 +710,10 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Near keys agree, older ones do not; and on the right the error changes along each diagonal, so the score no longer
-# depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
+# Keys near by agree, and so do the very first, whose angle is small whatever the base; those between do not. And on the
+# right the error changes along each diagonal, so the score no longer depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
 # keys was found to work about as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)),
-# perhaps because near keys, the least stale, matter most. And transformers, as of version 5.23, still rotates first,
+# perhaps because the keys near by, hardly stale, matter most. And transformers, as of version 5.23, still rotates first,
 # for rotating the whole cache anew at each token costs time. Know which you run, and do not compare scores of one with
 # those of the other.
 #
@@ -730,8 +724,8 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help; NTK slows the needy too little. With the turns $r_i$ in hand, the way out is plain
-# (YaRN, section 3.2, "NTK-by-parts"):
+# PI slows pairs that need no help. NTK (a larger base: pair 0 keeps its frequency, the last pair is slowed by $\kappa$)
+# slows the needy too little. With the turns $r_i$ in hand, the way out is plain (YaRN, section 3.2, "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;
 # - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
@@ -748,10 +742,10 @@ plt.show()
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
 # %% [markdown] lang="zh" short=true
-# 左图：近处的键两种做法一致，旧的键不一致。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
+# 左图：近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），中间的键不一致。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
 # 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
-# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键恰恰
-# 最不容易过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就把整个缓存重新旋转一遍太费时间。
+# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
+# 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就把整个缓存重新旋转一遍太费时间。
 # 要清楚自己用的是哪一种，也不要拿一种的得分去和另一种比较。
 #
 # 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
@@ -761,7 +755,7 @@ plt.show()
 #
 # ## YaRN：按圈数区别对待
 #
-# PI 放慢了不需要帮忙的对，NTK 对需要帮忙的对又放慢得不够。有了圈数 $r_i$，出路就一目了然
+# PI 放慢了不需要帮忙的对。NTK 换用更大的底数，第 0 对不变，最后一对放慢 $\kappa$ 倍，需要帮忙的对又放慢得不够。有了圈数 $r_i$，出路就一目了然
 # （YaRN，3.2 节，“NTK-by-parts”）：
 #
 # - $r_i > \beta$，转了很多圈：不去动它；
@@ -952,7 +946,7 @@ plt.show()
 # ## Blend, and sharpen
 #
 # The last ingredient is not about angles. With $s$ times as many keys, the softmax spreads over more of them. YaRN
-# divides the logits by a **temperature** $t < 1$:
+# divides the scores, which programs call **logits**, by a **temperature** $t < 1$:
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
@@ -987,7 +981,7 @@ plt.show()
 #
 # ## 混合，再锐化
 #
-# 最后一味料与角度无关。键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把 logit 除以一个**温度** $t < 1$：
+# 最后一项与角度无关。键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把得分（程序里叫 **logit**）除以一个**温度** $t < 1$：
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
@@ -1067,7 +1061,7 @@ with quiet():
 theta = frequencies()
 spectra = {
     "unchanged": theta,
-    "PI": interpolate(theta, FACTOR),
+    "PI": interpolate(theta, TRAINED, FACTOR * TRAINED),
     "NTK, factor 8": frequencies(DIM, ntk_base(BASE, DIM, FACTOR)),
     "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
     "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
@@ -1121,23 +1115,18 @@ for name, scaled in spectra.items():
 #
 # ## Why a temperature, and why this one?
 #
-# The direction can be derived. Let the logits of $n$ keys be independent normal numbers with variance $\sigma^2$. For many
-# keys, $Z = \sum e^{x}$ is near its mean $n\, e^{\sigma^2/2}$, and the average logit under the softmax weights
-# $e^{x}/Z$ is near $\sigma^2$ (weighting a normal density by $e^x$ shifts its mean by $\sigma^2$). The entropy, which says
-# over how many keys attention spreads, is then
+# The direction follows. Let the logits $x$ of $n$ keys be independent normal numbers with variance $\sigma^2$. Over how
+# many keys attention spreads is told by its entropy, and for many keys that is about
 #
 # $$
 # H = -\sum \frac{e^x}{Z} \ln \frac{e^x}{Z} = \ln Z - \sum \frac{e^x}{Z}\, x
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# With $s$ times the keys, $H$ grows by $\ln s$. Tables times $c$ make logits times $c^2$ and variance times $c^4$, which
-# lowers $H$ by about $\frac{\sigma^2}{2}(c^4 - 1)$. Larger logits compensate: that is the direction.
-# (That is so while $\sigma c^2$ is far below $\sqrt{2 \ln n}$; nearer to it a few keys hold most of $Z$, and $H$ falls less:
-# a fifth less at $s = 32$ in the figure below.)
-#
-# The *number* does not follow. The $c$ that compensates depends on $\sigma$, which differs from head to head.
-# $0.1 \ln s + 1$ was fitted to the perplexities of Llama models (YaRN, section 3.4).
+# (The sum $Z = \sum e^x$ is near its mean $n\, e^{\sigma^2/2}$, and to weight a normal density by $e^x$ shifts its mean by
+# $\sigma^2$.) With $s$ times the keys, $H$ grows by $\ln s$; with larger logits, $\sigma^2$ grows and $H$ falls again. The
+# *number* does not follow: what compensates depends on $\sigma$, which differs from head to head. $0.1 \ln s + 1$ was fitted
+# to the perplexities (exponentials of the loss) of Llama models (YaRN, section 3.4).
 
 # %% [markdown] lang="zh"
 # 图和表说的是同一件事：YaRN 放慢慢的对和 PI 一样彻底，又放过了快的对；PI 则把相邻 token 的对比度降到了六十分之一左右。
@@ -1157,22 +1146,17 @@ for name, scaled in spectra.items():
 #
 # ## 为什么要温度，为什么是这个数？
 #
-# 方向可以推导出来。设 $n$ 个键的 logit 是相互独立的正态随机数，方差为 $\sigma^2$。键很多时，$Z = \sum e^{x}$ 接近它的
-# 均值 $n\, e^{\sigma^2/2}$，而按 softmax 的权重 $e^{x}/Z$ 求平均，logit 接近 $\sigma^2$（给正态密度乘上 $e^x$，
-# 均值就移动 $\sigma^2$）。熵说明注意力摊在多少个键上，于是
+# 方向推得出来。设 $n$ 个键的 logit $x$ 是相互独立的正态随机数，方差为 $\sigma^2$。注意力摊在多少个键上，由熵来说；
+# 键很多时，熵约为
 #
 # $$
 # H = -\sum \frac{e^x}{Z} \ln \frac{e^x}{Z} = \ln Z - \sum \frac{e^x}{Z}\, x
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# 键的个数变成 $s$ 倍，$H$ 就增加 $\ln s$。表乘以 $c$，logit 就乘以 $c^2$，方差乘以 $c^4$，使 $H$ 减少约
-# $\frac{\sigma^2}{2}(c^4 - 1)$。增大 logit 可以抵消：这就是方向。
-# （这是 $\sigma c^2$ 远小于 $\sqrt{2 \ln n}$ 时的近似；接近它时，$Z$ 的大部分来自少数几个键，$H$ 降得少些：
-# 下图 $s = 32$ 处少五分之一。）
-#
-# *数值*却推不出来。恰好抵消的 $c$ 取决于 $\sigma$，而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度
-# 拟合出来的（YaRN，3.4 节）。
+# （和 $Z = \sum e^x$ 接近它的均值 $n\, e^{\sigma^2/2}$；给正态密度乘上 $e^x$，均值就移动 $\sigma^2$。）键的个数变成 $s$ 倍，
+# $H$ 就增加 $\ln s$；logit 变大，$\sigma^2$ 变大，$H$ 又降下来。*数值*却推不出来：恰好抵消的倍数取决于 $\sigma$，
+# 而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度（损失的指数）拟合出来的（YaRN，3.4 节）。
 
 # %%
 generator, spread = torch.Generator().manual_seed(0), 2.0
@@ -1194,7 +1178,6 @@ axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.t
 axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")
 axes.legend(loc="upper left", fontsize=8.5)
 plain, sharp = (entropies[name][-1] - entropies[name][0] for name in entropies)
-assert abs((plain - sharp) / (spread**2 / 2 * (c**4 - 1)) - 4 / 5) < 0.02  # what the text says
 axes.set_title(f"Entropy with 32 times the keys: {plain:+.1f} nats; with YaRN's factor {sharp:+.1f} (spread 2)")
 plt.show()
 
@@ -1218,11 +1201,8 @@ plt.show()
 #   it switches the temperature off.
 # - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
 #   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
-# - **Who has what.** Falcon 7B and 40B rotate (`alibi: false`; the Falcon-RW models are those with ALiBi). GLM rotates one half of
-#   each head, in adjacent pairs (`partial_rotary_factor: 0.5`). Qwen2.5 is shipped without scaling, for 32,768 positions; its
-#   pages tell whoever needs 131,072 to add [YaRN with a factor of
-#   4](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5). In Llama 4 three layers rotate and the fourth has no positions at
-#   all; there, queries grow with the logarithm of their position, a temperature again.
+#
+# Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
 #
 # ## What to remember
 #
@@ -1231,9 +1211,7 @@ plt.show()
 # - With frequencies that follow the length, keys are cached before rotation.
 # - YaRN's ramp comes in two versions; its factor multiplies cos and sin, so logits by its square.
 #
-# All this is geometry. Whether a *model* reads on is a matter of experiment. A table of perplexities from 8k to 32k
-# that is often shown (*linear 12.5, NTK 11.8, dynamic 12.2, YaRN 11.2*) is not in the YaRN paper, which is named as its
-# source. Better measure yourself:
+# All this is geometry. Whether a *model* reads on is a matter of experiment:
 #
 # **Next:** [notebook 6](6_train_short_test_long.ipynb) trains models on 64 positions and lets them read on to 512, with
 # all remedies of this one.
@@ -1255,10 +1233,8 @@ plt.show()
 #   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
 # - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
 #   （转成 bfloat16 时照样会波及它们：见第 4 节。）
-# - **谁用什么**：Falcon 7B 和 40B 用旋转（`alibi: false`；用 ALiBi 的是 Falcon-RW）。GLM 只旋转每个头的一半特征，
-#   按相邻特征配对（`partial_rotary_factor: 0.5`）。Qwen2.5 出厂时不带缩放，用于 32,768 个位置；要用到 131,072，
-#   它的页面叫人自己加上[因子为 4 的 YaRN](https://huggingface.co/Qwen/Qwen2.5-32B-Instruct/discussions/5)。
-#   Llama 4 每四层里，前三层旋转，第四层完全没有位置；在那一层，查询随位置的对数增大，这又是一种温度。
+#
+# 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
 #
 # ## 记住这些
 #
@@ -1267,7 +1243,6 @@ plt.show()
 # - 频率随长度而变时，键要在旋转之前存入缓存。
 # - YaRN 的斜坡有两个版本；它的因子乘在 cos 和 sin 上，所以 logit 乘的是它的平方。
 #
-# 这些都是几何。*模型*能不能接着读，要靠实验。有一张流传很广的困惑度表，从 8k 到 32k（*线性 12.5、NTK 11.8、动态 12.2、
-# YaRN 11.2*），标明出自 YaRN 论文，论文里却没有。不如自己来量：
+# 这些都是几何。*模型*能不能接着读，要靠实验：
 #
 # **下一节：**[第 6 节](6_train_short_test_long.ipynb)在 64 个位置上训练模型，再让它们读到 512，用上这一节的所有补救办法。

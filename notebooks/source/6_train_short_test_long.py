@@ -9,8 +9,8 @@
 #
 # Each model is trained three times, from three seeds, so that every curve and every number comes with its spread. All of
 # it takes about two minutes on one idle thread, and downloads nothing: the text is Python's own manual, which lies in the
-# standard library. At the end you hold a table of your own, in place of one that goes round and has no source, and beside
-# it what models of a thousand to nearly a hundred thousand times the size have shown.
+# standard library. At the end you hold a table of your own, and beside it what models of a thousand to nearly a hundred
+# thousand times the size have shown.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
@@ -21,7 +21,7 @@
 #
 # 每个模型用三个种子各训练一次，所以每条曲线、每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，
 # 也不用下载任何东西：文本是 Python 自带的手册，就在标准库里。
-# 网上流传着一张没有出处的表；读完这一节，你手里会有一张自己测出来的表来代替它，旁边还有大上一千倍到近十万倍的模型的结果。
+# 读完这一节，你手里会有一张自己测出来的表，旁边还有大上一千倍到近十万倍的模型的结果。
 
 # %%
 import math
@@ -91,7 +91,7 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # | ALiBi | added to $S_{mn}$ | $-\rho_h\,(m - n)$, head $h = 1 \dots H$, $\rho_h = 2^{-8h/H}$ ([Press et al., 3](https://arxiv.org/abs/2108.12409v2)) |
 #
 # with $\theta_i = 10000^{-2i/d}$, $i = 0 \dots d/2 - 1$. For RoPE, $d$ is the size of a head. Ours is 16, so
-# $\theta_i = 10^{-i/2}$: eight pairs, every second speed a power of ten.
+# $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
 #
 # A learned table ends with its last row: ask it for position 64 and it raises an `IndexError`. To have anything to
 # measure, we give it 512 rows, of which training reaches only the first 64; the others stay as random as they were.
@@ -111,7 +111,7 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # | ALiBi | 加到 $S_{mn}$ 上 | $-\rho_h\,(m - n)$，头 $h = 1 \dots H$，$\rho_h = 2^{-8h/H}$（[Press 等，第 3 节](https://arxiv.org/abs/2108.12409v2)） |
 #
 # 其中 $\theta_i = 10000^{-2i/d}$，$i = 0 \dots d/2 - 1$。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
-# 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的转速是十的整数次幂。
+# 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的频率是十的整数次幂。
 #
 # 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，
 # 训练只碰得到前 64 行，其余各行始终是初始的随机数。
@@ -266,7 +266,7 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # \ell_p = \frac1W \sum_{w=1}^{W} -\ln P\bigl(x^{(w)}_{p+1} \mid x^{(w)}_0, \dots, x^{(w)}_p\bigr) .
 # $$
 #
-# 模型对 $V$ 个字符给出 logits $a_1, \dots, a_V$，概率是 $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$，
+# 模型对 $V$ 个字符各给出一个 logit，$a_1, \dots, a_V$，概率是 $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$，
 # 所以 $-\ln P(y) = \ln \sum_{y'} e^{a_{y'}} - a_y$。
 
 # %% [markdown] lang="en"
@@ -567,8 +567,8 @@ print("All six hold for each of the three seeds.")
 #
 # **Why ALiBi stays.** A key at distance $\Delta$ has $\rho_h \Delta$ taken from its score, that is, its weight is multiplied by
 # $e^{-\rho_h \Delta}$. Our slopes are 1/4, 1/16, 1/64 and 1/256; at $\Delta = 64$ the first head multiplies by
-# $e^{-16} \approx 10^{-7}$, the second by $e^{-4}$. Steep heads hear nothing from far away and flat ones little, so what is far
-# hardly disturbs them.
+# $e^{-16} \approx 10^{-7}$, the second by $e^{-4}$. Steep heads hear nothing from far away. Flat ones do (the last multiplies
+# by $e^{-1/4} = 0.78$), but the bias never favours a far key over a near one, as a pair at a new angle may.
 #
 # But does it *help*? Take the last 32 characters of each window, and read them twice: with all 480 characters before
 # them, and with only 32. The difference is what the far text is worth.
@@ -582,12 +582,14 @@ print("All six hold for each of the three seeds.")
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，得分要减去 $\rho_h \Delta$，也就是权重乘上 $e^{-\rho_h \Delta}$。我们的斜率是
 # 1/4、1/16、1/64 和 1/256；在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个乘的是 $e^{-4}$。
-# 斜率大的头听不到远处，斜率小的头也只听到一点，所以远处几乎干扰不到它们。
+# 斜率大的头听不到远处。斜率小的头听得到（最后一个只乘 $e^{-1/4} = 0.78$），但偏置绝不会让远处的键占便宜，
+# 不像转到新角度的对。
 #
 # 可是远处的内容*有帮助*吗？取每个窗口最后 32 个字符，读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
 # 两次损失之差，就是远处文本的价值。
 
 # %%
+assert round(math.exp(-64 / 256), 2) == 0.78  # what the text says
 for code in ("NoPE", "ALiBi", "RoPE"):
     with_far = past(curves[code], 480).mean().item()
     without = past(read_all(models[code], first=448), 32).mean().item()
@@ -651,12 +653,14 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 # %% [markdown] lang="en"
 # ### Exercise 6.3 · Clamp the distance (3 points)
 #
-# Write `clamped_angles`: for each distance the angle $\theta_i \Delta_i$ of each pair. Clamp the distance, not the angle.
+# Write `clamped_angles`: for each distance the angle $\theta_i \Delta_i$ of each pair. Clamp the distance at $D$, and so the
+# angle at $D\,\theta_i$, not at $D$.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.3 · 把距离截住（3 分）
 #
-# 写出 `clamped_angles`：对每个距离，给出每一对的角度 $\theta_i \Delta_i$。截住的是距离，不是角度。
+# 写出 `clamped_angles`：对每个距离，给出每一对的角度 $\theta_i \Delta_i$。截住的是距离，止于 $D$；角度于是止于
+# $D\,\theta_i$，而不是 $D$。
 
 
 # %% nbgrader={"grade_id": "clamped_angles", "solution": true}
@@ -926,8 +930,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # chance would put there stand where pair 1 comes round, near multiples of 19.9, and in three heads the highest where pair
 # 2 does as well: 378 is six times 63. So to the fast pairs a key 378 back looks much like one that is 1
 # back. Telling them apart is the work of the slow pairs, and at angles that no window showed them they do it wrongly.
-# Clamped, they say "as far as can be" of all of these keys, and about five sixths of the weight stays where training put
-# it; the peaks are still there, but small. (The inequalities above hold for each of the three seeds; the lines show the first.) In the handbook you can choose
+# Clamped, they put all of these keys at distance 63, and about five sixths of the weight stays where training put it; the peaks are still there, but small. (The inequalities above hold for each of the three seeds; the lines show the first.) In the handbook you can choose
 # a head below, and clamp.
 #
 # <!-- touch: attention -->
@@ -941,29 +944,19 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # | name | new frequency $\theta_i'$ | source |
 # |---|---|---|
 # | PI | $\theta_i / s$ | [Chen et al., 2.3](https://arxiv.org/abs/2306.15595v2) |
-# | NTK-aware | $\bigl(b\, s^{d/(d-2)}\bigr)^{-2i/d} = \theta_i\, s^{-i/(d/2-1)}$ | [YaRN, 3.1](https://arxiv.org/abs/2309.00071v2) |
+# | NTK-aware | $\bigl(b\, s^{d/(d-2)}\bigr)^{-2i/d} = \theta_i\, s^{-2i/(d-2)}$ | [YaRN, 3.1](https://arxiv.org/abs/2309.00071v2) |
 # | dynamic NTK | NTK-aware with $s = \max(1, l/L)$, $l$ the present length | [YaRN, 3.3](https://arxiv.org/abs/2309.00071v2) |
 # | YaRN | $(1 - \gamma_i)\,\theta_i/s + \gamma_i\,\theta_i$ | [YaRN, 3.2](https://arxiv.org/abs/2309.00071v2) |
 #
-# The second form of NTK-aware follows from $b^{-2i/d} = \theta_i$ and
-#
-# $$
-# \frac{d}{d-2} \cdot \frac{2i}{d} = \frac{2i}{d-2} = \frac{i}{d/2-1} .
-# $$
-#
-# So pair 0 keeps its pace, and the last pair, $i = d/2 - 1$, is slowed by all of $s$.
-#
-# YaRN's $\gamma_i$ is 1 for pairs that turn often and 0 for those that turn less than once, with a ramp between, and
-# there are **two ramps in use**. The paper's is linear in the turns, $\gamma_i = (r_i - \alpha)/(\beta - \alpha)$, cut
-# off at 0 and 1; the authors' code is linear in the index $i$, between the rounded indices at which a pair would make
-# $\beta$ and $\alpha$ turns. Both have $\alpha = 1$, $\beta = 32$ for Llama. Finally, YaRN multiplies cosines and sines
-# by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
+# YaRN's $\gamma_i$ has **two ramps in use** (notebook 5): the paper's is linear in the turns, the authors' code linear in
+# the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama. Besides, YaRN multiplies cosines and
+# sines by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
 
 # %% [markdown] lang="zh"
 # 不加改动时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在第 1 对转回原处的地方，
 # 也就是 19.9 的倍数附近，远比碰运气多；三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。
 # 所以在快的对看来，往回 378 个字符的键，和往回 1 个字符的键差不多。把它们区别开来是慢的对的事，
-# 而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，慢的对对所有这些键都说“远得不能再远”，
+# 而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，慢的对把所有这些键都看作在距离 63 处，
 # 约六分之五的权重便留在训练时学会看的地方；尖峰还在，但已经很小。（上面各条不等式，对三个种子逐个成立；线画的是第一个种子。）
 # 在手册里，你可以在下面选一个头，再截住一些对。
 #
@@ -977,22 +970,12 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # | 名称 | 新频率 $\theta_i'$ | 出处 |
 # |---|---|---|
 # | PI | $\theta_i / s$ | [Chen 等，2.3 节](https://arxiv.org/abs/2306.15595v2) |
-# | NTK-aware | $\bigl(b\, s^{d/(d-2)}\bigr)^{-2i/d} = \theta_i\, s^{-i/(d/2-1)}$ | [YaRN，3.1 节](https://arxiv.org/abs/2309.00071v2) |
+# | NTK-aware | $\bigl(b\, s^{d/(d-2)}\bigr)^{-2i/d} = \theta_i\, s^{-2i/(d-2)}$ | [YaRN，3.1 节](https://arxiv.org/abs/2309.00071v2) |
 # | 动态 NTK | 同 NTK-aware，但 $s = \max(1, l/L)$，$l$ 是当前长度 | [YaRN，3.3 节](https://arxiv.org/abs/2309.00071v2) |
 # | YaRN | $(1 - \gamma_i)\,\theta_i/s + \gamma_i\,\theta_i$ | [YaRN，3.2 节](https://arxiv.org/abs/2309.00071v2) |
 #
-# NTK-aware 的第二种写法来自 $b^{-2i/d} = \theta_i$ 以及
-#
-# $$
-# \frac{d}{d-2} \cdot \frac{2i}{d} = \frac{2i}{d-2} = \frac{i}{d/2-1} .
-# $$
-#
-# 所以第 0 对速度不变，最后一对（$i = d/2 - 1$）放慢整整 $s$ 倍。
-#
-# YaRN 的 $\gamma_i$，对转得多的对取 1，对转不满一圈的对取 0，中间是一段斜坡，而**实际使用的斜坡有两种**。
-# 论文的斜坡按圈数线性变化，$\gamma_i = (r_i - \alpha)/(\beta - \alpha)$，截断到 0 与 1 之间；作者的代码则按下标
-# $i$ 线性变化，两端是恰好转 $\beta$ 圈和 $\alpha$ 圈的下标，再取整。对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。
-# 最后，YaRN 还把余弦和正弦乘以 $\sqrt{1/t} = 0.1 \ln s + 1$，在这里是 1.21。
+# YaRN 的 $\gamma_i$，**实际使用的斜坡有两种**（第 5 节）：论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。
+# 对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。此外，YaRN 还把余弦和正弦乘以 $\sqrt{1/t} = 0.1 \ln s + 1$，在这里是 1.21。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -1018,12 +1001,8 @@ def ramp_over_turns(alpha: float, beta: float) -> Tensor:
 
 def ramp_over_pairs(alpha: float, beta: float) -> Tensor:
     """The code's ramp, with both ends rounded outwards."""
-
-    def index(times: float) -> float:
-        """The i with r_i = times: L b^(-2i/d) / 2 pi = times, solved for i."""
-        return HEAD_DIM * math.log(TRAINED / (2 * math.pi * times)) / (2 * math.log(10000.0))
-
-    first, last = max(math.floor(index(beta)), 0), min(math.ceil(index(alpha)), HEAD_DIM - 1)
+    ends = [HEAD_DIM * math.log(TRAINED / (2 * math.pi * r)) / (2 * math.log(10000.0)) for r in (beta, alpha)]
+    first, last = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), HEAD_DIM - 1)
     return 1 - ((pair - first) / (last - first)).clamp(0, 1)
 
 
@@ -1177,18 +1156,18 @@ print("All eight hold for each of the three seeds.")
 #   前一个字符现在看上去只隔了八分之一步。微调可以补救，PI 提出时本来就配合微调使用；不微调，就是这个结果。
 # - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍。第 3 对的圆周是 199 个位置，它只见过 $64$
 #   个位置那么长的一段弧；放慢 $8^{3/7} = 2.4$ 倍，到 156 个字符就用完了见过的角度，
-#   第 4 对到 210，第 5 对到 283，只有最后一对能撑到 512。*因子取 8，并不能得到 8 倍的上下文*
+#   第 4 对到 210，第 5 对到 283，只有最后一对能撑到 512。*倍数取 8，并不能得到 8 倍的上下文*
 #   （YaRN 3.1 节对大模型也这么说）。
 #   可是它撑得比够得到的更远：从 192 到 256 个字符这一段，走到一半已有两对碰到新角度，损失却仍比 YaRN 低。
 #   稍微越出那段弧代价很小；新角度有几个，说不出代价多大。
 # - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而我们刚刚看到，
-#   NTK-aware 需要比这更大的值：在 200 到 300 个字符处，固定取 8 反而更好。因此 transformers 里有一个因子 $f$，
+#   NTK-aware 需要比这更大的值：在 200 到 300 个字符处，固定取 8 反而更好。因此 transformers 里有一个设置 $f$，
 #   用的是 $f\,l/L - (f - 1)$，增长速度是 $f$ 倍。
 # - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡、$\beta$ 取多少，
 #   与选哪种方法同样要紧；单说一个“YaRN”，信息太少。
 # - **温度**在这里作用很小。它的公式是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），不是在我们的模型上。
 #
-# ## 在长的长度上再训 40 步
+# ## 在长文本上再训 40 步
 #
 # 实际使用中，缩放之后会在新的长度上再训练一小会儿。这里也这样做：40 步，每步一个 512 个字符的窗口，一共 20,480 个字符，
 # 是原来训练量的七分之一。每种缩放看到的窗口都相同，*不加改动*的 RoPE 也看这些窗口。
@@ -1635,7 +1614,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | And fine-tuned? | after 40 steps YaRN, NTK-aware, PI | Llama 2 7B, twice the length: PI 3.34, YaRN 3.35, NTK-aware 3.59 ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)) | YaRN stays ahead of NTK-aware. PI, given its thousand steps, draws level. |
 # | Is NoPE weaker? | in the window; far beyond it is better than RoPE | 107M weights, reasoning and arithmetic: best of five on longer inputs ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)); as a language model it reads further than RoPE, and breaks too ([Wang et al.](https://arxiv.org/abs/2404.12224)) | It depends on the task. |
 # | RoPE taken away after training? | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) | in part: it reads on; it is not ahead |
-# | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
+# | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey (a number hidden in the text) anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
 #
 # So a model that trains in seconds shows *what* breaks, and *why*. It does not show by how much, nor the order of
 # methods that lie close together. Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models up to
@@ -1656,21 +1635,6 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 #
 # What does carry over is the method: one difference at a time, the same data, the loss of each position, several seeds,
 # and no claim that a seed can overturn.
-#
-# ## Questions that come up
-#
-# **Half-split or adjacent pairs: which is right here?** Either. A model that is trained from scratch learns weights to
-# fit; ours pairs half-split. It matters when weights move between programs (notebook 3;
-# [transformers#25199](https://github.com/huggingface/transformers/issues/25199)).
-#
-# **PI divides "every pair", NTK "spreads the load": which pairs are meant?** PI all of them, by $s$. NTK-aware none at
-# $i = 0$, all of $s$ at $i = d/2 - 1$, and $s^{i/(d/2-1)}$ between; you can read it off the printed lines above.
-#
-# **Does YaRN's attention factor go on the logits?** It multiplies cosines and sines, hence queries and keys, hence the
-# logits by its square, $1/t$ (YaRN, 3.4). In the code above it is `strength`, and values are not touched.
-#
-# **Could I train in bfloat16?** Yes, but compute positions and angles in float32, as here; bfloat16 has no 257
-# (notebook 4; [transformers#29285](https://github.com/huggingface/transformers/pull/29285)).
 #
 # **Next:** [notebook 7](7_alibi_and_nope.ipynb) looks into the two codes that use no angles at all: ALiBi's slopes for
 # any number of heads, and NoPE.
@@ -1693,7 +1657,7 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # | 微调之后呢？ | 40 步之后：YaRN、NTK-aware、PI | Llama 2 7B，两倍长度：PI 3.34，YaRN 3.35，NTK-aware 3.59（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)） | YaRN 仍在 NTK-aware 前面；PI 有了一千步，就追平了。 |
 # | NoPE 更弱吗？ | 窗口之内是；远在窗口之外，却比 RoPE 好 | 107M 个权重，推理和算术：五种里对更长输入泛化得最好（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）；作为语言模型，它比 RoPE 读得远，但也会垮（[Wang 等](https://arxiv.org/abs/2404.12224)） | 要看任务。 |
 # | 训练之后拿掉 RoPE 呢？ | 512 个 token 处找到的和 64 处一样多；比不加改动的 RoPE 多，比 YaRN 少 | 最多 7B 个权重：检索胜过缩放过的 RoPE（[Gelberg 等](https://arxiv.org/abs/2512.12167v1)） | 一半：能读下去，但没有领先 |
-# | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口看不到自身之外 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
+# | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口只找得到窗口之内的 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey，即藏在文本里的一个数（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
 #
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
 # 论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。
@@ -1709,20 +1673,5 @@ table("Perplexity per character, in windows of ... characters:", rows, lambda ea
 # - 大模型在缩放之后会微调。不训练直接用是最严的考验，不是通常的做法。
 #
 # 能照搬的是方法：一次只改一处，用同样的数据，看每个位置的损失，多试几个种子，不下换个种子就翻的结论。
-#
-# ## 常见的问题
-#
-# **按前后两半配对，还是相邻配对：这里哪个对？** 都行。从头训练的模型，权重会自己去适应；我们用的是前后两半配对。
-# 只有在不同程序之间搬运权重时才有关系（第 3 节；
-# [transformers#25199](https://github.com/huggingface/transformers/issues/25199)）。
-#
-# **PI 除“每一对”，NTK“分摊压力”：到底是哪些对？** PI 是全部，都除以 $s$。NTK-aware 在 $i = 0$ 处不变，
-# 在 $i = d/2 - 1$ 处除以整个 $s$，中间除以 $s^{i/(d/2-1)}$；从上面打印的各行就能读出来。
-#
-# **YaRN 的注意力因子是乘在 logits 上吗？** 它乘在余弦和正弦上，于是查询和键各乘一次，logits 就乘了它的平方，
-# 即 $1/t$（YaRN，3.4 节）。代码里就是 `strength`；值（value）不受影响。
-#
-# **能用 bfloat16 训练吗？** 能，但位置和角度要像这里一样用 float32 计算；bfloat16 里没有 257 这个数（第 4 节；
-# [transformers#29285](https://github.com/huggingface/transformers/pull/29285)）。
 #
 # **下一节：**[第 7 节](7_alibi_and_nope.ipynb)细看两种完全不用角度的编码：ALiBi 在任意头数下的斜率，以及 NoPE。

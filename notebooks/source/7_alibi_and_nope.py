@@ -317,10 +317,12 @@ for axes, (name, mask) in zip(panels, views.items(), strict=True):
     weights = torch.softmax(scores + mask, dim=-1)
     from_last = weights[-1].flip(0).cumsum(0)  # summed from the last key backwards
     reaches.append(int((from_last < 0.5).sum()) + 1)
-    axes.imshow(weights.log10().masked_fill(mask.isinf(), torch.nan), vmin=-3, vmax=0)
+    image = axes.imshow(weights.log10().masked_fill(mask.isinf(), torch.nan), vmin=-3, vmax=0)
     axes.set(xticks=[0, 63], yticks=[0, 63], xlabel="key")
     axes.set_title(f"{name}\nhalf within {reaches[-1]}", fontweight="normal", fontsize=9.5)
 panels[0].set(ylabel="query")
+bar = figure.colorbar(image, ax=panels, label="weight", shrink=0.8, extend="min", ticks=[-3, -2, -1, 0])
+bar.set_ticklabels(["0.001", "0.01", "0.1", "1"])
 headline(
     figure,
     f"Half of the last token's weight lies within {reaches[0]}, {reaches[1]}, {reaches[2]} and {reaches[3]} tokens",
@@ -328,8 +330,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# (Colours are logarithmic: full blue is all weight, no blue a thousandth or less, grey is masked.) In 64 tokens the
-# flattest head is hardly different from no bias at all; it needs longer texts to show.
+# (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
 # <!-- touch: slopes -->
 #
@@ -356,8 +357,7 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# （颜色按对数：全蓝是全部权重，没有蓝色是千分之一或更少，灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个
-# token 里几乎与没有偏置一样，文本更长时才看得出差别。
+# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
 # <!-- touch: slopes -->
 #
@@ -567,10 +567,8 @@ right.set(
 )
 free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
 widest = tokens_seen(1 / 256, 4096)
-headline(
-    figure,
-    f"The flattest head sees {widest:.0f} of 4096 tokens; looking 4096 back costs it {flat:.0f}, NoPE {free:.0f}",
-)
+cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
+headline(figure, f"The flattest head sees {widest:.0f} of 4096 tokens;\n{cost}")
 plt.show()
 
 # %% [markdown] lang="en"
@@ -691,9 +689,6 @@ plt.show()
 # | ALiBi | scores | by distance | only $m - n$ counts | yes, by fading | yes | [a distance in the plane](https://arxiv.org/abs/2311.00566) |
 # | NoPE | nobody | if the model counts | if the model counts | some way | – | – |
 #
-# No row wins everywhere, and toy rankings do not carry over to large models. But you can now read any of these in a
-# program, say what it computes, and test whether it does: with laws, not with stored answers.
-#
 # **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this, and reads their
 # configurations with your own code.
 
@@ -721,8 +716,5 @@ plt.show()
 # | RoPE | 查询、键 | 是 | 旋转，且只取决于 $m - n$ | 经过缩放（第 5 节） | 有 | 每维几对 |
 # | ALiBi | 得分 | 按距离 | 只取决于 $m - n$ | 能，靠淡出 | 有 | [平面上的距离](https://arxiv.org/abs/2311.00566) |
 # | NoPE | 谁也不告诉 | 看模型数不数 | 看模型数不数 | 能走一段 | – | – |
-#
-# 没有哪一行处处获胜，小模型上的名次也不能照搬到大模型。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
-# 并检验它是否如此：用规律来检验，而不是用存好的答案。
 #
 # **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么，并用你自己的代码去读它们的配置。

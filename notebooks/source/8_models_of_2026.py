@@ -135,6 +135,7 @@ with quiet():
         torch.testing.assert_close(theta[:turning], plain[:turning], msg="Frequencies are those of the whole head.")
         assert int((theta > 0).sum()) == turning, "The share counts pairs."
     assert int((proportional(10, 1e4, 0.5) > 0).sum()) == 2, "Half of five pairs: two, rounded down."
+    assert int((proportional(14, 1e4, 0.5) > 0).sum()) == 3, "Half of seven pairs: three, rounded down."
     ### END HIDDEN TESTS
 
 # %%
@@ -153,7 +154,10 @@ axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3, label=
 axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(3, 2e7))
 axes.legend(loc="lower right")
 slowest = float(turning[-1])
-axes.set_title(f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {narrow[-1]:,.0f}")
+slowest_narrow = float(narrow[-1]) / 1e6
+axes.set_title(
+    f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {slowest_narrow:.0f} million"
+)
 assert 187 < slowest < 189 < 200  # what the text says
 plt.show()
 
@@ -290,8 +294,9 @@ for (name, factor), (colour, dashes) in zip(factor_of.items(), looks, strict=Tru
     weight[name] = torch.sigmoid(factor * GAP - (lengths - 1).log())  # e^g / (e^g + n - 1)
     axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes, label=name)
 axes.axvline(8192, color=GREY, linestyle=":", linewidth=1)
+axes.text(7600, 0.04, "trained length", fontsize=8.5, color=GREY, ha="right")
 axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
-axes.legend(loc="lower left")
+axes.legend(loc="center right")
 bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
 axes.set_title(f"Weight of a needle among ten million keys: {bare:.1%}, with Llama 4's factor {kept_up:.0%}")
 assert bare < 0.02 < 0.9 < kept_up
@@ -411,12 +416,12 @@ plt.show()
 # ### Exercise 8.3 · Scores from the short vectors (2 points)
 #
 # Write `latent_scores` for one query. The rotations are already done. Do not make the keys: with many tokens that would be
-# the expensive part.
+# the expensive part. (The checks see the scores alone.)
 
 # %% [markdown] lang="zh"
 # ### 练习 8.3 · 直接由短向量算得分（2 分）
 #
-# 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。
+# 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。（检查只看得到得分。）
 
 
 # %% nbgrader={"grade_id": "latent_scores", "solution": true}
@@ -613,21 +618,23 @@ theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
 names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
 fastest = {}
-for panel, (title, axes_of) in zip(panels, (("blocks", blocks(BLOCKS)), ("turns", turns_taken(TURNS))), strict=True):
+for panel, (title, axes_of) in zip(
+    panels, (("blocks", blocks(BLOCKS)), ("alternating", turns_taken(TURNS))), strict=True
+):
     for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
         own = (axes_of == axis).nonzero().flatten()
         wavelengths = 2 * math.pi / theta[own]
         fastest[title, name] = float(wavelengths[0])
         panel.plot(own, wavelengths, "osD"[axis], color=colour, markersize=4, label=name)
     panel.axhspan(1, 16, color=SKY, alpha=0.25, linewidth=0)
+    panel.text(64, 7.5, "16 patches", fontsize=8.5, ha="right", va="center")
     panel.set(xlabel="pair i", yscale="log", ylim=(4, 1e7))
     panel.set_title(title, fontweight="normal", fontsize=9.5)
 panels[0].set_ylabel("wavelength, in positions")
-panels[1].legend(loc="lower right")
-slow, quick = fastest["blocks", "column"], fastest["turns", "column"]
-headline(
-    figure, f"In blocks the fastest pair of the columns takes {slow:,.0f} positions for a turn, in turns {quick:.0f}"
-)
+panels[1].legend(loc="upper left")
+slow, quick = fastest["blocks", "column"], fastest["alternating", "column"]
+finding = f"Axes in blocks: the fastest pair of the columns comes round in {round(slow, -3):,.0f} positions;"
+headline(figure, f"{finding}\naxes alternating: in {quick:.0f}")
 assert slow > 35_000  # what the text says
 assert 360 * 16 / slow < 1 / 5
 plt.show()
@@ -850,13 +857,14 @@ assert lowest[2] > 1e4  # what the title says
 # ## Read the configurations
 #
 # Now the real thing. Below stands what seven models say of their positions, in the words of transformers. Your code is to
-# turn it into frequencies and a factor for the tables. Two helpers are given, the two ramps of notebook 5.
+# turn it into frequencies and a factor for the tables. Three helpers are given: the two ramps of notebook 5, and the pairs
+# that p-RoPE keeps.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。第 5 节的两种斜坡
-# 作为工具给出。
+# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。给出三个工具：第 5 节的两种斜坡，
+# 以及 p-RoPE 留下哪些对。
 
 
 # %%
@@ -872,6 +880,11 @@ def kept_by_pairs(dim: int, base: float, length: float, slow: float, fast: float
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, dim - 1)
     return 1 - ((torch.arange(dim // 2) - first) / max(last - first, 0.001)).clamp(0, 1)
+
+
+def kept_by_share(dim: int, share: float) -> Tensor:
+    """The same for p-RoPE: 1 for the fastest share of the pairs, 0 for those that stand still."""
+    return (torch.arange(dim // 2) < math.floor(share * dim / 2)).double()
 
 
 # %% [markdown] lang="en"
@@ -915,7 +928,7 @@ def read_frequencies(rope: dict, dim: int) -> tuple[Tensor, float]:
     length = rope.get("original_max_position_embeddings")
     keep = torch.ones_like(theta)
     if kind == "proportional":
-        return proportional(dim, base, rope["partial_rotary_factor"]), factor
+        return kept_by_share(dim, rope["partial_rotary_factor"]) * theta, factor
     if kind == "linear":
         keep = torch.zeros_like(theta)
     elif kind == "llama3":
@@ -942,6 +955,11 @@ with quiet():
     assert abs(factor - 1.27726) < 1e-4, "yarn without a word about attention: 0.1 ln 16 + 1."
     ends = theta[[0, -1]] / frequencies(128)[[0, -1]]
     assert (ends - torch.tensor([1, 1 / 16])).abs().max() < 1e-9, "yarn spares pair 0 and slows the last pair fully."
+    llama = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    llama |= {"rope_theta": (4 * math.pi) ** 2, "original_max_position_embeddings": 8 * math.pi}
+    theta, factor = read_frequencies(llama, 4)
+    assert abs(theta[0] - 1) < 1e-6, "llama3, length 8 pi: pair 0 makes 4 turns and keeps its frequency, 1."
+    assert abs(theta[1] - 1 / (8 * math.pi)) < 1e-6, "llama3: pair 1 makes 1/pi turns, so 1/(4 pi) is halved."
     ### BEGIN HIDDEN TESTS
     assert read_frequencies(yarn | {"attention_factor": 1.0}, 128)[1] == 1, (
         "attention_factor 1.0 switches the temperature off."
@@ -1134,86 +1152,47 @@ to_touch("models", to_show)
 # %% [markdown] lang="en"
 # ## What else has been proposed
 #
-# A paragraph each: what it does in the terms of these notebooks, what is claimed, and what was shown. What the abstract or the
-# page says is linked; we did not repeat the experiments.
+# What each does, in the terms of these notebooks, and what its authors show; we did not repeat the experiments.
 #
-# - **xPos** multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: the one in notebook 2's
-#   table that turns and decays. [Sun et al., 2022](https://arxiv.org/abs/2212.10554v1) define a
-#   "resolution" of attention by distance, choose the rates to raise it, and show language models that read on beyond
-#   training, with attention cut into blocks at inference.
-# - **FoX**, the forgetting transformer, has a gate between 0 and 1 for each token, and adds to a score the logarithms of the gates
-#   that lie between: ALiBi, with a slope that content decides, and no position code besides. It outdoes the Transformer as a
-#   language model of long texts, in reading on and on short tasks, and keeps up with it on long ones ([Lin et al.,
-#   2025](https://arxiv.org/abs/2503.02130v2)).
-# - **ReRoPE** clamps the distance that all pairs see at a window: $\min(\Delta, w)$. Leaky ReRoPE lets it grow more slowly beyond the window instead.
-#   It needs no training, but two passes of attention ([Su, 2023](https://kexue.fm/archives/9708)). Exercise 6.3 is its finer
-#   version: clamping the slow pairs alone was enough there.
-# - **Self-Extend** does the same with whole numbers: near keys at their distance, far ones by positions that are divided by a group size and
-#   rounded down, then shifted so that the two parts meet. No training; shown on several models and long benchmarks ([Jin et al., 2024](https://arxiv.org/abs/2401.01325v3)).
-# - **CoPE** counts what matters in place of tokens: a gate between 0 and 1 on each key, and positions are sums of gates, so that a
-#   head can look at "the third sentence back". Shown on counting and copying tasks, and as lower perplexity on text
-#   and code ([Golovneva et al., 2024](https://arxiv.org/abs/2405.18719v2)).
-# - **HoPE** observes that trained attention falls off only near by and rises again far away, holds "long-term decay" for
-#   outdated, and replaces slow pairs by features without position, keeping the fast ones. Shown up to 3B parameters ([Chen et al.,
-#   2025](https://aclanthology.org/2025.acl-long.1123)). A neighbour of p-RoPE.
-# - **FoPE** looks at what layers between attentions do to a pair: they mix frequencies, and those that were trained too
-#   little do harm. It gives each feature a sum of several frequencies and sets the harmful ones to zero; over varying
-#   context windows it stays more stable than the baselines ([Hua et al., 2024](https://arxiv.org/abs/2412.17739v4)).
-# - **LongRoPE2** holds that the slow pairs are trained too little, searches factors for each pair by the perplexity of
-#   needles, and fine-tunes on short and long texts together. Claimed: 128K effective for LLaMA3 8B with 10B tokens,
-#   keeping over 98.5 % of the short performance ([Shang et al., 2025](https://arxiv.org/abs/2502.20082v1)).
-# - **PaTH** replaces the fixed rotation by a product of Householder-like maps (a reflection is one of them), one for each token
-#   between key and query, made from its content. What lies between then matters, not only how much lies between. Shown on state tracking and moderate language models
-#   ([Yang et al., 2025](https://arxiv.org/abs/2505.16381v1)).
-# - **Selective RoPE** keeps rotations, but lets the content of each token say how far to turn: the angle between two
-#   tokens is the sum of what lies between. Shown for gated transformers, on language and on copying, state tracking and retrieval ([Movahedi et al.,
-#   2025](https://arxiv.org/abs/2511.17388v1)).
-# - **PoPE** takes the phase of content away. In RoPE a pair scores $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$, where $\varphi_i$ comes from content and
-#   shifts the distance at which the pair is highest: *what* and *where* are entangled (you used it in `key_for` of
-#   notebook 4). PoPE makes a pair of every feature, its length positive by a softplus, and drops $\varphi_i$, or has a learned constant in its place. Lower loss in music,
-#   genomes and text, for text from 124M to 774M parameters, and longer texts without fine-tuning ([Gopalakrishnan et al., 2025](https://arxiv.org/abs/2509.10534v3)).
-# - **DroPE** trains with RoPE and then removes it, with a short recalibration at the trained length: positions help training to
-#   converge, and stand in the way later. Shown up to 7B parameters, ahead of scaled RoPE on retrieval beyond the
-#   trained length ([Gelberg et al., 2025](https://arxiv.org/abs/2512.12167v1); [their page](https://pub.sakana.ai/DroPE)).
+# | | what it does | shown |
+# |---|---|---|
+# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: of notebook 2's codes, the one that turns and decays | language models that read on, with attention in blocks |
+# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | adds to a score the logarithms of a gate on each token between: ALiBi with a slope that content decides, and no other code | beats the Transformer on long text, in reading on and on short tasks; equals it on long ones |
+# | **[ReRoPE](https://kexue.fm/archives/9708)** | clamps the distance of all pairs, $\min(\Delta, w)$; Leaky ReRoPE lets it grow slowly from there; in exercise 6.3 the slow pairs were enough | no training, but two passes of attention |
+# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | does it in whole numbers: far positions are divided by a group size, rounded down and shifted to meet the near ones | no training; several models, long benchmarks |
+# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | counts what matters: a position is a sum of gates, so a head can look at "the third sentence back" | counting, copying; lower perplexity on text and code |
+# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | finds that trained attention rises again far away, and replaces slow pairs by features without position: a neighbour of p-RoPE | up to 3B parameters |
+# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | holds that layers mix frequencies: each feature is a sum of several, and those trained too little are set to zero | more stable than the baselines over varying windows |
+# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | searches a factor for each pair by the perplexity of needles, and fine-tunes on short and long texts | 128K effective for LLaMA3 8B with 10B tokens, over 98.5 % of the short performance kept |
+# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | puts in place of the rotation a product of maps much like reflections, one from the content of each token between | state tracking, moderate language models |
+# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | lets content say how far each token turns; what lies between adds up | gated transformers: language, copying, state tracking, retrieval |
+# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | makes a pair of every feature, and drops the phase $\varphi_i$ that content gives it (`key_for` of notebook 4 used it) or replaces it by a learned constant | lower loss in music, genomes and text (124M to 774M parameters); longer texts without fine-tuning |
+# | **[DroPE](https://arxiv.org/abs/2512.12167v1)** ([page](https://pub.sakana.ai/DroPE)) | trains with RoPE, then removes it, with a short recalibration at the trained length | up to 7B parameters; ahead of scaled RoPE on retrieval beyond the trained length |
 #
-# Two threads run through the list. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
+# Two threads run through the table. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
 # the newest ask whether position should depend on *content*, which no fixed rotation can give.
 
 # %% [markdown] lang="zh"
 # ## 还有哪些提议
 #
-# 每个一段：用这几节的话说它做什么、主张什么、拿出了什么证据。摘要或网页说的都给出链接；这些实验我们没有重做。
+# 用这几节的话说它做什么，作者又展示了什么；这些实验我们没有重做。
 #
-# - **xPos** 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的表里，又旋转又衰减的就是它。
-#   [Sun 等，2022](https://arxiv.org/abs/2212.10554v1) 定义了注意力按距离的“分辨率”，选速率来提高它，并展示了语言模型读到训练长度之外，
-#   推理时注意力按块切开。
-# - **FoX**，会遗忘的 Transformer，给每个 token 一个 0 到 1 之间的门，把中间各个门的对数加到得分上：就是斜率由内容决定的 ALiBi，
-#   此外不用位置编码。给长文本建模、读到训练长度之外、做短任务，它都胜过 Transformer，做长任务则不相上下
-#   （[Lin 等，2025](https://arxiv.org/abs/2503.02130v2)）。
-# - **ReRoPE** 把所有的对看到的距离截在一个窗口上：$\min(\Delta, w)$。Leaky ReRoPE 则是让它在窗口之外长得慢些。不用训练，但注意力要算两遍
-#   （[苏剑林，2023](https://kexue.fm/archives/9708)）。练习 6.3 是它更细的版本：在那里，只截慢的对就够了。
-# - **Self-Extend** 用整数做同样的事：近处的键用本来的距离；远处的键，把位置除以组的大小、向下取整再相减，并平移一段，与近处接上。
-#   不用训练；在几个模型和长文本测试上展示过（[Jin 等，2024](https://arxiv.org/abs/2401.01325v3)）。
-# - **CoPE** 不数 token，而数要紧的东西：每个键有一个 0 到 1 之间的门，位置是门之和，于是一个头可以看“往回第三句”。在计数和复制任务上
-#   展示过，在文本和代码上困惑度更低（[Golovneva 等，2024](https://arxiv.org/abs/2405.18719v2)）。
-# - **HoPE** 观察到训练好的注意力只在近处下降，到远处又升起来，认为“远程衰减”已经过时，于是把慢的对换成不带位置的特征，留下快的对。
-#   展示到 3B 参数（[Chen 等，2025](https://aclanthology.org/2025.acl-long.1123)）。它是 p-RoPE 的近邻。
-# - **FoPE** 看的是两层注意力之间的那些层对一对特征做了什么：它们把频率混在一起，而训练不足的频率会添乱。它让每个特征是几个频率之和，
-#   并把添乱的频率置零；上下文窗口变化时，它比各个基线更稳定（[Hua 等，2024](https://arxiv.org/abs/2412.17739v4)）。
-# - **LongRoPE2** 认为慢的对训练得太少，用找针的困惑度为每一对搜索倍数，再用长短文本一起微调。它主张：LLaMA3 8B 用 10B 个
-#   token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上（[Shang 等，2025](https://arxiv.org/abs/2502.20082v1)）。
-# - **PaTH** 把固定的旋转换成一连串 Householder 式变换之积（反射是其中一种），键与查询之间的每个 token 一个，由它的内容造出。于是要紧的不只是隔了多少，还有隔着什么。
-#   在状态跟踪和中等规模的语言模型上展示过（[Yang 等，2025](https://arxiv.org/abs/2505.16381v1)）。
-# - **Selective RoPE** 仍是旋转，但由每个 token 的内容决定转多少：两个 token 之间的角度，是中间各个 token 的角度之和。在带门的
-#   Transformer 上展示过，任务有语言、复制、状态跟踪和检索（[Movahedi 等，2025](https://arxiv.org/abs/2511.17388v1)）。
-# - **PoPE** 拿掉内容的相位。在 RoPE 里，一对的得分是 $|q_i|\, |k_i| \cos(\Delta \theta_i + \varphi_i)$，其中 $\varphi_i$ 来自内容，
-#   会移动这一对得分最高的距离：*是什么*和*在哪里*纠缠在一起（第 4 节的 `key_for` 用的正是它）。PoPE 让每个特征
-#   自成一对，用 softplus 让长度为正，去掉 $\varphi_i$，或者换成一个学出来的常数。在音乐、基因组和文本上损失更低（文本上从 124M 到 774M 参数），不用微调就能读更长的文本
-#   （[Gopalakrishnan 等，2025](https://arxiv.org/abs/2509.10534v3)）。
-# - **DroPE** 用 RoPE 训练，然后把它去掉，在训练长度上短短地重新校准：位置帮助训练收敛，后来却挡路。展示到 7B 参数，在超出训练长度的
-#   检索上胜过缩放过的 RoPE（[Gelberg 等，2025](https://arxiv.org/abs/2512.12167v1)；[他们的网页](https://pub.sakana.ai/DroPE)）。
+# | | 做什么 | 展示了什么 |
+# |---|---|---|
+# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的各种编码里，又旋转又衰减的就是它 | 语言模型读到训练长度之外，注意力按块切开 |
+# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | 把中间各个 token 的门的对数加到得分上：斜率由内容决定的 ALiBi，此外不用位置编码 | 长文本、读到训练长度之外、短任务，都胜过 Transformer；长任务不相上下 |
+# | **[ReRoPE](https://kexue.fm/archives/9708)** | 截住所有的对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截慢的对就够了 | 不用训练，但注意力要算两遍 |
+# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | 用整数来做：远处的位置除以组的大小，向下取整，再平移，与近处接上 | 不用训练；几个模型，长文本测试 |
+# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | 数要紧的东西：位置是门之和，于是一个头可以看“往回第三句” | 计数、复制；在文本和代码上困惑度更低 |
+# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | 发现训练好的注意力到远处又升起来，于是把慢的对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
+# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | 认为各层会把频率混在一起：每个特征是几个频率之和，训练不足的置零 | 窗口变化时，比各个基线更稳定 |
+# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | 用找针的困惑度为每一对搜索倍数，再用长短文本一起微调 | LLaMA3 8B 用 10B 个 token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上 |
+# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | 把旋转换成一连串近似反射的变换之积，中间每个 token 由内容给出一个 | 状态跟踪，中等规模的语言模型 |
+# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | 由内容决定每个 token 转多少，中间的加起来 | 带门的 Transformer：语言、复制、状态跟踪、检索 |
+# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | 每个特征自成一对，去掉内容带来的相位 $\varphi_i$（第 4 节的 `key_for` 用的正是它），或者换成一个学出来的常数 | 在音乐、基因组和文本上损失更低（124M 到 774M 参数）；不用微调就能读更长的文本 |
+# | **[DroPE](https://arxiv.org/abs/2512.12167v1)**（[网页](https://pub.sakana.ai/DroPE)） | 用 RoPE 训练，然后去掉它，在训练长度上短短地重新校准 | 到 7B 参数；在超出训练长度的检索上胜过缩放过的 RoPE |
 #
-# 这张单子里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
+# 这张表里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
 
 # %% [markdown] lang="en" short=true

@@ -8,7 +8,7 @@ touch.figures.wavelengths = (host) => {
     none: [say("As trained", "不加改动"), ({ theta }) => theta],
     pi: ["PI", ({ theta, s }) => theta.map((each) => each / s)],
     ntk: ["NTK", ({ base, s }) => spectrum(base * s ** (128 / 126))],
-    yarn: ["YaRN", ({ theta, s, L }) => theta.map((each) => {
+    yarn: [say("YaRN, paper's ramp", "YaRN，论文的斜坡"), ({ theta, s, L }) => theta.map((each) => {
       const kept = Math.min(1, Math.max(0, ((L * each) / (2 * Math.PI) - 1) / 31));
       return kept * each + ((1 - kept) * each) / s;
     })],
@@ -24,7 +24,7 @@ touch.figures.wavelengths = (host) => {
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 302, class: "small", "text-anchor": "middle" },
     say("pair 0 (fast) to pair 63 (slow); wavelength in positions", "第 0 对（快）到第 63 对（慢）；波长以位置计")));
   const [trained, wanted] = ["query", "key"].map((style) => make("svg:line", { x1: left, x2: right, class: `limit ${style}` }));
-  const [trainedName, wantedName] = ["L", "s · L"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
+  const [trainedName, wantedName] = ["L", "sL"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
   const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
   drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat());
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
