@@ -51,7 +51,8 @@ _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2))]
 
 def use_style() -> None:
     """Apply the look to every figure that follows."""
-    matplotlib.colormaps.register(SEQUENTIAL, force=True)
+    if SEQUENTIAL.name not in matplotlib.colormaps:
+        matplotlib.colormaps.register(SEQUENTIAL)
     plt.rcParams.update(
         {
             "figure.figsize": (7.2, 3.0),
