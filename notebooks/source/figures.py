@@ -18,8 +18,8 @@ from matplotlib.colors import LinearSegmentedColormap
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#777777"
 
-SEQUENTIAL = LinearSegmentedColormap.from_list("white to blue", ["#FFFFFF", SKY, BLUE, "#003A5C"])
-SEQUENTIAL.set_bad("#E0E0E0")
+_BLUES = LinearSegmentedColormap.from_list("white to blue", ["#FFFFFF", SKY, BLUE, "#003A5C"])
+SEQUENTIAL = _BLUES.with_extremes(bad="#E0E0E0")
 DIVERGING = "PuOr"
 
 FAST, SLOW = BLUE, ORANGE  # pairs that go round within the trained length, and pairs that do not
@@ -51,7 +51,8 @@ _DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2))]
 
 def use_style() -> None:
     """Apply the look to every figure that follows."""
-    matplotlib.colormaps.register(SEQUENTIAL, force=True)
+    if SEQUENTIAL.name not in matplotlib.colormaps:
+        matplotlib.colormaps.register(SEQUENTIAL)
     plt.rcParams.update(
         {
             "figure.figsize": (7.2, 3.0),
