@@ -6,10 +6,7 @@ touch.figures.stretch = (host) => {
   const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 6;
   const drawing = make("svg:svg", { viewBox: "0 0 640 306", role: "img", "aria-label":
     say("Wavelength of each pair before and after scaling, on a logarithmic scale", "缩放前后各对的波长，对数刻度") });
-  for (let power = 1; power <= 6; power += 1) {
-    drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
-      make("svg:text", { x: left - 6, y: y(10 ** power) + 5, class: "small", "text-anchor": "end" }, `10${"⁰¹²³⁴⁵⁶"[power]}`));
-  }
+  touch.decades(drawing, { left, right, y, from: 1, to: 6 });
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 298, class: "small", "text-anchor": "middle" },
     say("pairs, the fastest first; wavelength in positions", "各对特征，最快的在前；波长以位置计")));
   const dots = make("svg:g");

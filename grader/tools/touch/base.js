@@ -22,6 +22,15 @@ touch.narrow = (host) => {
 
 touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));
 
+// Horizontal lines at powers of ten, with their names on the left.
+touch.decades = (drawing, { left, right, y, from, to }) => {
+  for (let power = from; power <= to; power += 1) {
+    const name = [...`${power}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit] ?? "⁻").join(""), at = y(10 ** power);
+    drawing.append(touch.make("svg:line", { x1: left, x2: right, y1: at, y2: at, class: "grid" }),
+      touch.make("svg:text", { x: left - 6, y: at + 5, class: "small", "text-anchor": "end" }, `10${name}`));
+  }
+};
+
 // A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
 touch.slider = (host, label, options, show, changed) => {
   const input = touch.make("input", { type: "range", ...options });

@@ -13,10 +13,7 @@ touch.figures.attention = (host) => {
     say("Weight of the key over distance, both on logarithmic scales", "键的权重随距离的变化，两轴都是对数刻度") });
   drawing.append(make("svg:rect", { x: x(trained), y: top, width: right - x(trained), height: bottom - top, class: "face" }),
     make("svg:text", { x: x(trained) + 6, y: top + 20, class: "small" }, say("beyond training", "训练长度之外")));
-  for (let power = -5; power <= 0; power += 1) {
-    drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
-      make("svg:text", { x: left - 6, y: y(10 ** power) + 5, class: "small", "text-anchor": "end" }, `10${["⁰", "⁻¹", "⁻²", "⁻³", "⁻⁴", "⁻⁵"][-power]}`));
-  }
+  touch.decades(drawing, { left, right, y, from: -5, to: 0 });
   for (const distance of [0, 1, 4, 16, 64, 256]) {
     drawing.append(make("svg:text", { x: x(distance), y: bottom + 20, class: "small", "text-anchor": "middle" }, `${distance}`));
   }

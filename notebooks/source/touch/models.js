@@ -7,10 +7,7 @@ touch.figures.models = (host) => {
   const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 8;
   const drawing = make("svg:svg", { viewBox: "0 0 640 310", role: "img", "aria-label":
     say("Wavelength of each pair, on a logarithmic scale, with the length in training and the length read", "各对的波长（对数刻度），以及训练长度和读到的长度") });
-  for (let power = 1; power <= 8; power += 1) {
-    drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
-      make("svg:text", { x: left - 6, y: y(10 ** power) + 4, class: "small", "text-anchor": "end" }, `10${"⁰¹²³⁴⁵⁶⁷⁸"[power]}`));
-  }
+  touch.decades(drawing, { left, right, y, from: 1, to: 8 });
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 302, class: "small", "text-anchor": "middle" },
     say("pairs, fast to slow; wavelength in positions (at the top: standing still)", "各对，从快到慢；波长以位置计（最上方：静止）")));
   const [trainedLine, readLine] = ["query", "key"].map((style) => drawing.appendChild(make("svg:line", { x1: left, x2: right, class: `limit ${style}` })));

@@ -17,10 +17,7 @@ touch.figures.wavelengths = (host) => {
   const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 8;
   const drawing = make("svg:svg", { viewBox: "0 0 640 310", role: "img", "aria-label":
     say("Wavelength over pair, on a logarithmic scale", "各对的波长，对数刻度") });
-  for (let power = 1; power <= 8; power += 1) {
-    drawing.append(make("svg:line", { x1: left, x2: right, y1: y(10 ** power), y2: y(10 ** power), class: "grid" }),
-      make("svg:text", { x: left - 6, y: y(10 ** power) + 4, class: "small", "text-anchor": "end" }, `10${"⁰¹²³⁴⁵⁶⁷⁸"[power]}`));
-  }
+  touch.decades(drawing, { left, right, y, from: 1, to: 8 });
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 302, class: "small", "text-anchor": "middle" },
     say("pair 0 (fast) to pair 63 (slow); wavelength in positions", "第 0 对（快）到第 63 对（慢）；波长以位置计")));
   const [trained, wanted] = ["query", "key"].map((style) => make("svg:line", { x1: left, x2: right, class: `limit ${style}` }));
