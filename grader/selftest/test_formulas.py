@@ -11,6 +11,8 @@ pytest.importorskip("latex2mathml", reason="the extra 'handout' is not installed
 from grader.tools.formulas import UnknownMathematics, mathml
 
 SPACE = '<mspace width="0.17em"/>'
+MINUS = '<mo form="prefix">&#x02212;</mo>'
+BAR = '<mo form="{}fix">&#x0007C;</mo>'
 
 
 def inside(latex: str) -> str:
@@ -35,13 +37,28 @@ def inside(latex: str) -> str:
         (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
         (r"2\log_2 x", f"<mn>2</mn>{SPACE}<msub><mi>log</mi><mn>2</mn></msub>{SPACE}<mi>x</mi>"),
         (r"a\cos(b)", f"<mi>a</mi>{SPACE}<mi>cos</mi><mo>&#x00028;</mo><mi>b</mi><mo>&#x00029;</mo>"),
-        (r"-\max(", "<mo>&#x02212;</mo><mi>max</mi><mo>&#x00028;</mo>"),
+        (r"-\max(", f"{MINUS}<mi>max</mi><mo>&#x00028;</mo>"),
         (r"\lVert x \rVert", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
+        (r"b = -1", f"<mi>b</mi><mo>&#x0003D;</mo>{MINUS}<mn>1</mn>"),
+        (r"(-b)", f"<mo>&#x00028;</mo>{MINUS}<mi>b</mi><mo>&#x00029;</mo>"),
+        (r"(a) - b", "<mo>&#x00028;</mo><mi>a</mi><mo>&#x00029;</mo><mo>&#x02212;</mo><mi>b</mi>"),
+        (r"|a| - b", f"{BAR.format('pre')}<mi>a</mi>{BAR.format('post')}<mo>&#x02212;</mo><mi>b</mi>"),
+        (r"b, -\infty", f"<mi>b</mi><mo>&#x0002C;</mo>{MINUS}<mi>&#x0221E;</mi>"),
         ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
     ],
     ids=[
         *("floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "base"),
-        *("factor", "minus", "norm", "slash"),
+        *(
+            "factor",
+            "minus",
+            "norm",
+            "sign",
+            "sign in brackets",
+            "behind brackets",
+            "behind a bar",
+            "infinite",
+            "slash",
+        ),
     ],
 )
 def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:

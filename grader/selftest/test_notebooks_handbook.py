@@ -115,10 +115,11 @@ def panel(number: int, left: int, right: int, label: str = "") -> str:
         (panel(1, 40, 250) + panel(2, 300, 500) + panel(3, 510, 515), ["10 0", "-250 100", "-250 100"], "270 200"),
         (panel(1, 40, 140) + panel(2, 180, 280) + panel(3, 320, 515), ["0 0", "0 0", "-280 100"], "288 200"),
         (panel(1, 40, 515), [], ""),
+        ("".join(panel(n, 40 + 120 * (n % 4), 120 + 120 * (n % 4)) for n in range(8)), [], ""),
         (panel(1, 40, 250, "<text>0</text>") + panel(2, 300, 515), [], ""),
         (panel(1, 40, 250) + panel(2, 300, 515) + '  <g id="legend_1"/>\n', [], ""),
     ],
-    ids=["bar", "two_in_a_row", "one", "shared", "legend"],
+    ids=["bar", "two_in_a_row", "one", "grid", "shared", "legend"],
 )
 def test_panels_come_below_each_other_on_a_phone_unless_they_share_something(
     drawn: str, moves: list[str], size: str

@@ -114,7 +114,7 @@ def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) ->
     told = TOLD.format("layout")
     boxes = "[data-touch=layout] label:nth-child({}) input"
     assert "looks 5 back, as learnt" in tab.evaluate(told)
-    for number, said in ((1, "looks "), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
+    for number, said in ((1, "looks 6 back, not 5"), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
         tab.focus(boxes.format(number))
         tab.press(" ")
         tab.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")

@@ -30,10 +30,17 @@ _BELOW = re.compile(rf"<msub>((?:<mi>(?:min|max)</mi>|<mo>&#x02211;</mo>){_SCRIP
 # A function with what is written on it, what ends before it, and what begins after it: between two, TeX puts a space.
 _FUNCTION = re.compile(
     r"(?P<before></m(?:[in]|su[bp]|subsup|row|frac|sqrt)>|(?:\)|&#x00029;)</mo>|postfix[^>]*>[^<]*</mo>)?"
-    r"(?P<name>(?P<script><(msu[bp]|munder)>)?<mi>(?:ln|log|exp|cos|sin|det|min|max)</mi>"
+    r"(?P<name>(?P<script><(msu[bp]|munder)>)?<mi>(?:ln|log|exp|arg|cos|sin|det|min|max)</mi>"
     rf"(?(script){_SCRIPT}</\4>))"
     r"(?P<after>(?=<m(?!o|space)|<mo form=.prefix))?"
 )
+# What no number ends: a minus after it is a sign, and a browser would take it for a subtraction.
+_SIGN = re.compile(
+    r"(<m(?:row|td|ath)[^>]*>|<mo[^>]*form=.prefix[^>]*>[^<]*</mo>|"
+    r"<mo(?![^>]*form=)[^>]*>(?!\)|\]|\*|&#x000(?:29|5D|2A|7D);)[^<]*</mo>)<mo>&#x02212;</mo>"
+)
+_NAME = re.compile(r"<mrow>(<mi>arg</mi>)</mrow>")
+_INFINITY = "<mo>&#x0221E;</mo>"  # a number, and no operator
 _SPACE = '<mspace width="0.17em"/>'
 _PRIME = "<mi>&#x02032;</mi>"  # fonts have another one for superscripts; a page whose font lacks it can move it
 _SLASH = "<mo>&#x0002F;</mo>"
@@ -74,7 +81,10 @@ def _mended(markup: str, block: bool) -> str:
     sides = cycle(("prefix", "postfix"))  # else a bar has the spaces of a relation
     markup = _BAR.sub(lambda _: f'<mo form="{next(sides)}"', markup)
     markup = markup.replace(_PRIME, _PRIME.replace("<mi", '<mi class="prime"'))
-    markup = _OPERATOR.sub(r"<mi>\1</mi>", markup)
+    markup = _NAME.sub(r"\1", _OPERATOR.sub(r"<mi>\1</mi>", markup))
+    markup = _SIGN.sub(
+        r'\1<mo form="prefix">&#x02212;</mo>', markup.replace(_INFINITY, _INFINITY.replace("mo>", "mi>"))
+    )
     if block:
         markup = _BELOW.sub(r"<munder>\1</munder>", markup)
     return _FUNCTION.sub(_spaced, markup)

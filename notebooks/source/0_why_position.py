@@ -84,16 +84,16 @@ query, key, value = tokens @ W_Q, tokens @ W_K, tokens @ W_V
 weights = torch.softmax(query @ key.T / DIM**0.5, dim=-1)
 parts = {  # left, bottom, width, numbers
     "X": (0.06, 0.34, 0.2, tokens),
-    "Q = X W_Q": (0.33, 0.66, 0.2, query),
-    "K = X W_K": (0.33, 0.34, 0.2, key),
-    "V = X W_V": (0.33, 0.02, 0.2, value),
+    "$Q = XW_Q$": (0.33, 0.66, 0.2, query),
+    "$K = XW_K$": (0.33, 0.34, 0.2, key),
+    "$V = XW_V$": (0.33, 0.02, 0.2, value),
     "weights": (0.595, 0.5, 0.075, weights),
     "output": (0.73, 0.18, 0.2, weights @ value),
 }
 arrows = [(0.265, 0.5, 0.325, 0.73), (0.265, 0.45, 0.325, 0.45), (0.265, 0.4, 0.325, 0.17)]  # from X to Q, K and V
 arrows += [(0.535, 0.75, 0.59, 0.67), (0.535, 0.47, 0.59, 0.56), (0.675, 0.56, 0.725, 0.4), (0.535, 0.13, 0.725, 0.26)]
 
-figure = plt.figure(figsize=(7.2, 2.5))
+figure = plt.figure(figsize=(5.6, 2.5))
 figure.set_layout_engine("none")
 for name, (left, bottom, width, numbers) in parts.items():
     axes = figure.add_axes((left, bottom, width, 0.2))
@@ -108,19 +108,19 @@ for x0, y0, x1, y1 in arrows:
     figure.add_artist(
         FancyArrowPatch((x0, y0), (x1, y1), arrowstyle="-|>", mutation_scale=9, color=GREY, linewidth=1.1)
     )
-headline(figure, "One row for each word, from end to end: nothing in between says which row is first")
+headline(figure, "A row for each word, and nothing says which is first")
 plt.show()
 
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
 #
 # Let both sentences pass through the layer. Each row below is what comes out for one word, a cell for each feature: orange is
-# negative, purple positive, and the stronger the colour, the farther from zero.
+# negative, purple positive (blue in the figure to touch), and the stronger the colour, the farther from zero.
 
 # %% [markdown] lang="zh" short=true
 # ## 谁咬了谁？
 #
-# 让两个句子各自通过这一层。下图每一行是一个词的输出，每格一个特征：橙色是负数，紫色是正数，颜色越重，离零越远。
+# 让两个句子各自通过这一层。下图每一行是一个词的输出，每格一个特征：橙色是负数，紫色是正数（动手的图里是蓝色），颜色越重，离零越远。
 
 
 # %%

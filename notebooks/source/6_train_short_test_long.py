@@ -1121,7 +1121,7 @@ assert torch.allclose(stretched["dynamic NTK"][:, :TRAINED], curves["RoPE"][:, :
 print("All eight hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# The figure shows, on the left, what a scaling does to each pair, and on the right what that does to the loss:
+# The figure with two panels shows, on the left, what a scaling does to each pair, and on the right what that does to the loss:
 #
 # - **PI** meets no new angle, and is bad from the first characters on. It slows *every* pair, also pair 0, which told
 #   neighbours apart: the last character now looks like an eighth of a step away. Fine-tuning repairs this, and PI was
@@ -1150,7 +1150,7 @@ print("All eight hold for each of the three seeds.")
 # **Predict first.** Which will gain most, and which will be best in the end?
 
 # %% [markdown] lang="zh"
-# 图的左边是每种缩放对各对做了什么，右边是损失因此变成什么样：
+# 分成两格的那幅图里，左边是每种缩放对各对做了什么，右边是损失因此变成什么样：
 #
 # - **PI** 遇不到新的角度，却从头几个字符起就很差。它放慢了*每一对*，包括区分相邻字符的第 0 对：
 #   前一个字符现在看上去只隔了八分之一步。微调可以补救，PI 提出时本来就配合微调使用；不微调，就是这个结果。

@@ -29,7 +29,9 @@ def stacked(svg: str) -> str:
         elif kind != "text" and (kind, number) != ("patch", "1"):
             return ""
     columns = _columns(boxes.values())
-    if view is None or len(columns) < 2 or len(labelled) > 1:  # some have labels that others share
+    panels = sum(right - left > BAR for left, right in boxes.values())
+    rows = panels > len(columns) > 2  # they are read row by row, an order that whole columns would break
+    if view is None or len(columns) < 2 or len(labelled) > 1 or rows:  # some have labels that others share
         return ""
     cut, full, height = map(float, view.groups())
     margin = max(columns[0][0], *(right[0] - left[1] for left, right in pairwise(columns)))

@@ -32,8 +32,8 @@ touch.figures.clock = (host) => {
     });
     const score = clocks.reduce((sum, { speed }) => sum + Math.cos((m - n) * speed), 0);
     told.textContent = say(
-      `m − n = ${m - n}: the angles between the hands depend on it alone, and so does the score of equal vectors, ${score.toFixed(2)}.`,
-      `m − n = ${m - n}：两针之间的角度只取决于它，相等向量的得分（${score.toFixed(2)}）也是如此。`);
+      `m − n = ${m - n}: the angles between the hands depend on it alone, and so does the score of equal vectors, ${score.toFixed(2).replace("-", "−")}.`,
+      `m − n = ${m - n}：两针之间的角度只取决于它，相等向量的得分（${score.toFixed(2).replace("-", "−")}）也是如此。`);
   };
   const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: 302, last: 40, handles: [
     { name: "m", label: say("position m of the query", "查询的位置 m"), start: 12, style: "query" },

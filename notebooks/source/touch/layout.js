@@ -43,11 +43,11 @@ touch.figures.layout = (host) => {
     curve.setAttribute("d", path(scores));
     dot5.setAttribute("cx", x(looks)); dot5.setAttribute("cy", y(scores[looks]));
     told.textContent = say(
-      `The head looks ${looks} back${looks === back ? ", as learnt" : ", not 5"}. Score at distance 5: ${scores[back].toFixed(2)} of 8. Shift test: ${flat ? "passes" : "fails"}. Lengths: ${kept ? "kept" : "not kept"}. No error message.`,
-      `这个头往回看 ${looks} 个${looks === back ? "，与学到的一样" : "，而不是 5 个"}。距离 5 处的得分：${scores[back].toFixed(2)}，满分 8。平移测试：${flat ? "通过" : "不通过"}。长度：${kept ? "不变" : "变了"}。没有任何报错。`);
+      `The head looks ${looks} back${looks !== back ? ", not 5" : scores[back] > 7.99 ? ", as learnt" : ", but no longer sharply"}. Score at distance 5: ${scores[back].toFixed(2)} of 8. Shift test: ${flat ? "passes" : "fails"}. Lengths: ${kept ? "kept" : "not kept"}. No error message.`,
+      `这个头往回看 ${looks} 个${looks !== back ? "，而不是 5 个" : scores[back] > 7.99 ? "，与学到的一样" : "，但不再突出"}。距离 5 处的得分：${scores[back].toFixed(2)}，满分 8。平移测试：${flat ? "通过" : "不通过"}。长度：${kept ? "不变" : "变了"}。没有任何报错。`);
   };
   const path = (scores) => `M${scores.map((score, distance) => `${x(distance).toFixed(1)} ${y(score).toFixed(1)}`).join("L")}`;
-  const queries = tick(say("queries converted", "查询已转换")), keys = tick(say("keys converted", "键已转换"));
+  const keys = tick(say("keys converted", "键已转换")), queries = tick(say("queries converted", "查询已转换"));
   const blocks = tick(say("tables repeated as a block", "表按整段重复")), forward = tick(say("right sign of the sine", "正弦符号正确"));
   const at = slider(controls, say("query at", "查询在"), { min: far, max: 64, step: 1, value: 40 }, (value) => `${value}`, () => draw());
   host.append(controls, drawing, told);

@@ -12,6 +12,7 @@ touch.figures.models = (host) => {
     say("pairs, fast to slow; wavelength in positions (at the top: standing still)", "各对，从快到慢；波长以位置计（最上方：静止）")));
   const [trainedLine, readLine] = ["query", "key"].map((style) => drawing.appendChild(make("svg:line", { x1: left, x2: right, class: `limit ${style}` })));
   const [trainedName, readName] = [say("in training", "训练长度"), say("read", "读到")].map((name) => drawing.appendChild(make("svg:text", { x: left + 6, class: "small" }, name)));
+  readName.setAttribute("x", right - 6); readName.setAttribute("text-anchor", "end"); // where no dot is near
   const dots = drawing.appendChild(make("svg:g"));
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const at = (line, name, positions) => {
@@ -31,8 +32,8 @@ touch.figures.models = (host) => {
     at(trainedLine, trainedName, trained ?? 1); at(readLine, readName, seen);
     const [english, chinese] = trained && !advertised
       ? [`its rotating layers look no further than a chunk of ${count(trained)}, however long the text.`, `无论文本多长，旋转的层都只看 ${count(trained)} 个 token 的一块。`]
-      : [`${fresh} of ${pairs} pairs come to an angle that training never showed (orange); the first does ${reach < Infinity ? `beyond ${count(reach)}` : "nowhere"}. Advertised: ${count(advertised)}.`,
-        `${pairs} 对里有 ${fresh} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "到哪里都不会"}。宣传的是 ${count(advertised)}。`];
+      : [`${fresh} of ${pairs} pairs come to an angle that training never showed (orange); the first ${reach < Infinity ? `does beyond ${count(reach)}` : "does at no length"}. Advertised: ${count(advertised)}.`,
+        `${pairs} 对里有 ${fresh} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "任何长度都不会"}。宣传的是 ${count(advertised)}。`];
     told.textContent = say(`${name}, ${count(read)} tokens read: ${english}${still ? ` ${still} pairs stand still.` : ""}`,
       `${name}，读到 ${count(read)} 个 token：${chinese}${still ? `有 ${still} 对静止。` : ""}`);
   };

@@ -19,7 +19,7 @@ touch.figures.slopes = (host) => {
   drawing.append(make("svg:text", { x: 4, y: top - 20, class: "small" }, say("left of a key's weight", "键的权重还剩多少")),
     make("svg:text", { x: (left + right) / 2, y: bottom + 42, class: "small", "text-anchor": "middle" }, say("distance of the key", "键的距离")));
   const curves = drawing.appendChild(make("svg:g"));
-  const step = make("svg:path", { class: "limit key", fill: "none" }), edge = make("svg:text", { y: top - 4, class: "small", "text-anchor": "middle" });
+  const step = make("svg:path", { class: "limit key", fill: "none" }), edge = make("svg:text", { y: top - 4, class: "small" });
   const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit query" });
   drawing.append(step, edge, cursor);
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
@@ -30,7 +30,7 @@ touch.figures.slopes = (host) => {
     curves.replaceChildren(...slopes.map((slope, h) => make("svg:path", { class: h < near ? "curve other" : "curve",
       d: `M${distances.map((each) => `${x(each).toFixed(1)} ${y(Math.exp(-slope * each)).toFixed(1)}`).join("L")}` })));
     step.setAttribute("d", `M${left} ${y(1)}H${x(window)}V${y(0)}H${right}`);
-    edge.setAttribute("x", x(window)); edge.textContent = say("window", "窗口");
+    edge.setAttribute("x", x(window)); edge.setAttribute("text-anchor", x(window) > right - 40 ? "end" : "middle"); edge.textContent = say("window", "窗口");
     cursor.setAttribute("x1", x(distance)); cursor.setAttribute("x2", x(distance));
     const halved = count(Math.LN2 / slopes.at(-1));
     told.textContent = say(

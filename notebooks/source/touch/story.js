@@ -54,8 +54,9 @@ touch.figures.story = (host) => {
   ends.forEach((end, i) => { end[1] = Math.max(end[1], i ? ends[i - 1][1] + 1.4 * text : 0); }); // room for each name
   const labels = ends.map(([key, at]) => {
     const name = make("svg:text", { x: right + 38, y: at + text / 3, class: "small" }, key === "none" ? "RoPE" : key);
-    drawing.append(other(key, `M${right + 6} ${at}h28`), name);
-    return [key, name];
+    const sample = other(key, `M${right + 6} ${at}h28`);
+    drawing.append(sample, name);
+    return [key, name, sample];
   });
   const band = make("svg:path", { class: "band" }), curve = make("svg:path", { class: "curve" });
   const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit key" }), dot = make("svg:circle", { r: 6 });
@@ -74,7 +75,12 @@ touch.figures.story = (host) => {
     const many = gone.filter(Boolean).length, most = Math.max(...gone), pair = gone.indexOf(most), by = Math.round((most * 360) / round);
     const loss = along(mean, now);
     curve.setAttribute("d", `M${line(mean)}`);
-    for (const [key, label] of labels) label.classList.toggle("chosen", key === choice.value);
+    for (const [key, label, sample] of labels) {
+      const chosen = key === choice.value; // drawn as its curve is: solid
+      label.classList.toggle("chosen", chosen);
+      sample.setAttribute("class", chosen ? "curve" : "curve other");
+      sample.setAttribute("style", `stroke-dasharray: ${chosen ? "none" : dashes[key]}`);
+    }
     band.setAttribute("d", `M${line(highest)}L${line([...lowest]).split("L").reverse().join("L")}Z`);
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
     dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", many ? "idle" : "after");
@@ -88,8 +94,8 @@ touch.figures.story = (host) => {
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(
-    `Rotary encodings (RoPE) mark a position by turning pairs of numbers, each like the hand of a clock, at a speed of its own; blue on the rim is how far it came in training, on ${trained} characters. Drag past that: a little beyond the blue costs nothing, far beyond it does. PI, NTK and YaRN slow the hands down, each in its way (notebook 5). The curves are measured: how surprised small models are by the next character, lower is better. The band spans models that started from other random numbers; what is hard in the text itself is taken out.`,
-    `旋转位置编码（RoPE）把一对对的数转过一个角，以此标出位置：每一对像钟的一根指针，各有各的速度；钟边的蓝色是训练时（${trained} 个字符）到过的地方。再往前拖：刚过蓝色一点点没有代价，过得远了才有。PI、NTK、YaRN 各用各的办法让指针慢下来（第 5 节）。曲线是实测的：小模型对下一个字符有多意外，越低越好。色带是从不同的随机数出发的几个模型；文本本身的难易已经去掉。`));
+    `Rotary encodings (RoPE) mark a position by turning pairs of numbers, each like the hand of a clock, at a speed of its own; blue on the rim is how far it came in training, on ${trained} characters. Drag past that: a little beyond the blue costs nothing, far beyond it does. PI, NTK and YaRN slow the hands down, each in its way (notebook 5); PI pays for it everywhere, as its hands are too slow to tell neighbours apart. The curves are measured: how surprised small models are by the next character, lower is better. The band spans models that started from other random numbers; what is hard in the text itself is taken out.`,
+    `旋转位置编码（RoPE）把一对对的数转过一个角，以此标出位置：每一对像钟的一根指针，各有各的速度；钟边的蓝色是训练时（${trained} 个字符）到过的地方。再往前拖：刚过蓝色一点点没有代价，过得远了才有。PI、NTK、YaRN 各用各的办法让指针慢下来（第 5 节）；PI 处处为此付出代价，指针慢得连相邻的字符都难分清。曲线是实测的：小模型对下一个字符有多意外，越低越好。色带是从不同的随机数出发的几个模型；文本本身的难易已经去掉。`));
   host.append(controls, drawing, told, note);
   draw();
 };

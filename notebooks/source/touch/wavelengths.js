@@ -22,6 +22,7 @@ touch.figures.wavelengths = (host) => {
     say("pair 0 (fast) to pair 63 (slow); wavelength in positions", "第 0 对（快）到第 63 对（慢）；波长以位置计")));
   const [trained, wanted] = ["query", "key"].map((style) => make("svg:line", { x1: left, x2: right, class: `limit ${style}` }));
   const [trainedName, wantedName] = ["L", "sL"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
+  wantedName.setAttribute("x", right - 6); wantedName.setAttribute("text-anchor", "end");
   const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
   drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat());
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
