@@ -48,7 +48,7 @@ def test_what_a_student_uses_is_run(own: str) -> None:
 @pytest.mark.parametrize(
     "own",
     [
-        "(" * 100_000,
+        "(" * 100_000 + "models",
         "-" * 100_000 + "models",
         "models" + ".a" * 100_000,
         "models" + "+a" * 100_000,
@@ -59,7 +59,7 @@ def test_what_a_student_uses_is_run(own: str) -> None:
     ids=["brackets", "signs", "attributes", "sum", "lambdas", "null", "blocks"],
 )
 def test_hostile_text_harms_nobody(own: str) -> None:
-    assert TRAINING not in left_out(*GIVEN, own, ANSWER, CHECK) or "models" not in own
+    assert TRAINING not in left_out(*GIVEN, own, ANSWER, CHECK)
 
 
 @pytest.mark.parametrize("own", ["models = 1\nmodels", "def f(models):\n    return models"])

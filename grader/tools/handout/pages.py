@@ -11,14 +11,14 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from ...rubric import Rubric
+from .. import chinese
 from ..formulas import UnknownMathematics
 from ..touch import MARKER
 from .mathematics import typst
 
 FIRST = "index"
 BOX = "[ ] "
-_CHINESE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
-_WIDE = re.compile(r"[\u3001-\u3011\uff01-\uff5e\u201c\u201d]")  # punctuation, which has its own space
+_CHINESE, _WIDE = re.compile(chinese.CHARACTER), re.compile(chinese.PUNCTUATION)
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,15 @@ def stacked(svg: str) -> str:
         kind, number = found.groups() if (found := _NAME.match(child)) else ("", "")
         if kind == "axes" and (box := _BOX.search(child)):
             boxes[place] = (float(box[1]), float(box[2]))
-            labelled |= {"<text" in "".join(ticks) for ticks in [_TICK.findall(child)] if ticks}
+            if ticks := _TICK.findall(child):
+                labelled.add("<text" in "".join(ticks))
         elif kind != "text" and (kind, number) != ("patch", "1"):
             return ""
     columns = _columns(boxes.values())
     panels = sum(right - left > BAR for left, right in boxes.values())
-    rows = panels > len(columns) > 2  # they are read row by row, an order that whole columns would break
-    if view is None or len(columns) < 2 or len(labelled) > 1 or rows:  # some have labels that others share
+    read_by_rows = panels > len(columns) > 2  # an order that whole columns would break
+    labels_are_shared = len(labelled) > 1
+    if view is None or len(columns) < 2 or labels_are_shared or read_by_rows:
         return ""
     cut, full, height = map(float, view.groups())
     margin = max(columns[0][0], *(right[0] - left[1] for left, right in pairwise(columns)))
@@ -45,9 +47,8 @@ def stacked(svg: str) -> str:
     for place, (_, right) in boxes.items():
         move = next(move for end, move in moves if right <= end)
         children[place] = children[place].replace('">', f'" {move}>', 1)
-    size = f"{width:.2f} {(row + 1) * height:.2f}"
-    wide, tall = size.split()
-    return _VIEW.sub(f'width="{wide}pt" height="{tall}pt" viewBox="0 {cut} {size}"', head) + "".join(children)
+    wide, tall = f"{width:.2f}", f"{(row + 1) * height:.2f}"
+    return _VIEW.sub(f'width="{wide}pt" height="{tall}pt" viewBox="0 {cut} {wide} {tall}"', head) + "".join(children)
 
 
 def _columns(boxes: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from latex2mathml.symbols_parser import convert_symbol
+
+from ..formulas import UnknownMathematics
 from . import panels, sources
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ _WITH_MATHEMATICS = re.compile(
 )
 _LETTER = re.compile(r'<tspan x="([-\d.]+)" y="[^"]*" style="(?:[^"]*; )?font-size: ([\d.]+)px')
 _SYMBOL = re.compile(r"([_^])(\{[^}]*\}|.)|\\([a-z]+|,)|([A-Za-z])|(.)")
-_COMMANDS = {"gamma": "\u03b3", ",": "\u2009"}
 _LATIN = re.compile(r"[A-Za-z_]{2,}")
 _FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
 _LINE = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')  # how far down a text stands
@@ -147,10 +149,19 @@ def _formula(latex: str) -> str:
             # What follows goes back to the line: a blank without width takes it there.
             return f'<tspan dy="{down}em" font-size="75%">{inside}</tspan><tspan dy="{-0.75 * down}em">\u200b</tspan>'
         if command or letter:
-            return f'<tspan font-style="italic">{_COMMANDS[command] if command else letter}</tspan>'
+            return f'<tspan font-style="italic">{_sign(command) if command else letter}</tspan>'
         return html.escape(other.replace("-", "−")).strip()
 
     return _SYMBOL.sub(symbol, latex)
+
+
+def _sign(command: str) -> str:
+    """The character that a command of LaTeX stands for."""
+    if command == ",":
+        return "\u2009"
+    if code := convert_symbol(f"\\{command}"):
+        return chr(int(code, 16))
+    raise UnknownMathematics(f"\\{command} in the words of a figure has no character of its own. Write another sign.")
 
 
 def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> list[str]:

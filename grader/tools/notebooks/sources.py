@@ -19,6 +19,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from ..chinese import CHARACTER, PUNCTUATION
 from . import wording
 
 ROOT = Path(__file__).parents[3] / "notebooks"
@@ -30,11 +31,9 @@ NOTEBOOKS = "[0-9]_*.py"
 # Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
 
-_CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
-_WIDE = r"[\u3001-\u3011\uff01-\uff5e\u201c\u201d]"  # punctuation, which has its own space
 _BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
 _BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
-    rf"(?<={_CHINESE})\n *(?={_CHINESE})|(?<={_WIDE})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={_WIDE})"
+    rf"(?<={CHARACTER})\n *(?={CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
 )
 
 

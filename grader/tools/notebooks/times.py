@@ -20,7 +20,7 @@ _HEADING = re.compile(r"#{1,3} ")
 
 
 def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
-    """The time for a notebook, rounded to five minutes.
+    """The time for a notebook, rounded to five minutes; no section takes none.
 
     Args:
         notebook: In a language that puts spaces between words.
