@@ -25,6 +25,16 @@ SCRIPT = '''# %% [markdown] lang="en"
 # %%
 from checks import quiet
 
+# %% [markdown] lang="en"
+# Write `double`.
+#
+# Hint: Add it to itself.
+
+# %% [markdown] lang="zh"
+# 写出 `double`。
+#
+# 提示：加上它自己。
+
 # %% nbgrader={"grade_id": "double", "solution": true}
 def double(x):
     """Twice x."""
@@ -38,6 +48,20 @@ with quiet():
     ### BEGIN HIDDEN TESTS
     assert double("ab") == "abab", "Texts double too."
     ### END HIDDEN TESTS
+
+# %% [markdown] lang="en"
+# Write `triple`.
+#
+# Hint: Double it first.
+#
+# Hint: One more is missing.
+
+# %% [markdown] lang="zh"
+# 写出 `triple`。
+#
+# 提示：先加倍。
+#
+# 提示：还差一个。
 
 # %% nbgrader={"grade_id": "triple", "solution": true}
 def triple(x):

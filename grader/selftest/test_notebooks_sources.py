@@ -225,18 +225,28 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         ),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
         ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
+        ("# Hint: Add it to itself.\n", "", "double: the exercise has no hint"),
         ("# The sum of two", "# #12 The sum of two", "cell-00: a line begins with #12: a heading"),
         ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),
     ],
     ids=[
         *("open_solution", "no_hidden", "loud", "nothing_shown", "reference", "braces", "stray_marker", "twice"),
-        *("number_sign", "formula"),
+        *("no_hint", "number_sign", "formula"),
     ],
 )
 def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT
     found = [*rules.problems(from_text(SCRIPT.replace(old, new, 1), tmp_path))]
     assert any(problem in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "said"), [("en", "Hint", "One more is missing."), ("zh", "提示", "还差一个。")]
+)
+def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str, said: str) -> None:
+    prose = from_text(SCRIPT, tmp_path, language).cells[5].source
+    assert re.findall(r"<details class=hint><summary>(.*?)</summary>", prose) == [f"{word} 1", f"{word} 2"]
+    assert prose.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
 
 
 def test_the_small_notebook_breaks_no_rule(tmp_path: Path) -> None:
@@ -280,10 +290,11 @@ def test_words_are_replaced_where_they_stand(code: str, words: dict[str, str], e
         ("# 两个相等的数之和是 $x + x = 2x$。", "# - 和\n# - 再和", "no twin, but list of 2"),
         ("# The sum of two equal numbers is $x + x = 2x$.", "# See [it](https://a.org/1).", "other links"),
         ("# The sum of two equal numbers is $x + x = 2x$.", "# It is 1,024.", "other numbers: 1024"),
+        ("# Hint: One more", "# One more", "paragraph 'One more is missing.' has no twin, but hint '提示：还差一个。'"),
         ("One and one make two.", "One and one make 2.", "no Chinese for the 'One and one make 2.' of the code"),
         ("Twice x.", "Double x.", "no 'Twice x.' in the code, which the table translates"),
     ],
-    ids=["cell", "language", "level", "paragraph", "list", "link", "number", "message", "stale"],
+    ids=["cell", "language", "level", "paragraph", "list", "link", "number", "hint", "message", "stale"],
 )
 def test_what_only_one_language_says_is_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT

@@ -209,6 +209,12 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # An index tensor shuffles rows: `x[order]` is $\Pi X$.
 #
 # Below each exercise stand some of its checks (`quiet` only silences warnings); the grader has more, on other inputs.
+#
+# Hint: The layer is used twice: on the shuffled rows, and on the rows as they stand. What comes out the second time
+# still has to be shuffled, in the same way, before the two can be compared.
+#
+# Hint: Where they differ most, the difference may be negative: absolute values first, then the largest. A `float` is
+# asked for; `.item()` takes the number out of a tensor that holds only one.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.1 · 量一量它有多“盲”（2 分）
@@ -216,6 +222,11 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # 写出 `order_gap`：它给出“先打乱再过这一层”与“先过这一层再打乱”相差多少。用下标张量就能打乱各行：`x[order]` 即 $\Pi X$。
 #
 # 每道练习下面是一部分检查（`quiet` 只是不让警告出声）；评分时还有更多检查，输入也不同。
+#
+# 提示：这一层要用两次：一次作用在打乱之后的行上，一次作用在原来的行上。后一次的输出还得照同样的次序打乱，两者才能相
+# 比。
+#
+# 提示：差得最多的地方，差可能是负的：先取绝对值，再取最大。要的是 `float`；张量里只有一个数时，用 `.item()` 取出来。
 
 
 # %% nbgrader={"grade_id": "order_gap", "solution": true}
@@ -324,12 +335,29 @@ plt.show()
 #
 # Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax. Weights that are removed
 # after it no longer add up to one, and to divide by their sum fails where all that are left were rounded to 0.
+#
+# Hint: Begin as `attend` does, with the scores, `[n, n]`. A row belongs to a query, a column to a key. Draw the table
+# for three tokens and mark the entries that have to go.
+#
+# Hint: They lie strictly above the diagonal. `torch.triu` picks a triangle; its second argument says whether the
+# diagonal is part of it.
+#
+# Hint: Give these scores the value $-\infty$ with `masked_fill`, which takes a mask of bools, and leave the rest to
+# the softmax. Beware of making the mask by a product: 0 times infinity is nan.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.2 · 只许往回看（2 分）
 #
 # 写出 `causal_attend`：与 `attend` 相同，但带掩码。掩码要加在 softmax *之前*；
 # 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1；再除以这个和也不行，剩下的若都舍入成 0，就成了 0 除以 0。
+#
+# 提示：开头与 `attend` 一样，先算出得分 `[n, n]`。一行属于一个查询，一列属于一个键。画出三个 token 的表，标出该去掉的那
+# 些格子。
+#
+# 提示：它们严格位于对角线上方。`torch.triu` 取出一个三角；对角线算不算在内，由它的第二个参数决定。
+#
+# 提示：用 `masked_fill`（它要一个布尔掩码）把这些得分设成 $-\infty$，剩下的交给 softmax。不要用相乘来做掩码：0 乘无穷
+# 大是 nan。
 
 
 # %% nbgrader={"grade_id": "causal_attend", "solution": true}
@@ -448,11 +476,20 @@ plt.show()
 # ### Exercise 0.3 · Read the counter (1 point)
 #
 # Write `position_from_share`, which gives $m$ back from $a_m$.
+#
+# Hint: Solve $a_m = \frac{1}{m+1}$ for $m$ on paper.
+#
+# Hint: A share comes with a rounding error, so what you get is a little more or less than a whole number. What does a
+# conversion to whole numbers by itself do with one that is a little less? Round first.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.3 · 读出计数（1 分）
 #
 # 写出 `position_from_share`，由 $a_m$ 求回 $m$。
+#
+# 提示：先在纸上从 $a_m = \frac{1}{m+1}$ 解出 $m$。
+#
+# 提示：份额带着舍入误差，所以算出来的比整数略多或略少。如果略少，直接转成整数会变成什么？先四舍五入。
 
 
 # %% nbgrader={"grade_id": "position_from_share", "solution": true}

@@ -250,6 +250,15 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # the `X` for which `A @ X` is closest to `B`. (The driver `gels`, the only one on a GPU, gives nonsense for features that depend
 # on each other, such as one that stands twice; `gelsd` does not.) Add no bias: whoever wants one puts a column of ones into `before`. Compute in
 # float64.
+#
+# Hint: Three steps: convert both to float64, let `lstsq` find the best matrix, and see what is left between what it
+# makes of `before` and `after`.
+#
+# Hint: Positions are rows in both tensors, just as `lstsq` wants them, so nothing has to be transposed: its solution
+# is already the matrix that stands on the right of `before`.
+#
+# Hint: The root of the mean, from the inside out: squares, then the mean over all entries, then the root. A norm will
+# not do, as it takes the sum of the squares.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.1 · 没有矩阵做得到（2 分）
@@ -265,6 +274,12 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # 这里用行向量，$M z_p$ 写成 `before @ M.T`；`torch.linalg.lstsq(A, B, driver="gelsd").solution` 给出使 `A @ X` 最接近 `B` 的
 # `X`。（特征之间线性相关时，例如同一个特征出现两次，`gels` 这个 driver 会给出毫无意义的结果，而 GPU 上只有它；`gelsd` 不会。）不要自己加偏置：想要偏置的人，会在 `before`
 # 里放一列 1。用 float64 计算。
+#
+# 提示：三步：把两者都转成 float64；让 `lstsq` 求出最好的矩阵；看它作用在 `before` 上的结果与 `after` 还差多少。
+#
+# 提示：两个张量里，行都是位置，正合 `lstsq` 的要求，所以什么也不用转置：它给出的解就是乘在 `before` 右边的矩阵。
+#
+# 提示：均值的根，由里向外算：先平方，再对所有元素求平均，最后开方。直接用范数不行，它取的是平方和。
 
 
 # %% nbgrader={"grade_id": "shift_residual", "solution": true}
@@ -379,11 +394,28 @@ with quiet():
 # ### Exercise 1.2 · Build the sinusoids (2 points)
 #
 # Write `sinusoidal`, with sine and cosine side by side: even features are sines, odd ones cosines.
+#
+# Hint: Make the angles first: a table with a row for each position and a column for each pair. That is an outer
+# product of positions and frequencies.
+#
+# Hint: The frequency of pair $i$ is $b^{-2i/d}$, and a `torch.arange` that goes in steps of 2 gives all $2i$ at once.
+# Compare with the numbers of the second check.
+#
+# Hint: Sines and cosines are two tables `[n, d/2]`. `torch.cat` would set all sines before all cosines. To make them
+# take turns, put the two beside each other in a *new last* dimension, and merge it with the one before.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.2 · 造出正弦编码（2 分）
 #
 # 写出 `sinusoidal`，正弦与余弦相邻：偶数号特征是正弦，奇数号特征是余弦。
+#
+# 提示：先算角度：一张表，每个位置一行，每一对一列，也就是位置与频率的外积。
+#
+# 提示：第 $i$ 对的频率是 $b^{-2i/d}$；让 `torch.arange` 每步走 2，就一次得到所有的 $2i$。算完与第二个检查里的数对一
+# 对。
+#
+# 提示：正弦和余弦是两张 `[n, d/2]` 的表。`torch.cat` 会把所有正弦排在所有余弦前面。要让它们轮流，就把两者并排放
+# 进*新的最后一维*，再把它与前一维合并。
 
 
 # %% nbgrader={"grade_id": "sinusoidal", "solution": true}
@@ -519,12 +551,29 @@ plt.show()
 #
 # Write `shift_matrix`, the $M_\delta$ with $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$ for the code of exercise 1.2: sines
 # at the even features, cosines at the odd ones. $\delta$ may be negative.
+#
+# Hint: Pair $i$ has its own block of two rows and two columns, and you have just seen what is in it. Everything
+# outside the blocks is 0. Which rows and columns belong to pair $i$?
+#
+# Hint: Start from a matrix of zeros and go through the pairs. Pair $i$ turns by the angle $\delta\,\theta_i$, and its
+# features are numbers $2i$ and $2i + 1$.
+#
+# Hint: Nearly every slip here is a sign. The minus stands elsewhere than in the rotation matrix you may know, because
+# the sine comes first; position 0, with sine 0 and cosine 1, shows which it is.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.3 · 让每个位置前进的矩阵（3 分）
 #
 # 写出 `shift_matrix`，也就是对练习 1.2 的编码（偶数号特征是正弦，奇数号是余弦）满足
 # $\mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p)$ 的 $M_\delta$。$\delta$ 可以是负数。
+#
+# 提示：第 $i$ 对有自己的一块，两行两列，里面是什么，前面刚刚看到；块以外全是 0。第 $i$ 对占的是哪两行、哪两列？
+#
+# 提示：从全零的矩阵开始，一对一对地填。第 $i$ 对转过的角度是 $\delta\,\theta_i$，它的两个特征是第 $2i$ 个和
+# 第 $2i + 1$ 个。
+#
+# 提示：这里出错几乎总是错在符号。因为正弦在前，负号的位置与你熟悉的旋转矩阵不同；拿位置 0（正弦为 0，余弦为 1）试一试
+# 就知道。
 
 
 # %% nbgrader={"grade_id": "shift_matrix", "solution": true}

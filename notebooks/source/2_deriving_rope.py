@@ -268,6 +268,15 @@ use_style()
 # $$
 #
 # Write `rotate`, for any number of pairs at once.
+#
+# Hint: The formula has a real part and an imaginary part: these are the two members of the turned pair. So take the
+# members apart first; each has one dimension less than the pairs, as the angles have.
+#
+# Hint: Cosines and sines now fit the members as they are, whatever the number of dimensions. Put the two results side
+# by side in a new last dimension.
+#
+# Hint: A usual slip is to write the first result into `pairs` and then to compute the second from it: by then $x_0$
+# is gone, and so is the caller's input.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
@@ -280,6 +289,13 @@ use_style()
 # $$
 #
 # 写出 `rotate`：一次旋转任意多对。
+#
+# 提示：公式有实部和虚部，它们就是转过之后那一对的两个数。所以先把一对拆成两个数；拆开之后，每个都比 `pairs` 少一维，
+# 正好与角度相同。
+#
+# 提示：余弦和正弦这时可以直接与它们相乘，不管前面有几维。再把两个结果并排放进新的最后一维。
+#
+# 提示：常见的错误是把第一个结果写进 `pairs`，再用它去算第二个：那时 $x_0$ 已经没有了，调用者的输入也被改掉了。
 
 
 # %% nbgrader={"grade_id": "rotate", "solution": true}
@@ -417,11 +433,21 @@ plt.show()
 # ### Exercise 2.2 · The speeds (1 point)
 #
 # Write `speeds`. A frequent slip is to take `base` as an argument and then compute with 10000 all the same.
+#
+# Hint: Pair $i$ has the exponent $-2i/d$. Write down the exponents for $d = 8$: they begin with 0 and get smaller in
+# equal steps.
+#
+# Hint: `torch.arange` can go in steps of 2. Make it float64 from the start: what float32 has rounded, a later
+# conversion does not bring back.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.2 · 转速（1 分）
 #
 # 写出 `speeds`。一个常见的疏忽是：参数里有 `base`，计算时用的却还是 10000。
+#
+# 提示：第 $i$ 对的指数是 $-2i/d$。先写出 $d = 8$ 时的各个指数：从 0 开始，每一步减少同样多。
+#
+# 提示：`torch.arange` 可以每步走 2。从一开始就用 float64：float32 舍掉的，后来再转换也找不回来。
 
 
 # %% nbgrader={"grade_id": "speeds", "solution": true}
@@ -543,11 +569,27 @@ plt.show()
 #
 # Write `rotation_matrix` for given angles $\omega_0, \dots, \omega_{d/2-1}$, with neighbouring features as pairs.
 # `torch.block_diag` may save you work.
+#
+# Hint: What does one block look like? Its first row says how the new $x_0$ is made of the old pair, its second row
+# the same for $x_1$: both stand in the formula of exercise 2.1.
+#
+# Hint: Cosines and sines of all angles give all blocks at once, as a tensor `[d/2, 2, 2]`. `torch.block_diag` wants the
+# blocks as separate arguments; a star in front of a tensor hands over its parts one by one.
+#
+# Hint: If the result turns the wrong way, the minus stands at the wrong sine, or the blocks were filled column by
+# column.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.3 · 分块矩阵（2 分）
 #
 # 给定角度 $\omega_0, \dots, \omega_{d/2-1}$，相邻的特征为一对，写出 `rotation_matrix`。`torch.block_diag` 能省些力气。
+#
+# 提示：一块长什么样？第一行说新的 $x_0$ 怎样由原来的一对得到，第二行说 $x_1$：两者都在练习 2.1 的公式里。
+#
+# 提示：由所有角度的余弦和正弦，一次就能得到所有的块，一个 `[d/2, 2, 2]` 的张量。`torch.block_diag` 要的是一个个单独的参
+# 数；在张量前面加一个星号，就把它的各部分逐个交出去。
+#
+# 提示：如果转反了，不是负号放错了正弦，就是把块按列填了。
 
 
 # %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
@@ -746,12 +788,27 @@ assert torch.linalg.matrix_power(shear, 2 - 9)[0, 1] == 2 - 9, "A shear adds n -
 # Turn the wish into a measurement, which works for any code. Write `shift_gap`: move both tokens along by
 # $\delta = 1, 2, \dots, \texttt{longest}$, and give the largest change of the score,
 # $\left| f(q, m + \delta) \cdot f(k, n + \delta) - f(q, m) \cdot f(k, n) \right|$.
+#
+# Hint: Compute the score where the tokens stand: the query at $m$, the key at $n$. Then once more for each shift,
+# with both moved by it.
+#
+# Hint: Each change is measured from the first score, not from that of the shift before, and a fall is a change as
+# well.
+#
+# Hint: Two usual slips: `range` leaves out its end, so the longest shift is missing; and what comes out is a tensor,
+# not a `float`.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.4 · 平移测试（2 分）
 #
 # 把愿望变成一种对任何编码都适用的测量。写出 `shift_gap`：让两个 token 一起平移 $\delta = 1, 2, \dots, \texttt{longest}$，
 # 给出得分变化 $\left| f(q, m + \delta) \cdot f(k, n + \delta) - f(q, m) \cdot f(k, n) \right|$ 的最大值。
+#
+# 提示：先算 token 在原处的得分：查询在 $m$，键在 $n$。再对每个平移算一次，两者一起移动。
+#
+# 提示：每次变化都从最初的得分算起，而不是从前一个平移算起；下降也是变化。
+#
+# 提示：两个常见的错误：`range` 不含终点，漏掉了最长的平移；得到的是张量，不是 `float`。
 
 
 # %% nbgrader={"grade_id": "shift_gap", "solution": true}
@@ -973,12 +1030,20 @@ plt.show()
 #
 # Write `grid_angles`: with $d/4$ given speeds, the first $d/4$ pairs turn by row times speed, the last $d/4$ by column
 # times speed. The result can go straight into `rotation_matrix`.
+#
+# Hint: There are two lists of $d/4$ angles: one belongs to the row, one to the column, and both use the same speeds.
+#
+# Hint: The two lists come one after the other and do not take turns. Compare with the example of the check, by hand.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.5 · 行与列（1 分）
 #
 # 写出 `grid_angles`：给定 $d/4$ 个转速，前 $d/4$ 对的角度是行乘转速，后 $d/4$ 对的角度是列乘转速。
 # 结果可以直接交给 `rotation_matrix`。
+#
+# 提示：有两组角度，每组 $d/4$ 个：一组属于行，一组属于列，用的速度相同。
+#
+# 提示：两组是前后相接，不是轮流。照检查里的例子用手算一遍。
 
 
 # %% nbgrader={"grade_id": "grid_angles", "solution": true}

@@ -125,6 +125,15 @@ def sample(seed: int, *shape: int) -> Tensor:
 # for the heads: `[seq, d/2]` has to become `[seq, 1, d/2]`. At the end the two halves must be *interleaved* again.
 # `torch.cat` would leave all first members before all second ones, a bug met in
 # [real code](https://github.com/vllm-project/vllm-metal/pull/44).
+#
+# Hint: Write down the shapes. A slice of `x` is `[batch, seq, heads, d/2]`, cosines are `[seq, d/2]`. PyTorch matches
+# dimensions from the right, so as they are, positions would meet heads.
+#
+# Hint: `unsqueeze` puts the missing dimension in. Then the two formulas can be written as they stand, for all pairs
+# at once.
+#
+# Hint: To interleave: in which order must the members be read so that $y_0, y_1, y_2, \dots$ comes out? Side by side
+# in a new last dimension they are in that order once the last two dimensions are merged.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 3.1 · 相邻配对（2 分）
@@ -140,6 +149,14 @@ def sample(seed: int, *shape: int) -> Tensor:
 # 切片 `x[..., 0::2]` 和 `x[..., 1::2]` 分别取出所有对的前一成员和后一成员。角度还缺一个对应各头的维度：
 # 要把 `[seq, d/2]` 变成 `[seq, 1, d/2]`。最后，两部分要重新*交错*排列。`torch.cat` 会让所有前一成员排在所有后一成员之
 # 前，[真实的代码](https://github.com/vllm-project/vllm-metal/pull/44)里就出过这个错。
+#
+# 提示：先写下各个形状。`x` 的切片是 `[batch, seq, heads, d/2]`，余弦是 `[seq, d/2]`。PyTorch 从右边起对齐各维，照这样，位
+# 置就对上了头。
+#
+# 提示：用 `unsqueeze` 补上缺的那一维。之后两条公式照写即可，所有的对一次算完。
+#
+# 提示：怎样交错？要按什么次序读，才能得到 $y_0, y_1, y_2, \dots$？把两个结果并排放进新的最后一维，再合并最后两维，就
+# 是这个次序。
 
 
 # %% nbgrader={"grade_id": "rotate_adjacent", "solution": true}
@@ -239,11 +256,21 @@ print("\n".join(said))
 # ### Exercise 3.2 · Complex `freqs_cis` (2 points)
 #
 # First write `to_freqs_cis`, the table of the factors $e^{\mathrm{j} \omega}$.
+#
+# Hint: PyTorch makes complex numbers in two ways: from a real and an imaginary part (`torch.complex`), or from a
+# length and an angle (`torch.polar`). Both keep the precision.
+#
+# Hint: With the second: how long is $e^{\mathrm{j} \omega}$, whatever $\omega$ is? The lengths have to be a tensor of
+# the same shape and type as the angles.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
 #
 # 先写出 `to_freqs_cis`，即乘数 $e^{\mathrm{j} \omega}$ 的表。
+#
+# 提示：PyTorch 有两种办法造复数：由实部和虚部（`torch.complex`），或者由长度和角度（`torch.polar`）。两种都保持精度。
+#
+# 提示：用第二种的话：不管 $\omega$ 是多少，$e^{\mathrm{j} \omega}$ 有多长？长度要写成张量，形状和类型与角度相同。
 
 
 # %% nbgrader={"grade_id": "to_freqs_cis", "solution": true}
@@ -274,9 +301,26 @@ with quiet():
 
 # %% [markdown] lang="en"
 # Then write `rotate_complex`, which uses such a table.
+#
+# Hint: `torch.view_as_complex` reads a last dimension of size 2 as real and imaginary part. So first cut the last
+# dimension of `x` into `[dim/2, 2]`; `unflatten` does it.
+#
+# Hint: The table lacks a dimension for the heads, as the angles of exercise 3.1 did. After that, to rotate is one
+# multiplication.
+#
+# Hint: `torch.view_as_real` gives the 2 back as a dimension of its own, which has to be merged again. And if PyTorch
+# complains about strides, the memory of `x` is not in order: `contiguous()` puts it so.
 
 # %% [markdown] lang="zh"
 # 再写出使用这种表的 `rotate_complex`。
+#
+# 提示：`torch.view_as_complex` 把大小为 2 的最后一维读成实部和虚部。所以先把 `x` 的最后一维切成 `[dim/2, 2]`，
+# 用 `unflatten`。
+#
+# 提示：表里缺了头那一维，与练习 3.1 的角度一样。补上之后，旋转就是一次乘法。
+#
+# 提示：`torch.view_as_real` 会把那个 2 还成单独的一维，要再合并回去。如果 PyTorch 抱怨 stride，那是 `x` 在内存里的次
+# 序不合适，用 `contiguous()` 理顺。
 
 
 # %% nbgrader={"grade_id": "rotate_complex", "solution": true}
@@ -358,11 +402,26 @@ with quiet():
 # ### Exercise 3.3 · Half-split (2 points)
 #
 # Write `rotate_half_split`.
+#
+# Hint: The two formulas are those of exercise 3.1. Only the seats are others: the first members of all pairs are the
+# first half of the features, the second members the second half.
+#
+# Hint: The results have to sit where their inputs sat. So this time nothing is interleaved: which function joins two
+# blocks?
+#
+# Hint: Complex numbers work here too, but `view_as_complex` does not, since the members of a pair are no neighbours.
+# And as before, the angles lack a dimension for the heads.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 3.3 · 前后配对（2 分）
 #
 # 写出 `rotate_half_split`。
+#
+# 提示：公式还是练习 3.1 的那两条，只是座位不同：所有对的第一个数是前一半特征，第二个数是后一半特征。
+#
+# 提示：结果要坐回原来的座位，所以这次不用交错：哪个函数把两块接起来？
+#
+# 提示：用复数也行，但 `view_as_complex` 不行，因为一对里的两个数并不相邻。角度照样缺了头那一维。
 
 
 # %% nbgrader={"grade_id": "rotate_half_split", "solution": true}
@@ -489,6 +548,15 @@ plt.show()
 # `x[..., half_split_order(d)]` is $\Pi x$. (The way back is `half_split_order(d).argsort()`.) Beware of testing with
 # $d = 4$ alone: there the permutation is its own inverse, and forward and backward cannot be told apart. That, too,
 # [has happened](https://github.com/onnxruntime/mobius/pull/396).
+#
+# Hint: Write the list for $d = 6$ by hand: who sits in the first half, the first members or the second ones? Where
+# did they sit before?
+#
+# Hint: It can be made of two ranges in steps of 2. Or see the features as a table with a row for each pair: in which
+# order must it be read?
+#
+# Hint: If your list for $d = 8$ begins with 0, 4, 1, you have the way back: it says where each feature goes, and
+# asked is who comes to each seat.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.4 · 置换（2 分）
@@ -496,6 +564,12 @@ plt.show()
 # 对每个偶数 $d$ 写出 `half_split_order`：第 $i$ 个元素是坐到座位 $i$ 上的那个特征在相邻配对里的编号，
 # 于是 `x[..., half_split_order(d)]` 就是 $\Pi x$。（反方向是 `half_split_order(d).argsort()`。）小心不要只用 $d = 4$ 测
 # 试：那时这个置换恰好是自己的逆，正反分不出来。这样的事也[发生过](https://github.com/onnxruntime/mobius/pull/396)。
+#
+# 提示：先用手写出 $d = 6$ 的名单：前一半坐的是各对的第一个数还是第二个数？它们原来坐在哪里？
+#
+# 提示：可以由两段每步走 2 的数列拼成；也可以把特征看成一张表，每一对一行：这张表该按什么次序读？
+#
+# 提示：如果 $d = 8$ 的名单以 0、4、1 开头，那是回去的路：它说的是每个特征去哪里，而要的是每个座位上来的是谁。
 
 
 # %% nbgrader={"grade_id": "half_split_order", "solution": true}
@@ -608,12 +682,29 @@ print("\n".join(said))
 #
 # Write `convert`, from adjacent to half-split, for a whole attention layer. `torch.Tensor.unflatten(0, (heads, -1))`
 # makes the heads visible. You need not use your `half_split_order`: a reshape and a transpose do the same.
+#
+# Hint: First decide what has to move: all that works on queries and keys after they are projected and before they are
+# rotated. Values and outputs are never rotated.
+#
+# Hint: A row of `q.weight` makes one feature of one head. Cut the rows into heads, the features of a head into pairs,
+# and bring the first members of each head before the second ones; then merge what was cut.
+#
+# Hint: Two usual slips: keys have fewer heads than queries; and one permutation over all rows carries features from
+# one head into another. A norm has one weight for each feature of a head and is shared by all heads.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.5 · 转换（3 分）
 #
 # 为整个注意力层写出 `convert`，从相邻配对转换到前后配对。`torch.Tensor.unflatten(0, (heads, -1))` 能让各头显出来。
 # 不一定要用你写的 `half_split_order`：一次变形加一次转置，效果相同。
+#
+# 提示：先想清楚要动哪些：在投影之后、旋转之前作用于查询和键的一切。值和输出从不旋转。
+#
+# 提示：`q.weight` 的一行产生某个头的一个特征。把行切成头，头里的特征切成对，让每个头里各对的第一个数排到第二个数前
+# 面，再把切开的合起来。
+#
+# 提示：两个常见的错误：键的头数比查询少；对所有的行做一个大置换，会把特征从一个头搬到另一个头。归一化的权重是一个头里
+# 每个特征一个，各头共用。
 
 
 # %% nbgrader={"grade_id": "convert", "solution": true}
@@ -852,11 +943,21 @@ print("\n".join(said))
 #
 # Write `position_ids`: the first real token of each row is at position 0, the next at 1, and so on. Padding gets
 # position 0; it is masked anyway.
+#
+# Hint: How many real tokens stand in the row up to and including this one? A running sum along the row counts them;
+# it accepts bools.
+#
+# Hint: Compare this count with what is asked: at the first real token, and at the padding before it. Both are off,
+# and each can be mended by one operation.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.6 · 数真实的 token（1 分）
 #
 # 写出 `position_ids`：每一行第一个真实 token 的位置是 0，下一个是 1，依此类推。填充的位置填 0，反正它会被掩掉。
+#
+# 提示：到这个 token 为止（连它在内），这一行里有几个真实的 token？沿着行累加就数出来了，布尔值也能累加。
+#
+# 提示：拿这个数与要的结果比一比：第一个真实 token 处，以及它前面的填充处。两处都不对，各用一步就能改过来。
 
 
 # %% nbgrader={"grade_id": "position_ids", "solution": true}

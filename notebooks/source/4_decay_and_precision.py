@@ -118,11 +118,21 @@ def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tenso
 # ### Exercise 4.1 · Lay the arrows (2 points)
 #
 # Write `walk`. Its row for distance $\Delta$ is $T_1, T_2, \dots, T_{d/2}$.
+#
+# Hint: First all arrows, without the sums: a table with a row for each distance and a column for each pair. The
+# angles in it are products of a distance and a frequency.
+#
+# Hint: `torch.exp` takes complex tensors, and a tensor becomes complex if it is multiplied by `1j`. The $T_u$ are
+# then running sums: along which dimension?
 
 # %% [markdown] lang="zh"
 # ### 练习 4.1 · 摆箭头（2 分）
 #
 # 写出 `walk`：距离 $\Delta$ 对应的那一行是 $T_1, T_2, \dots, T_{d/2}$。
+#
+# 提示：先不求和，摆出所有的箭头：一张表，每个距离一行，每一对一列，其中的角度是距离与频率的乘积。
+#
+# 提示：`torch.exp` 接受复数张量，而张量乘上 `1j` 就是复数。各个 $T_u$ 就是累加的结果：沿哪一维累加？
 
 
 # %% nbgrader={"grade_id": "walk", "solution": true}
@@ -243,11 +253,27 @@ plt.show()
 # ### Exercise 4.2 · The whole bound (2 points)
 #
 # Write `decay_bound`, the right-hand side. Mind $h_{d/2} = 0$: the last difference is $0 - h_{d/2-1}$.
+#
+# Hint: Compute the two factors apart. The content gives one number, the distances give `[n]`; only at the end are they
+# multiplied.
+#
+# Hint: For the content: $h_i$ has a conjugate in it, and before you take differences, a 0 has to be appended. For the
+# distances: as in exercise 4.1.
+#
+# Hint: Take absolute values at the right moment: of each difference before the largest is sought, of each $T_u$
+# before the sum. The absolute value of a sum would be smaller, and no bound.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.2 · 完整的上界（2 分）
 #
 # 写出 `decay_bound`，即不等式的右边。别忘了 $h_{d/2} = 0$：最后一个差是 $0 - h_{d/2-1}$。
+#
+# 提示：两个因子分开算：内容给出一个数，距离给出 `[n]` 个；最后才相乘。
+#
+# 提示：内容这边：$h_i$ 里有一个共轭，求差之前要在末尾补一个 0。距离这边：与练习 4.1 相同。
+#
+# 提示：绝对值要取得是时候：每个差先取绝对值，再找最大；每个 $T_u$ 先取绝对值，再求和。先求和再取绝对值会变小，就不是
+# 上界了。
 
 
 # %% nbgrader={"grade_id": "decay_bound", "solution": true}
@@ -338,11 +364,20 @@ with quiet():
 #
 # Write `key_for`. Solve $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ for
 # $k_i$. (Mind the conjugate.)
+#
+# Hint: Divide both sides by $q_i$. What is left says what $k_i^*$ is, up to a factor of length 1.
+#
+# Hint: That factor goes to the other side with the opposite sign in its exponent. Then take the conjugate of both
+# sides: what becomes of that sign?
 
 # %% [markdown] lang="zh"
 # ### 练习 4.3 · 喜欢远方的键（2 分）
 #
 # 写出 `key_for`。从 $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ 解出 $k_i$。（小心共轭。）
+#
+# 提示：两边除以 $q_i$，剩下的式子说明 $k_i^*$ 是什么，只差一个长度为 1 的因子。
+#
+# 提示：把这个因子移到另一边，指数变号。然后两边取共轭：这个符号又会怎样？
 
 
 # %% nbgrader={"grade_id": "key_for", "solution": true}
@@ -571,6 +606,14 @@ for base in (1e4, 5e5):
 #    or sine, whichever is larger.
 #
 # `x.to(dtype)` rounds, `.double()` brings the rounded value back to float64.
+#
+# Hint: Follow the list step by step. At each of the three places a number is rounded, and at once brought back to
+# float64; with the default dtypes nothing happens there.
+#
+# Hint: The position is a plain `int`, and only tensors can be rounded: make it a tensor of float64 first.
+#
+# Hint: If the checks say that too much is rounded: two tensors in bfloat16 were multiplied, or a cosine was taken
+# before `.double()`. The exact values use none of the three dtypes.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.4 · 每一种舍入的误差（3 分）
@@ -583,6 +626,13 @@ for base in (1e4, 5e5):
 # 3. 与精确值比较（不舍入，float64）。返回所有的对里余弦或正弦的最大绝对误差，取二者中较大的。
 #
 # `x.to(dtype)` 完成舍入，`.double()` 把舍入后的值带回 float64。
+#
+# 提示：照着清单一步步来。三个地方各有一个数要舍入，舍入之后马上变回 float64；用默认类型时，那里什么也不发生。
+#
+# 提示：位置是普通的 `int`，而能舍入的只有张量：先把它变成 float64 的张量。
+#
+# 提示：如果检查说舍入得太多：要么两个张量在 bfloat16 里就相乘了，要么在 `.double()` 之前就取了余弦。精确值与那三个类
+# 型都无关。
 
 
 # %% nbgrader={"grade_id": "table_error", "solution": true}

@@ -93,11 +93,16 @@ def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
 # ### Exercise 5.1 · Count the turns (1 point)
 #
 # Write `turns`, which gives $r_i$.
+#
+# Hint: Over the whole length, a pair turns by length times frequency. That is an angle in radians. How many radians
+# make one turn?
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 5.1 · 数圈（1 分）
 #
 # 写出 `turns`，给出 $r_i$。
+#
+# 提示：走完整个长度，一对转过的角度是长度乘频率，单位是弧度。一圈是多少弧度？
 
 
 # %% nbgrader={"grade_id": "turns", "solution": true}
@@ -176,6 +181,14 @@ plt.show()
 #
 # Write `reach`: the smallest length at which some pair comes to the end of what it knows. It is infinite if every pair
 # knows the whole circle.
+#
+# Hint: Only some pairs set a limit. Which ones does the frequency of *training* decide, not the new one.
+#
+# Hint: Compute the limit $L\,\theta_i / \theta_i'$ for every pair, keep those of the pairs that count (a tensor of
+# bools can pick entries), and take the smallest.
+#
+# Hint: The minimum of nothing is an error: think of the case in which every pair knows the whole circle. A `float` is
+# asked for.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 5.2 · 读到多远才会碰到新角度？（2 分）
@@ -184,6 +197,12 @@ plt.show()
 # 换成 $\theta_i'$ 之后，到位置 $L\, \theta_i / \theta_i'$ 才转到那里。$r_i \ge 1$ 的对认识所有角度，不构成限制。
 #
 # 写出 `reach`：最先有一对走到它所知的尽头时的长度。如果每一对都认识整个圆，结果就是无穷大。
+#
+# 提示：只有一部分对会设下界限。是哪些，由*训练时*的频率决定，与新频率无关。
+#
+# 提示：对每一对算出界限 $L\,\theta_i / \theta_i'$，留下算数的那些（布尔张量可以挑选元素），取最小的。
+#
+# 提示：一个也没有时，求最小值会报错：想想每一对都认得整个圆的情形。要的是 `float`。
 
 
 # %% nbgrader={"grade_id": "reach", "solution": true}
@@ -257,11 +276,21 @@ with quiet():
 #
 # Write `interpolate`: the slower frequencies for a model that saw `trained` positions and is to read `wanted`. Nothing is
 # slowed if training saw as many as that.
+#
+# Hint: To squeeze all positions by $s$ is to divide all frequencies by $s$. What is $s$, if `trained` positions are
+# known and `wanted` are to be read?
+#
+# Hint: For a text shorter than that, $s$ would be below 1, and the pairs would turn *faster* than in training. The
+# last sentence of the exercise forbids it.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.3 · PI（1 分）
 #
 # 写出 `interpolate`：模型训练时见过 `trained` 个位置，现在要读 `wanted` 个，给出放慢之后的频率。如果训练见过的已经够多，就不放慢。
+#
+# 提示：把所有位置压缩 $s$ 倍，就是把所有频率除以 $s$。认得 `trained` 个位置，要读 `wanted` 个，$s$ 是多少？
+#
+# 提示：文本比训练时短，$s$ 就小于 1，各对会转得比训练时*还快*。题目的最后一句不许这样。
 
 
 # %% nbgrader={"grade_id": "interpolate", "solution": true}
@@ -331,11 +360,28 @@ with quiet():
 # ### Exercise 5.4 · Derive the base (2 points)
 #
 # Do it on paper, then write `ntk_base`. (The derivation follows the exercise.)
+#
+# Hint: The first condition holds for every base, so the second decides alone. Put $i = d/2 - 1$ into the exponent
+# $-2i/d$ and simplify it.
+#
+# Hint: You have $b'$ to a power on the left, $b$ to the same power over $\kappa$ on the right. Raise both sides to
+# the power that makes the left side $b'$: what becomes of the exponent of $\kappa$?
+#
+# Hint: If the last pair is slowed by a little less than asked, the exponent of $\kappa$ is probably 1: that forgets
+# that the last pair is $d/2 - 1$, not $d/2$.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.4 · 推导底数（2 分）
 #
 # 先在纸上推导，再写出 `ntk_base`。（推导过程在练习之后。）
+#
+# 提示：第一个条件对任何底数都成立，所以只由第二个决定。把 $i = d/2 - 1$ 代入指数 $-2i/d$，化简。
+#
+# 提示：左边是 $b'$ 的某次幂，右边是 $b$ 的同一次幂除以 $\kappa$。两边再取一次幂，让左边成为 $b'$：$\kappa$ 的指数变成
+# 多少？
+#
+# 提示：如果最后一对放慢得比要求的略少，多半是 $\kappa$ 的指数写成了 1：那是忘了最后一对的编号是 $d/2 - 1$，不
+# 是 $d/2$。
 
 
 # %% nbgrader={"grade_id": "ntk_base", "solution": true}
@@ -509,11 +555,26 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # ### Exercise 5.5 · The base follows the length (2 points)
 #
 # Write `dynamic_base` with the rule of transformers; $\kappa = 1$ up to $L$.
+#
+# Hint: Two steps: first $\kappa$ from the length, by the second formula above; then the base from $\kappa$, as in
+# exercise 5.4.
+#
+# Hint: Put $l = L$ into the formula: what is $\kappa$ there, whatever $f$ is? So it is enough to see to it that no
+# length below $L$ gets in.
+#
+# Hint: If only the checks with a `growth` fail, look at the order: $f$ multiplies $l/L$, and then $f - 1$ is
+# subtracted once.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.5 · 底数跟着长度走（2 分）
 #
 # 按 transformers 的规则写出 `dynamic_base`；长度在 $L$ 以内时 $\kappa = 1$。
+#
+# 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.4 那样由 $\kappa$ 得到底数。
+#
+# 提示：把 $l = L$ 代入公式：不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
+#
+# 提示：如果只有带 `growth` 的检查不通过，看看次序：$f$ 乘的是 $l/L$，然后只减一次 $f - 1$。
 
 
 # %% nbgrader={"grade_id": "dynamic_base", "solution": true}
@@ -621,11 +682,27 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 #
 # Write `decode`, as `stale` but right: at each step, all keys seen so far are rotated with the base of the present
 # length, `base_at(step + 1)`.
+#
+# Hint: Read `stale` and find the line in which a key is rotated once and then stored for good. Here keys are stored
+# as they came.
+#
+# Hint: At each step, the base is that of the present length. Rotate with it the query at its position, and *all* keys
+# so far, each at its own; `at_once` shows how scores are made of them.
+#
+# Hint: At step $m$ there are $m + 1$ tokens, so `base_at` gets one more than the position. Every row is filled up to
+# the diagonal; behind it zeros stay.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.6 · 修好缓存（2 分）
 #
 # 写出 `decode`：和 `stale` 一样，但是要对。每一步都用当前长度的底数 `base_at(step + 1)` 旋转到目前为止的所有键。
+#
+# 提示：读一遍 `stale`，找到键只旋转一次就存下来不再动的那一行。这里存的是没有旋转过的键。
+#
+# 提示：每一步的底数都属于当前的长度。用它旋转位于自己位置上的查询，以及到目前为止*所有的*键，各按自己的位置；得分怎么
+# 算，看 `at_once`。
+#
+# 提示：第 $m$ 步时有 $m + 1$ 个 token，所以交给 `base_at` 的比位置多 1。每一行填到对角线为止，后面留着零。
 
 
 # %% nbgrader={"grade_id": "decode", "solution": true}
@@ -776,11 +853,23 @@ plt.show()
 # ### Exercise 5.7 · The paper's ramp (2 points)
 #
 # Write `ramp_over_turns`, which gives $\gamma$ for each pair from its turns.
+#
+# Hint: Between $\alpha$ and $\beta$ turns, $\gamma$ is a straight line. What is it at $\alpha$, what at $\beta$?
+# Write down the line through these two points.
+#
+# Hint: Outside, the line would go below 0 and above 1, where a share has no business; `clamp` cuts it off. If all is
+# turned round, remember who keeps its frequency: the pair with many turns.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.7 · 论文的斜坡（2 分）
 #
 # 写出 `ramp_over_turns`，由各对的圈数给出 $\gamma$。
+#
+# 提示：从 $\alpha$ 圈到 $\beta$ 圈，$\gamma$ 是一条直线。在 $\alpha$ 处是多少，在 $\beta$ 处是多少？写出过这两点的直
+# 线。
+#
+# 提示：再往外，直线会低于 0、高于 1，而份额不该如此，用 `clamp` 截掉。如果结果正好反了，想想谁保留自己的频率：转得多
+# 的那一对。
 
 
 # %% nbgrader={"grade_id": "ramp_over_turns", "solution": true}
@@ -863,11 +952,26 @@ with quiet():
 # ### Exercise 5.8 · The code's ramp (2 points)
 #
 # Write `ramp_over_pairs`. Note the order: $\beta$, the larger number of turns, belongs to the *smaller* index.
+#
+# Hint: The formula $i(r)$ above is used twice, once for each end of the ramp. Then come the rounding and the limits,
+# and last the ramp over all $i$: four short lines.
+#
+# Hint: The end called low comes from $\beta$, and is rounded down; the end called high from $\alpha$, and is rounded
+# up. The limits come after the rounding.
+#
+# Hint: If shapes or types are off: $i$ runs over the $d/2$ pairs, though the upper limit is $d - 1$, and the shares
+# are to be float64.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.8 · 代码的斜坡（2 分）
 #
 # 写出 `ramp_over_pairs`。注意次序：圈数较多的 $\beta$ 对应的是*较小*的编号。
+#
+# 提示：上面的公式 $i(r)$ 要用两次，斜坡两端各一次；然后取整、限制范围；最后对所有的 $i$ 写出斜坡：四行短短的代码。
+#
+# 提示：名为 low 的一端来自 $\beta$，向下取整；名为 high 的一端来自 $\alpha$，向上取整。先取整，再限制范围。
+#
+# 提示：如果形状或类型不对：$i$ 取遍 $d/2$ 对，尽管上限是 $d - 1$；份额要用 float64。
 
 
 # %% nbgrader={"grade_id": "ramp_over_pairs", "solution": true}
@@ -1004,11 +1108,26 @@ plt.show()
 # ### Exercise 5.9 · YaRN (2 points)
 #
 # Write `yarn`: the blended frequencies and the factor $c$ for the tables. For $s \le 1$ nothing is stretched, and $c = 1$.
+#
+# Hint: A pair keeps the share $\gamma_i$ of its own frequency; the rest, $1 - \gamma_i$, is taken of the frequency
+# that PI would give it.
+#
+# Hint: The factor for the tables is $c = \sqrt{1/t}$, and the formula above gives this root itself: nothing is
+# squared here. The logarithm is the natural one.
+#
+# Hint: For $s < 1$ a logarithm is negative, and $c$ would fall below 1. What must be handed to the logarithm, so that
+# this cannot happen?
 
 # %% [markdown] lang="zh"
 # ### 练习 5.9 · YaRN（2 分）
 #
 # 写出 `yarn`：混合之后的频率，以及乘在表上的因子 $c$。$s \le 1$ 时没有拉长，$c = 1$。
+#
+# 提示：一对保留自己频率的 $\gamma_i$ 那么多；其余的 $1 - \gamma_i$，取自 PI 会给它的频率。
+#
+# 提示：乘在表上的因子是 $c = \sqrt{1/t}$，上面的公式给出的就是这个根：这里不用再平方。对数是自然对数。
+#
+# 提示：$s < 1$ 时对数为负，$c$ 就会小于 1。交给对数的该是什么，才不会这样？
 
 
 # %% nbgrader={"grade_id": "yarn", "solution": true}

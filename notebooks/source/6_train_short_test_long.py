@@ -275,12 +275,27 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # Write `loss_by_position`. Take logarithms *before* averaging over the windows, and let a library function such as
 # `torch.log_softmax` do it: $e^{1000}$ does not fit into a float, and the probability it leads to may be rounded to 0,
 # whose logarithm is $-\infty$.
+#
+# Hint: Three steps: log-probabilities over the letters, then of each position the one of its target, then the mean
+# over the windows. Mind the minus.
+#
+# Hint: For the second step `gather` helps. It picks along one dimension, and wants an index with as many dimensions
+# as there are in what it picks from: the targets lack one.
+#
+# Hint: If a single number comes out, the mean went over the positions too; if the checks speak of large logits, the
+# logarithm came after a softmax of its own.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.1 · 每个位置的损失（2 分）
 #
 # 写出 `loss_by_position`。要*先*取对数，再对窗口求平均；取对数请交给 `torch.log_softmax` 这样的库函数：
 # $e^{1000}$ 超出了浮点数的范围，而由它算出的概率又可能舍入成 0，0 的对数是 $-\infty$。
+#
+# 提示：三步：先对各个字符取对数概率，再在每个位置挑出目标的那一个，最后对窗口求平均。别忘了负号。
+#
+# 提示：第二步可以用 `gather`。它沿一个维度挑选，下标的维数要与被挑选的张量相同：targets 还少一维。
+#
+# 提示：如果只得到一个数，那是连位置也一起平均了；如果检查提到很大的 logit，那是先单独做了 softmax 才取对数。
 
 
 # %% nbgrader={"grade_id": "loss_by_position", "solution": true}
@@ -363,11 +378,20 @@ with quiet():
 # ### Exercise 6.2 · The perplexity of a length (2 points)
 #
 # Write `perplexity_at`: from one curve, the perplexity in windows of the given length.
+#
+# Hint: Both formulas stand just above: the mean of the first $n$ losses, then its exponential.
+#
+# Hint: The order matters: the exponential of a mean is not the mean of exponentials. And what is asked for is a
+# `float`, not a tensor that holds one number.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.2 · 某个长度的困惑度（2 分）
 #
 # 写出 `perplexity_at`：由一条曲线求出给定窗口长度下的困惑度。
+#
+# 提示：两个公式就在上面：先求前 $n$ 个损失的平均，再取指数。
+#
+# 提示：次序要紧：平均的指数不等于指数的平均。另外，要的是 `float`，不是只装着一个数的张量。
 
 
 # %% nbgrader={"grade_id": "perplexity_at", "solution": true}
@@ -655,12 +679,26 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # Write `clamped_angles`: for each distance the angle $\theta_i \Delta_i$ of each pair. Clamp the distance at $D$, and so the
 # angle at $D\,\theta_i$, not at $D$.
+#
+# Hint: Think of two tables of distances, both with a row for each distance: one as it is, one clamped at $D$. Each
+# pair takes its column from one or the other.
+#
+# Hint: `torch.where` chooses between two tensors by a mask. The mask is `[d/2]`; if the distances are made `[n, 1]`, what
+# comes out is `[n, d/2]`.
+#
+# Hint: Multiply by the frequencies last. If they come first, it is the *angle* that is clamped at $D$.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.3 · 把距离截住（3 分）
 #
 # 写出 `clamped_angles`：对每个距离，给出每一对的角度 $\theta_i \Delta_i$。截住的是距离，止于 $D$；角度于是止于
 # $D\,\theta_i$，而不是 $D$。
+#
+# 提示：设想两张距离的表，都是每个距离一行：一张照原样，一张截到 $D$。每一对从其中一张取自己的那一列。
+#
+# 提示：`torch.where` 按掩码在两个张量之间选择。掩码是 `[d/2]`；把距离变成 `[n, 1]`，选出来的就是 `[n, d/2]`。
+#
+# 提示：最后才乘频率。如果先乘，截到 $D$ 的就成了*角度*。
 
 
 # %% nbgrader={"grade_id": "clamped_angles", "solution": true}
@@ -817,12 +855,29 @@ plt.show()
 # Write `weight_at_distances`. Row $m$ of the weights holds what query $m$ gives to each key $n$, so distance
 # $\Delta = m - n$ lies on a diagonal. Only queries from `first` on count: each of them has a key at every distance from 0
 # to `first`, so all means are over the same queries.
+#
+# Hint: `diagonal` takes an offset; diagonals below the main one have negative ones. With leading dimensions, `dim1`
+# and `dim2` have to say that the last two are meant.
+#
+# Hint: The diagonal at distance $\Delta$ begins with query number $\Delta$, the first that has a key so far back. How
+# many of its entries come before query number `first`?
+#
+# Hint: The mean of what is left is one number for each head, at each distance. Put these together in a new last
+# dimension.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.4 · 一个头看多远（2 分）
 #
 # 写出 `weight_at_distances`。权重的第 $m$ 行是查询 $m$ 分给各个键 $n$ 的权重，所以距离 $\Delta = m - n$ 在一条对角线上。
 # 只算从 `first` 起的查询：它们在 0 到 `first` 的每个距离上都有键，这样每个平均值都取自同样的查询。
+#
+# 提示：`diagonal` 有一个偏移参数，主对角线下方的对角线偏移为负。前面还有别的维，所以要用 `dim1` 和 `dim2` 说明指的是
+# 最后两维。
+#
+# 提示：距离 $\Delta$ 的对角线从第 $\Delta$ 个查询开始，它是第一个往回这么远还有键的查询。在查询 `first` 之前，这条对
+# 角线上有几个元素？
+#
+# 提示：剩下的求平均，每个头在每个距离上得到一个数。再把它们放进新的最后一维。
 
 
 # %% nbgrader={"grade_id": "weight_at_distances", "solution": true}
@@ -1307,11 +1362,21 @@ print(f"the last key is {key}, its value {answer}, and the pair stands {asked[0,
 # ### Exercise 6.5 · Accuracy by distance (2 points)
 #
 # One share of right answers for a whole text hides *where* they are, just as one loss did. Write `accuracy_by_distance`.
+#
+# Hint: Between one edge and the next: which questions have such a distance? Two comparisons, joined by `&`, pick
+# them; the lower edge is included, the upper is not.
+#
+# Hint: A share of right answers is the mean of bools, once they are made numbers. The mean of nothing is nan all by
+# itself, so that case needs no care.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.5 · 各个距离上的正确率（2 分）
 #
 # 整段文本只报一个正确率，就看不出*在哪里*答对，和只报一个损失时一样。写出 `accuracy_by_distance`。
+#
+# 提示：在相邻两条边界之间：哪些问题的距离落在里面？两个比较用 `&` 连起来就能挑出；下边界算在内，上边界不算。
+#
+# 提示：正确率就是布尔值的平均，先把它们变成数。什么也没有时，平均自己就是 nan，不必另外处理。
 
 
 # %% nbgrader={"grade_id": "accuracy_by_distance", "solution": true}

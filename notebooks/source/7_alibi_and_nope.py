@@ -140,11 +140,26 @@ use_style()
 # ### Exercise 7.1 · Slopes (3 points)
 #
 # Write `alibi_slopes` for any number of heads, as in the authors' code.
+#
+# Hint: First find $P$, the largest power of two that is at most $H$: `math.log2`, rounded down, gives its exponent.
+# The slopes for $P$ heads are the formula as it stands.
+#
+# Hint: $H - P$ are still missing. They come from the slopes for $2P$ heads, at $h = 1, 3, 5, \dots$, as many as are
+# needed. Work out the case of six heads above by hand.
+#
+# Hint: Do not sort: the new ones go to the end. If $H$ is a power of two, none is missing, and an empty tensor at the
+# end does no harm.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.1 · 斜率（3 分）
 #
 # 写出 `alibi_slopes`，头数任意，规则与作者的代码相同。
+#
+# 提示：先求 $P$，即不大于 $H$ 的最大的 2 的幂：`math.log2` 向下取整就是它的指数。$P$ 个头的斜率照公式写。
+#
+# 提示：还缺 $H - P$ 个，从 $2P$ 个头的斜率里取，$h = 1, 3, 5, \dots$，缺几个取几个。先把上面六个头的例子用手算一遍。
+#
+# 提示：不要排序：新的放在最后。如果 $H$ 是 2 的幂，就一个也不缺，末尾接一个空张量也无妨。
 
 
 # %% nbgrader={"grade_id": "alibi_slopes", "solution": true}
@@ -245,11 +260,25 @@ plt.show()
 # ### Exercise 7.2 · Bias and mask in one (3 points)
 #
 # Write `alibi_mask`.
+#
+# Hint: Begin with the distances, a table `[Q, K]`: position of the query minus position of the key. The queries are the
+# *last* $Q$ of the $K$ positions, so where does the first of them stand?
+#
+# Hint: Each head multiplies this table by its slope, with a minus. For that the slopes need two more dimensions.
+#
+# Hint: Ahead is where the distance is negative. Put $-\infty$ there at the end, with `masked_fill`; in a product with
+# infinity, 0 would become nan.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.2 · 偏置与掩码合一（3 分）
 #
 # 写出 `alibi_mask`。
+#
+# 提示：先求距离，一张 `[Q, K]` 的表：查询的位置减去键的位置。查询是 $K$ 个位置里*最后* $Q$ 个，那么第一个查询在哪里？
+#
+# 提示：每个头用自己的斜率乘这张表，前面带负号。为此，斜率要再添两维。
+#
+# 提示：距离为负就是在后面。最后用 `masked_fill` 在那里放上 $-\infty$；如果用乘法，0 乘无穷大会变成 nan。
 
 
 # %% nbgrader={"grade_id": "alibi_mask", "solution": true}
@@ -384,11 +413,21 @@ plt.show()
 #
 # Write `key_bias`, a bias that does not depend on the query and gives the same causal attention. Any shift of a
 # head's row by a constant is right.
+#
+# Hint: The softmax does not notice a constant that is added to a whole row. Multiply out $-\rho_h\,(m - n)$: which
+# part is the same for all keys of a row?
+#
+# Hint: Leave that part out. What remains knows the head and the key, so the middle dimension of the result has size
+# 1. Mind the sign: later keys are nearer.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.3 · 一行供所有查询使用（2 分）
 #
 # 写出 `key_bias`：一个与查询无关的偏置，使因果注意力的结果不变。每个头的那一行整体加上任何常数都算对。
+#
+# 提示：给一整行加上同一个数，softmax 察觉不到。把 $-\rho_h\,(m - n)$ 乘开：哪一部分对这一行的所有键都相同？
+#
+# 提示：把那一部分去掉。剩下的只看头和键，所以结果中间一维的大小是 1。注意符号：越往后的键越近。
 
 
 # %% nbgrader={"grade_id": "key_bias", "solution": true}

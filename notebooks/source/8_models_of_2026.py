@@ -95,11 +95,21 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 #
 # Write `proportional`: the frequencies of p-RoPE. The fastest share of the pairs keeps its $\theta_i$, all others get 0.
 # If the share is no whole number of pairs, round it down.
+#
+# Hint: `frequencies` above gives all of them, the fastest first. The ones that keep theirs are the first few: how
+# many is that, of $d/2$ pairs?
+#
+# Hint: `int` rounds a positive number down. If half of the pairs was asked for and all of them turn, the share
+# was taken of the features, not of the pairs.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.1 · 让慢的对停下来（2 分）
 #
 # 写出 `proportional`，给出 p-RoPE 的频率：最快的那一部分对保持各自的 $\theta_i$，其余都是 0。如果按比例算出来不是整数对，就向下取整。
+#
+# 提示：上面的 `frequencies` 给出全部频率，最快的在前。保留频率的是开头几对：$d/2$ 对里的几对？
+#
+# 提示：`int` 对正数是向下取整。如果要一半、结果全在转，那是按特征的个数算了份额，而不是按对的个数。
 
 
 # %% nbgrader={"grade_id": "proportional", "solution": true}
@@ -239,11 +249,21 @@ plt.show()
 # ### Exercise 8.2 · A factor for each query (1 point)
 #
 # Write `query_factor`, which gives $f(p)$.
+#
+# Hint: From the inside out: the number of tokens up to this one, divided by $F$, rounded down; then the logarithm;
+# then the rest of the formula.
+#
+# Hint: Position $p$ is token number $p + 1$. Convert to float64 before you divide, and use the natural logarithm of a
+# tensor.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.2 · 每个查询一个因子（1 分）
 #
 # 写出 `query_factor`，给出 $f(p)$。
+#
+# 提示：由里向外算：到这里为止的 token 数，除以 $F$，向下取整；然后取对数；再算公式的其余部分。
+#
+# 提示：位置 $p$ 上的是第 $p + 1$ 个 token。先转成 float64 再除，对数用张量的自然对数。
 
 
 # %% nbgrader={"grade_id": "query_factor", "solution": true}
@@ -417,11 +437,29 @@ plt.show()
 #
 # Write `latent_scores` for one query. The rotations are already done. Do not make the keys: with many tokens that would be
 # the expensive part. (The checks see the scores alone.)
+#
+# Hint: The score of the content is a query times ($U$ times a short vector). Put the brackets elsewhere: what can be
+# done with the query and $U$ once, before any token comes in?
+#
+# Hint: The query in the short space is `[heads, short]`: for each head, its $U$ transposed times its query.
+# `torch.einsum` with one letter for each dimension says it without a transpose; then it meets the latents of all
+# tokens in one product.
+#
+# Hint: The two parts are added first and divided then, by the root of *all* features of a query, the rotated ones
+# included. The rotated keys are shared by the heads, so they need no letter for heads.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.3 · 直接由短向量算得分（2 分）
 #
 # 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。（检查只看得到得分。）
+#
+# 提示：内容部分的得分，是查询乘以（$U$ 乘短向量）。换个地方加括号：在任何 token 进来之前，查询和 $U$ 能先算出什么？
+#
+# 提示：换到短空间里的查询是 `[heads, short]`：每个头用自己的 $U$ 的转置乘自己的查询。用 `torch.einsum`，每一维一个字
+# 母，不必转置；之后它与所有 token 的短向量只要一次乘法。
+#
+# 提示：两部分先相加，再除；除的是一个查询*全部*特征数的平方根，旋转的也算。旋转过的键各头共用，所以不需要代表头的字
+# 母。
 
 
 # %% nbgrader={"grade_id": "latent_scores", "solution": true}
@@ -562,11 +600,22 @@ def places(before: int, rows: int, columns: int, after: int) -> Tensor:
 # ### Exercise 8.4 · Angles on three axes (2 points)
 #
 # Write `axis_angles`: the angle of each token and pair.
+#
+# Hint: For one token and one pair: find the axis of the pair, the token's position on that axis, and multiply by the
+# frequency of the pair. With two loops this is one line; write that first if you like.
+#
+# Hint: Without loops: a tensor of numbers can pick rows of another, the same row more than once. Look at the shape
+# that you get, and at the one that is asked for.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.4 · 三个轴上的角度（2 分）
 #
 # 写出 `axis_angles`：每个 token、每一对的角度。
+#
+# 提示：对一个 token、一对来说：找到这一对跟随的轴，取 token 在这个轴上的位置，再乘这一对的频率。用两层循环，就是一
+# 行；不妨先这样写。
+#
+# 提示：不用循环：一个整数张量可以从另一个张量里挑出若干行，同一行可以挑不止一次。看看得到的形状，再看看要的形状。
 
 
 # %% nbgrader={"grade_id": "axis_angles", "solution": true}
@@ -710,11 +759,27 @@ plt.show()
 # ### Exercise 8.5 · A window with a sink (2 points)
 #
 # Write `windowed_weights`: the weights of a head that looks at the last $w$ tokens and has a sink $z$.
+#
+# Hint: Make the table of distances, query minus key. Which of them does a query see that looks at the last $w$
+# tokens, itself included? All other scores become $-\infty$.
+#
+# Hint: A sink is one more key, with the same logit $z$ in every row: a column more before the softmax, which
+# afterwards is not part of the result.
+#
+# Hint: If the rows add up to 1 although there is a sink, the softmax was taken without its column; if one token too
+# many is seen, look at the comparison with $w$.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.5 · 带汇点的窗口（2 分）
 #
 # 写出 `windowed_weights`：一个头只看最后 $w$ 个 token，并且有汇点 $z$，给出它的权重。
+#
+# 提示：先造一张距离的表，查询减键。一个查询只看最后 $w$ 个 token，连自己在内，它看得到哪些距离？其余的得分都变
+# 成 $-\infty$。
+#
+# 提示：汇点就是多出来的一个键，在每一行里 logit 都是 $z$：softmax 之前多一列，之后这一列不算在结果里。
+#
+# 提示：如果有汇点，各行的和却是 1，那是 softmax 时没有带上它那一列；如果多看到一个 token，检查一下与 $w$ 的比较。
 
 
 # %% nbgrader={"grade_id": "windowed_weights", "solution": true}
@@ -899,6 +964,16 @@ def kept_by_share(dim: int, share: float) -> Tensor:
 #   a pair does not keep of its frequency is divided by `factor`.
 # - `yarn`: ramp by pairs, between `beta_slow` (1 if not there) and `beta_fast` (32), rounded unless `truncate` is false. The factor for the
 #   tables is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types have the factor 1.
+#
+# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or what the
+# functions above say. The rest of the frequency is divided by `factor`, always in the same way; in p-RoPE alone the
+# rest is gone.
+#
+# Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there. The list of
+# types says which default it has.
+#
+# Hint: Slips to look for: a factor for the tables in a type other than `yarn`; `attention_factor` overwritten
+# although it is there; slow and fast exchanged, so that the ramp runs the wrong way.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.6 · 由配置求频率（3 分）
@@ -912,6 +987,13 @@ def kept_by_share(dim: int, share: float) -> Tensor:
 #   没有保留的那部分，除以 `factor`。
 # - `yarn`：按编号的斜坡，两端是 `beta_slow`（没有写就是 1）和 `beta_fast`（32），除非 `truncate` 为假，否则取整。乘在表上的因子是
 #   `attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
+#
+# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是上面那些函数给出的。其余部分一律除
+# 以 `factor`；只有 p-RoPE，其余部分就没有了。
+#
+# 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。默认值是什么，类型清单里写着。
+#
+# 提示：容易出的错：不是 `yarn` 却给了表的因子；写明了 `attention_factor`，却被覆盖；快慢弄反了，斜坡就朝反方向走。
 
 
 # %% nbgrader={"grade_id": "read_frequencies", "solution": true}

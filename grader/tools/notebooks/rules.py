@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from nbformat import NotebookNode
 
-from . import typesetting
+from . import sources, typesetting
 
 MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 OURS = ("ref", "grader", "src")
@@ -26,6 +27,9 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
             yield from (f"{cell.id}: {problem}" for problem in typesetting.problems(cell.source))
             prose = re.sub(r"(?s)```.*?```", "", cell.source)
             yield from (f"{cell.id}: a line begins with {start}: a heading" for start in _NO_HEADING.findall(prose))
+    for asked, cell in pairwise(notebook.cells):
+        if cell.metadata.get("nbgrader", {}).get("solution") and sources.HINT not in asked.source:
+            yield f"{cell.id}: the exercise has no hint"
 
 
 def _of_code(cell: NotebookNode) -> Iterator[str]:

@@ -13,6 +13,7 @@ import tomllib
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import jupytext
@@ -35,6 +36,9 @@ _BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an i
 _BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
     rf"(?<={CHARACTER})\n *(?={CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
 )
+
+HINT = "<details class=hint>"  # without quotes, which the handbook would make curly
+_HINT = re.compile(r"(?m)^(Hint|提示)(?:: |：)(.+(?:\n.+)*)")
 
 
 def scripts() -> list[Path]:
@@ -96,7 +100,7 @@ def read(script: Path, language: str) -> NotebookNode:
         if "nbgrader" in cell.metadata:
             _complete(cell)
         elif cell.cell_type == "markdown":
-            cell.source = unbroken(cell.source)
+            cell.source = folded(unbroken(cell.source))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 
@@ -104,6 +108,14 @@ def read(script: Path, language: str) -> NotebookNode:
 def unbroken(text: str) -> str:
     """A text without line breaks where Chinese has no space: HTML shows a break as one."""
     return _BREAK_IN_CHINESE.sub("", text)
+
+
+def folded(text: str) -> str:
+    """A text with its hints, each of them a paragraph, folded away and numbered."""
+    number = count(1)
+    return _HINT.sub(
+        lambda found: f"{HINT}<summary>{found[1]} {next(number)}</summary>\n\n{found[2]}\n\n</details>", text
+    )
 
 
 def given(notebook: NotebookNode) -> list[str]:

@@ -15,7 +15,7 @@ WORD, FORMULA, LINE, POINT = 1 / 200, 1 / 2, 1 / 20, 4
 ROUND_TO = 5
 
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
-_DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
+_DETAILS = re.compile(r"<details.*?</details>", re.DOTALL)
 _HEADING = re.compile(r"#{1,3} ")
 
 

@@ -16,6 +16,7 @@ _KINDS = (
     ("heading", re.compile(r"(#+) ")),
     ("formula", re.compile(r"\$\$")),
     ("table", re.compile(r"\|")),
+    ("hint", re.compile("Hint: |提示：")),
     ("list", re.compile(r"(?:[-*]|\d+\.) ")),
 )
 _CITED = re.compile(r"\]\(([^)\s]+)\)")
