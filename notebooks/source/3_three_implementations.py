@@ -30,7 +30,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, headline, no_frame, use_style
+from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, headline, no_frame, show_table, use_style
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -623,12 +623,12 @@ def scores_of(query: Tensor, key: Tensor) -> Tensor:
 by_adjacent = rotate_adjacent(query, angles), rotate_adjacent(key, angles)
 by_complex = rotate_complex(query, to_freqs_cis(angles)), rotate_complex(key, to_freqs_cis(angles))
 by_half_split = rotate_half_split(query[..., order], angles), rotate_half_split(key[..., order], angles)
-said = []
-for name, (turned_query, turned_key) in {"complex": by_complex, "half-split of reordered": by_half_split}.items():
+rows = {}
+for name, (turned_query, turned_key) in {"complex": by_complex, "half-split, reordered": by_half_split}.items():
     features = (turned_query - by_adjacent[0]).abs().max()
     scores = (scores_of(turned_query, turned_key) - scores_of(*by_adjacent)).abs().max()
-    said.append(f"{name} against adjacent: features differ by {features:.1e}, scores by {scores:.1e}")
-print("\n".join(said))
+    rows[name] = [f"{features:.1e}", f"{scores:.1e}"]
+show_table("The largest difference from adjacent pairs", ["of features", "of scores"], rows)
 
 # %% [markdown] lang="en"
 # ## Converting a checkpoint
@@ -861,16 +861,14 @@ cases = {
 colours, marks = [BLACK, VERMILION, BLUE, GREEN, ORANGE], ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), width_ratios=[3, 2], sharey=True)
-peaks, said = {}, []
+peaks, rows = {}, {}
 for (name, case), colour, dashes in zip(cases.items(), colours, marks, strict=True):
     by_distance = torch.tensor([score_at(*case, 40, 40 - distance) for distance in range(far)], dtype=torch.float64)
     by_position = torch.tensor([score_at(*case, m + back, m) for m in range(60)], dtype=torch.float64)
     left.plot(by_distance, color=colour, linestyle=dashes, label=name)
     right.plot(by_position, color=colour, linestyle=dashes)
     peaks[name], gap = int(by_distance.argmax()), by_position.max() - by_position.min()
-    said.append(
-        f"{name:18} looks {peaks[name]:2} back; score at distance 5: {by_distance[back]:5.2f}, shift gap {gap:.0e}"
-    )
+    rows[name] = [f"{peaks[name]}", f"{by_distance[back]:.2f}", f"{gap:.0e}"]
 left.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
 left.set(xlabel="distance m - n, query at 40", ylabel="score")
 right.set(xlabel="position n of the key, at distance 5")
@@ -878,7 +876,11 @@ figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handleleng
 looked, *mixed = peaks.values()
 headline(figure, f"The head looked {looked} back; mixed up, it looks {', '.join(map(str, mixed))} back")
 plt.show()
-print("\n".join(said))
+show_table(
+    "The same head, in the right layout and in four wrong ones",
+    ["how far back it looks", "score at distance 5", "shift gap"],
+    rows,
+)
 
 # %% [markdown] lang="en"
 # Left: none of the four looks 5 tokens back. Right: both tokens move along together, and A, B and D are *flat*. Any

@@ -22,7 +22,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, headline, no_frame, use_style
+from figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, headline, no_frame, show_table, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -716,9 +716,12 @@ def worst_below(end: int, **dtypes: torch.dtype) -> float:
     return max(table_error(position, theta, **dtypes) for position in positions)
 
 
-print("largest error just below          256      4096    131072")
-for name, dtypes in rows.items():
-    print(f"{name:27}" + "".join(f"{worst_below(end, **dtypes):10.2g}" for end in (256, 4096, 131072)))
+ends = (256, 4096, 131072)
+show_table(
+    "The largest error just below a position, by what is rounded",
+    [f"{end:,}" for end in ends],
+    {name: [f"{worst_below(end, **dtypes):.2g}" for end in ends] for name, dtypes in rows.items()},
+)
 lucky, unlucky = (table_error(position, theta, **rows["bf16 positions"]) for position in (131_071, 130_816))
 print(f"bf16 positions: {lucky:.2f} at 131,071, which is one step from 131,072, but {unlucky:.2f} at 130,816.")
 for position, pairs_off in ((131_071, 16), (130_816, 54)):

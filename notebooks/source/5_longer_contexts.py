@@ -22,7 +22,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, FAST, GREY, SKY, SLOW, VERMILION, headline, look, use_style
+from figures import BLACK, BLUE, FAST, GREY, SKY, SLOW, VERMILION, headline, look, show_table, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -1212,10 +1212,12 @@ headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between ne
 plt.show()
 
 # %%
-print("               reach / L  pair 0 slowed by  contrast of neighbours")
-for name, scaled in spectra.items():
-    far = reach(theta, scaled, TRAINED) / TRAINED
-    print(f"{name:14}{far:10.2f}{slowed[name][0]:18.2f}{loss[name]:24.4f}")
+reached = {name: reach(theta, scaled, TRAINED) / TRAINED for name, scaled in spectra.items()}
+show_table(
+    "What each scaling reaches, and what it costs near by",
+    ["reach / L", "pair 0 slowed by", "contrast of neighbours"],
+    {name: [f"{reached[name]:.2f}", f"{slowed[name][0]:.2f}", f"{loss[name]:.4f}"] for name in spectra},
+)
 
 # %% [markdown] lang="en"
 # The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both YaRNs reach

@@ -33,7 +33,7 @@ from pydoc_data.topics import topics
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, look, to_touch, use_style
+from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, look, show_table, to_touch, use_style
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
@@ -538,15 +538,15 @@ assert even.max() - even.min() < 0.15, "Without the text's own ups and downs it 
 
 # %%
 def table(title: str, rows: dict[str, Tensor], value) -> None:
-    """Print the mean of value(curves, length) over the seeds, and how far the farthest seed is from it."""
-    print(title)
-    print(" " * 34 + "".join(f"{length:>13}" for length in LENGTHS))
-    for name, each in rows.items():
-        cells = [value(each, length) for length in LENGTHS]
-        print(f"{name:<34}" + "".join(f"{c.mean():7.2f} ± {(c - c.mean()).abs().max():.2f}" for c in cells))
+    """Show the mean of value(curves, length) over the seeds, and how far the farthest seed is from it."""
+    values = {name: [value(each, length) for length in LENGTHS] for name, each in rows.items()}
+    shown = {
+        name: [f"{c.mean():.2f} ± {(c - c.mean()).abs().max():.2f}" for c in each] for name, each in values.items()
+    }
+    show_table(title, [f"{length}" for length in LENGTHS], shown)
 
 
-table("Loss, nats per character, in windows of ... characters; ± the farthest of three seeds:", curves, loss_at)
+table("Loss, nats per character, in windows of ... characters; ± the farthest of three seeds", curves, loss_at)
 
 # %% [markdown] lang="en" short=true
 # Lines are means over three seeds, and each band reaches from the lowest seed to the highest. Within the trained window
@@ -800,9 +800,11 @@ assert TRAINED - 1 == 63
 assert len(windows) == 24
 both = (inside["none"].mean(), loss_at(curves["RoPE"], TRAINED).mean())
 assert [round(float(loss), 1) for loss in both] == [2.2, 2.0]  # what the text says
-print("Loss, nats per character, if the distance is clamped for ... (mean of three seeds)")
-for name in clamps:
-    print(f"{name:>12}: {inside[name].mean():.2f} within the window, {beyond[name].mean():.2f} beyond it")
+show_table(
+    "Loss, nats per character, by the pairs whose distance is clamped (mean of three seeds)",
+    ["within the window", "beyond it"],
+    {name: [f"{side[name].mean():.2f}" for side in (inside, beyond)] for name in clamps},
+)
 
 within = inside["none"]
 assert (beyond["none"] > within + 0.2).all(), "As trained, RoPE fails beyond its window."
@@ -1078,10 +1080,12 @@ assert (round(0.1 * math.log(STRETCH) + 1, 2), round(turns[0].item(), 1)) == (1.
 circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
-print("Turns of each pair in training, then the share of its speed that a scaling leaves:")
-print("turns".ljust(32), "  ".join(f"{turn:6.3f}" for turn in turns))
-for name in ("PI", "NTK-aware", *list(scalings)[3:6]):
-    print(f"{name:<32}", "  ".join(f"{share:6.3f}" for share in scalings[name]["theta"] / theta))
+kept = {name: scalings[name]["theta"] / theta for name in ("PI", "NTK-aware", *list(scalings)[3:6])}
+show_table(
+    "Turns of each pair in training, then the share of its speed that a scaling leaves",
+    [f"{i}" for i in pair],
+    {name: [f"{share:.3f}" for share in shares] for name, shares in {"turns": turns, **kept}.items()},
+)
 
 # %% [markdown] lang="en"
 # Each line says how fast a pair still turns. Only the first three pairs made a whole turn in training; the other five
@@ -1145,7 +1149,7 @@ for short, name in {"none": "as trained", "PI": "PI", "NTK": "NTK-aware", "YaRN"
     story[short] = {key: [float(f"{value:.5g}") for value in values] for key, values in spread.items()}
 to_touch("story", {"trained": TRAINED, "edges": EDGES, "theta": story["none"]["slowed"], "methods": story})
 
-table("Loss of the RoPE model, nats per character, in windows of ... characters:", stretched, loss_at)
+table("Loss of the RoPE model, nats per character, in windows of ... characters", stretched, loss_at)
 
 # %% [markdown] lang="en"
 # Bands again reach from the lowest of the three seeds to the highest; the inequalities below hold for each of them.
@@ -1251,10 +1255,10 @@ after = {name: read_all(tuned[name], **scaling) for name, (_, _, scaling) in pla
 started, ended = ({name: past(each) for name, each in ends.items()} for ends in (before, after))
 
 figure, axes = plt.subplots(figsize=(7.2, 2.5))
-print("Loss before and after 40 steps, in the first 64 characters and past 256 (mean of three seeds):")
+rows = {}
 for row, name in enumerate(plans):
     ends = [[each[name][:, part].mean().item() for each in (before, after)] for part in (slice(64), slice(256, None))]
-    print(f"{name:<34}" + "".join(f"{start:10.2f} to {end:.2f}" for start, end in ends))
+    rows[name] = [f"{start:.2f} → {end:.2f}" for start, end in ends]
     start, end = ends[1]
     axes.annotate(
         "", xy=(end, row), xytext=(start, row), arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 1.8}
@@ -1269,6 +1273,9 @@ best = {name: each.mean().item() for name, each in ended.items()}
 finding = f"YaRN {best[yarns]:.2f}, no scaling {best['as trained']:.2f}, PI {best['PI']:.2f}"
 headline(figure, f"After 40 steps at the long length: {finding}")
 plt.show()
+show_table(
+    "Loss before and after 40 steps (mean of three seeds)", ["in the first 64 characters", "past 256 characters"], rows
+)
 
 assert (ended[yarns] < ended["NTK-aware"]).all(), "After 40 steps, YaRN is better than NTK-aware."
 assert (ended["NTK-aware"] < ended["PI"]).all(), "After 40 steps, NTK-aware is better than PI."
@@ -1503,11 +1510,12 @@ shares = {  # [seeds, lengths]
     name: torch.tensor([[right.float().mean() for right, _ in each] for each in seeds])
     for name, seeds in quizzes.items()
 }
-print("Right answers, in texts of ... tokens: the mean of three seeds, and from the lowest to the highest")
-print(" " * 28 + "".join(f"{length:>7}{'':13}" for length in LENGTHS))
-for name, each in shares.items():
-    cells = [100 * each[:, lengths.index(length)] for length in LENGTHS]
-    print(f"{name:<28}" + "".join(f"{c.mean():5.0f} % ({c.min():3.0f} to {c.max():3.0f})" for c in cells))
+cells = {name: [100 * each[:, lengths.index(length)] for length in LENGTHS] for name, each in shares.items()}
+show_table(
+    "Right answers, in texts of ... tokens: the mean of three seeds, and from the lowest to the highest",
+    [f"{length}" for length in LENGTHS],
+    {name: [f"{c.mean():.0f} % ({c.min():.0f}–{c.max():.0f})" for c in each] for name, each in cells.items()},
+)
 
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 4.2), sharey=True)
 sides = (
@@ -1657,7 +1665,7 @@ print(
 print(f"{len(windows)} held-out windows side by side; no fine-tuning; factor s = {STRETCH}.")
 others = {code: curve for code, curve in curves.items() if code != "RoPE"}
 rows = others | {f"RoPE {name}".replace("RoPE YaRN", "YaRN"): curve for name, curve in stretched.items()}
-table("Perplexity per character, in windows of ... characters:", rows, lambda each, length: loss_at(each, length).exp())
+table("Perplexity per character, in windows of ... characters", rows, lambda each, length: loss_at(each, length).exp())
 
 # %% [markdown] lang="en"
 # (Do not hold these beside a paper's numbers: theirs are per *token*. If a token has 4 characters, its perplexity is the

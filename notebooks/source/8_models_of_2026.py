@@ -24,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, to_touch, use_style
+from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, show_table, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -1178,8 +1178,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
-print("               turning  still  slowest, as read  idle in training     reach  advertised")
-reached, to_show = {}, []
+reached, to_show, rows = {}, [], {}
 for name, (dim, trained, advertised, rope) in MODELS.items():
     new, factor = read_frequencies(rope, dim)
     moving = new > 0
@@ -1192,9 +1191,12 @@ for name, (dim, trained, advertised, rope) in MODELS.items():
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
     limit = f"{reached[name]:,.0f}" if idle.any() else "any"
     said = f"{advertised:,}" if advertised else "chunks"
-    print(
-        f"{name:14}{int(moving.sum()):8}{int((~moving).sum()):7}{slowest:18,.0f}{int(idle.sum()):18}{limit:>10}{said:>12}"
-    )
+    rows[name] = [f"{moving.sum()}", f"{(~moving).sum()}", f"{slowest:,.0f}", f"{idle.sum()}", limit, said]
+show_table(
+    "The pairs of each model, what it reaches, and what its makers promise",
+    ["turning", "still", "slowest, as read", "idle in training", "reach", "advertised"],
+    rows,
+)
 assert round(reached["Llama 3.1"]) == 65_536
 assert round(reached["Llama 4 Scout"]) == 131_072
 assert round(reached["Qwen3"]) == round(reached["gpt-oss"]) == 131_072

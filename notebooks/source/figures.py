@@ -8,6 +8,7 @@ page, white becomes black and blue stays blue: so call a large number blue, not 
 
 from __future__ import annotations
 
+import html
 import sys
 
 import matplotlib
@@ -98,7 +99,29 @@ def to_touch(name: str, data: object) -> None:
         name: The figure, ``notebooks/source/touch/NAME.js``, which reads ``touch.data.NAME``.
         data: Whatever JSON can hold. Without a notebook it goes nowhere.
     """
+    _publish({"application/vnd.touch+json": {name: data}}, f"(numbers for the handbook's figure: {name})")
+
+
+def show_table(title: str, head: list[str], rows: dict[str, list[str]]) -> None:
+    """Show a table, whose columns stand below each other in any language; without a notebook print it.
+
+    Args:
+        title: What it shows.
+        head: The name of each column, but for that of the rows' names.
+        rows: The cells of each row, by its name. The handbook translates names as it does those in figures.
+    """
+    heads = "".join(f"<th>{html.escape(one)}</th>" for one in head)
+    lines = [f"<table><caption>{html.escape(title)}</caption><thead><tr><td></td>{heads}</tr></thead><tbody>"]
+    for name, cells in rows.items():
+        lines.append(f"<tr><th>{html.escape(name)}</th>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>")
+    plain = "\n".join([title, *("\t".join(row) for row in (["", *head], *([n, *cells] for n, cells in rows.items())))])
+    if not _publish({"text/html": "\n".join([*lines, "</tbody></table>"])}, plain):
+        print(plain)
+
+
+def _publish(data: dict[str, object], plain: str) -> bool:
+    """Show data in the notebook; False if there is none."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
-        words = f"(numbers for the handbook's figure: {name})"
-        shell.display_pub.publish({"application/vnd.touch+json": {name: data}, "text/plain": words})
+        shell.display_pub.publish(data | {"text/plain": plain})
+    return shell is not None

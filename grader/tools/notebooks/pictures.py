@@ -17,7 +17,7 @@ from . import panels, sources
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-SVG = "image/svg+xml"
+SVG, TABLE = "image/svg+xml", "text/html"
 NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
 LABEL = 3  # characters of a bold letter beside an arrow, which is no title
 WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
@@ -26,7 +26,7 @@ WIDE = 500  # points of a figure that is shown wider than the text, so that its 
 _LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
 _SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
 
-_TEXT = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
+_TEXT = re.compile(r"(<(?:text[^>]*|th)>)([^<]*)(</(?:text|th)>)")  # in a figure, and a name in a table
 _GROUP = re.compile(r'<g id="text_\d+">(?:(?!</g>).)*</g>', re.DOTALL)
 _PLACED = re.compile(
     r'<text style="font-size: ([\d.]+)px;([^>]*?)" transform="translate\(([-\d.]+) ([-\d.]+)\)">([^<]*)<'
@@ -45,7 +45,7 @@ _PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 
 
 def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
-    """Turn every figure of a notebook into HTML, in place; figures without SVG stay as they are.
+    """Turn every figure of a notebook into HTML, and translate the names in tables, in place; other outputs stay.
 
     Args:
         notebook: An executed notebook.
@@ -57,6 +57,8 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
         for output in cell.get("outputs", []):
             if SVG in output.get("data", {}):
                 output.data = {"text/html": shown(reworded(output.data[SVG], translate), language)}
+            elif TABLE in output.get("data", {}):
+                output.data[TABLE] = reworded(output.data[TABLE], translate)
 
 
 def shown(svg: str, language: str) -> str:
@@ -178,10 +180,10 @@ def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> 
 
 
 def _texts(notebook: NotebookNode) -> Iterator[str]:
-    """What stands in the figures of a notebook."""
+    """What stands in the figures and tables of a notebook."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            svg = output.get("data", {}).get(SVG, "")
+            svg = output.get("data", {}).get(SVG) or output.get("data", {}).get(TABLE, "")
             for text in (
                 *(text for _, text, _ in _TEXT.findall(svg)),
                 *(one[0] for one in _WITH_MATHEMATICS.findall(svg)),

@@ -121,14 +121,15 @@ def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _messages(tree: ast.AST) -> Iterator[ast.AST]:
-    """Messages of ``assert`` and arguments of ``print``, which need a translation; text in figures does not."""
+    """Messages of ``assert``, and what is printed or heads a table, need a translation; text in figures does not."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert) and node.msg is not None:
             yield node.msg
         elif isinstance(node, ast.keyword) and node.arg == "msg":
             yield node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "show_table"):
             yield from node.args
+            yield from (one for heads in node.args if isinstance(heads, ast.List) for one in heads.elts)
 
 
 def _span(node: ast.expr, code: str, starts: list[int]) -> tuple[int, int]:
