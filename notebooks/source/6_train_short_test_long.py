@@ -1,27 +1,24 @@
 # %% [markdown] lang="en"
 # # 6 · Train short, test long
 #
-# A model learns on texts of some length, and then meets a longer one. What happens? So far we have looked at formulas;
-# in this notebook we train, for real: five small language models that differ in **nothing but the position code**. They
-# learn on 64 characters at a time and are then read at 64, 128, 256 and 512. After that, the RoPE model gets every
-# scaling of notebook 5, first without any further training, and then with a little. At last we ask who can find again what
-# stands far back.
+# What happens when a model that has learned on short texts meets a longer one? Here we train, for real: five small
+# language models that differ in **nothing but the position code**. They learn on 64 characters at a time and are read
+# at 64, 128, 256 and 512. Then the RoPE model gets every scaling of notebook 5, without any further training and with
+# a little; and at last we ask who can find again what stands far back.
 #
-# Each model is trained three times, from three seeds, so that every curve and every number comes with its spread. All of
-# it takes about two minutes on one idle thread, and downloads nothing: the text is Python's own manual, which lies in the
-# standard library. At the end you hold a table of your own, and beside it what models of a thousand to nearly a hundred
-# thousand times the size have shown.
+# Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two
+# minutes on one idle thread, and downloads nothing: the text is Python's own manual. At the end stand a table of your
+# own, and beside it what models a thousand to nearly a hundred thousand times as large have shown.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
 #
-# 模型只在某个长度的文本上学过，后来却遇到更长的文本，会怎么样？前面几节看的都是公式；这一节真的动手训练：
-# 五个小语言模型，**除了位置编码，其余完全相同**。训练时每次只读 64 个字符，测试时读 64、128、256 和 512 个。
-# 之后，再让 RoPE 模型用上第 5 节的各种缩放方法，先不再训练，再稍微训练一点。最后再问：谁能把远处的东西再找出来？
+# 模型只在短文本上学过，遇到更长的文本会怎么样？这一节真的动手训练：五个小语言模型，**除了位置编码，其余完全相同**。训
+# 练时每次只读 64 个字符，测试时读 64、128、256 和 512 个。之后，再让 RoPE 模型用上第 5 节的各种缩放，先不再训练，再稍
+# 微训练一点。最后再问：谁能把远处的东西再找出来？
 #
-# 每个模型用三个种子各训练一次，所以每条曲线、每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，
-# 也不用下载任何东西：文本是 Python 自带的手册，就在标准库里。
-# 读完这一节，你手里会有一张自己测出来的表，旁边还有大上一千倍到近十万倍的模型的结果。
+# 每个模型用三个种子各训练一次，所以每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
+# 西：文本是 Python 自带的手册。最后会有一张你自己测出来的表，旁边是大上一千倍到近十万倍的模型的结果。
 
 # %%
 import math
@@ -47,21 +44,20 @@ LENGTHS = (64, 128, 256, 512)
 # %% [markdown] lang="en"
 # ## The text
 #
-# What `help("yield")` shows comes from `pydoc_data.topics`. Our tokens are single characters, so the vocabulary is small
-# and nothing hides in a tokenizer. Two precautions, both easy to forget:
+# What `help("yield")` shows comes from `pydoc_data.topics`. Our tokens are its characters, so nothing hides in a
+# tokenizer. Two precautions, both easy to forget:
 #
-# - Some topics repeat paragraphs of others (most of "for" and "while" stands in "compound" as well). We keep each
-#   paragraph once; otherwise a part of the test would have been in the training.
+# - Some topics repeat paragraphs of others. We keep each paragraph once; otherwise a part of the test would have been
+#   in the training.
 # - The last tenth is held out, and training never touches it.
 
 # %% [markdown] lang="zh"
 # ## 文本
 #
-# `help("yield")` 显示的内容来自 `pydoc_data.topics`。我们的 token 就是单个字符：词表很小，也没有什么会藏在分词器里。
-# 有两件事容易忘，要事先做好：
+# `help("yield")` 显示的内容来自 `pydoc_data.topics`。我们的 token 就是单个字符，没有什么会藏在分词器里。有两件事容易
+# 忘，要事先做好：
 #
-# - 有些主题会重复别的主题里的段落（for 和 while 的大部分内容，compound 里也有）。每个段落只保留一份，
-#   否则一部分测试内容就混进了训练内容。
+# - 有些主题会重复别的主题里的段落。每个段落只保留一份，否则一部分测试内容就混进了训练内容。
 # - 最后十分之一留作测试，训练绝不碰它。
 
 # %%
@@ -93,8 +89,8 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # with $\theta_i = 10000^{-2i/d}$, $i = 0 \dots d/2 - 1$. For RoPE, $d$ is the size of a head. Ours is 16, so
 # $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
 #
-# A learned table ends with its last row: ask it for position 64 and it raises an `IndexError`. To have anything to
-# measure, we give it 512 rows, of which training reaches only the first 64; the others stay as random as they were.
+# (A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
+# measure, we give it 512 rows, of which training reaches the first 64; the others stay as random as they were.)
 
 # %% [markdown] lang="zh"
 # ## 五种编码，三个位置
@@ -113,8 +109,8 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # 其中 $\theta_i = 10000^{-2i/d}$，$i = 0 \dots d/2 - 1$。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
 # 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的频率是十的整数次幂。
 #
-# 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，
-# 训练只碰得到前 64 行，其余各行始终是初始的随机数。
+# （可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，训练只
+# 碰得到前 64 行，其余各行始终是初始的随机数。）
 
 # %%
 WIDTH, HEADS = 64, 4
@@ -193,21 +189,17 @@ class Reader(nn.Module):
 # %% [markdown] lang="en"
 # ## Training
 #
-# With the same seed, all five start from the same weights, see the same batches in the same order, and take the same 280
-# steps of 8 windows: 143,360 characters. The loss is the cross-entropy of the next character, in nats (natural logarithms):
+# With the same seed, all five start from the same weights, see the same batches in the same order, and take the same
+# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait. What it means for the
+# conclusions stands at the end.) The loss is the cross-entropy of the next character, in nats (natural logarithms):
 # $-\ln P(\text{what came next})$. Guessing blindly among about a hundred characters costs $\ln 100 \approx 4.6$.
-#
-# 280 steps are few; they were chosen so that you do not have to wait. What that means for the conclusions stands at the
-# end.
 
 # %% [markdown] lang="zh"
 # ## 训练
 #
 # 种子相同时，五个模型从同样的权重出发，按同样的次序看同样的批次，都走 280 步，每步 8 个窗口，一共 143,360 个字符。
-# 损失是下一个字符的交叉熵，单位是 nat（用自然对数）：$-\ln P(\text{实际出现的字符})$。
-# 在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
-#
-# 280 步很少，这是为了不让你久等。这对结论意味着什么，最后会讲。
+# （这很少，为的是不让你久等。这对结论意味着什么，最后会讲。）损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
+# $-\ln P(\text{实际出现的字符})$。在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
 
 
 # %%
@@ -246,8 +238,8 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # %% [markdown] lang="en"
 # ## One number is not enough
 #
-# A report often says "the loss at length 512 is 2.3". That mean over 512 positions hides *where* the model fails. So we
-# keep the loss of each position. With $W$ windows, and $x^{(w)}_p$ the character at position $p$ of window $w$:
+# A report often says "the loss at length 512 is 2.3". That mean hides *where* the model fails, so we keep the loss of
+# each position. With $W$ windows, and $x^{(w)}_p$ the character at position $p$ of window $w$:
 #
 # $$
 # \ell_p = \frac1W \sum_{w=1}^{W} -\ln P\bigl(x^{(w)}_{p+1} \mid x^{(w)}_0, \dots, x^{(w)}_p\bigr) .
@@ -259,8 +251,8 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # %% [markdown] lang="zh"
 # ## 只报一个数不够
 #
-# 常见的说法是“长度 512 时损失是 2.3”。对 512 个位置求平均，就看不出模型是*在哪里*出错的。
-# 所以我们把每个位置的损失都留下来。设有 $W$ 个窗口，$x^{(w)}_p$ 是第 $w$ 个窗口里位置 $p$ 上的字符：
+# 常见的说法是“长度 512 时损失是 2.3”。这样一平均，就看不出模型是*在哪里*出错的，所以我们把每个位置的损失都留下来。设
+# 有 $W$ 个窗口，$x^{(w)}_p$ 是第 $w$ 个窗口里位置 $p$ 上的字符：
 #
 # $$
 # \ell_p = \frac1W \sum_{w=1}^{W} -\ln P\bigl(x^{(w)}_{p+1} \mid x^{(w)}_0, \dots, x^{(w)}_p\bigr) .
@@ -346,33 +338,33 @@ with quiet():
 # %% [markdown] lang="en"
 # ## One pass measures every length
 #
-# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. Reading 512 characters
-# therefore gives, at its first 64 positions, exactly what reading 64 characters gives. If $\ell_0, \ell_1, \dots$ is the
-# curve of one long pass, the loss in windows of length $n$ is the mean over its beginning, and the **perplexity** is its
-# exponential:
+# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. So a pass over 512
+# characters gives, at its first 64 positions, exactly what a pass over 64 gives. If $\ell_0, \ell_1, \dots$ is the
+# curve of a long pass, the loss in windows of length $n$ is the mean over its beginning, and the **perplexity** is
+# its exponential:
 #
 # $$
 # \mathrm{loss}(n) = \frac1n \sum_{p=0}^{n-1} \ell_p, \qquad \mathrm{perplexity}(n) = e^{\mathrm{loss}(n)} .
 # $$
 #
-# A perplexity of 8 means: as unsure as a fair choice among 8. Written with probabilities it is
+# A perplexity of 8 means: as unsure as a fair choice among 8. (Written with probabilities it is
 # $\bigl(\prod_p 1/P_p\bigr)^{1/n}$, a geometric mean. The mean of the perplexities of single positions is something
-# else, and always at least as large, since $e^x$ curves upwards.
+# else, and never smaller, since $e^x$ curves upwards.)
 
 # %% [markdown] lang="zh"
 # ## 读一遍，各种长度都有了
 #
-# 我们的模型是因果的：位置 $p$ 上的输出只取决于位置 $0 \dots p$。所以读 512 个字符时，前 64 个位置上得到的结果，
-# 与只读 64 个字符时完全一样。设一次长读得到的曲线是 $\ell_0, \ell_1, \dots$，那么窗口长度为 $n$ 时的损失
-# 就是曲线开头 $n$ 个值的平均，而**困惑度**（perplexity）是它的指数：
+# 我们的模型是因果的：位置 $p$ 上的输出只取决于位置 $0 \dots p$。所以读 512 个字符时，前 64 个位置上得到的结果，与只
+# 读 64 个字符时完全一样。设一次长读得到的曲线是 $\ell_0, \ell_1, \dots$，那么窗口长度为 $n$ 时的损失就是曲线开
+# 头 $n$ 个值的平均，而**困惑度**（perplexity）是它的指数：
 #
 # $$
 # \mathrm{loss}(n) = \frac1n \sum_{p=0}^{n-1} \ell_p, \qquad \mathrm{perplexity}(n) = e^{\mathrm{loss}(n)} .
 # $$
 #
-# 困惑度为 8，意思是：拿不准的程度，相当于在 8 个选项里随机挑一个。用概率来写，它是
-# $\bigl(\prod_p 1/P_p\bigr)^{1/n}$，一个几何平均。把各个位置的困惑度拿来求平均是另一回事，
-# 结果总不会更小，因为 $e^x$ 是向上弯的。
+# 困惑度为 8，意思是：拿不准的程度，相当于在 8 个选项里随机挑一个。（用概率来写，它
+# 是 $\bigl(\prod_p 1/P_p\bigr)^{1/n}$，一个几何平均。把各个位置的困惑度拿来求平均是另一回事，结果总不会更小，因
+# 为 $e^x$ 是向上弯的。）
 
 # %% [markdown] lang="en"
 # ### Exercise 6.2 · The perplexity of a length (2 points)
@@ -461,15 +453,15 @@ for code, (model, *_) in models.items():
     print(f"{code:>11}: one long pass and a short one differ by at most {gap:.0e}")
 
 # %% [markdown] lang="en"
-# And here are the five, far beyond what they have seen. One thing first: all of them read the same 24 windows, and some
-# places in these happen to be harder than others, for whoever reads them. So a guess that knows no positions reads along:
-# it has only counted, in the training text, what follows which two characters. What *it* finds hard or easy at a position is
-# the text's doing. Curves over the position leave that out, and show what position does; the tables do not.
+# And here are the five, far beyond what they have seen. (All read the same 24 windows, and some places in these are
+# harder than others, for whoever reads them. So a guess that knows no positions reads along: it has only counted, in
+# the training text, what follows which two characters. What *it* finds hard is the text's doing. Curves over the
+# position leave that out; the tables do not.)
 
 # %% [markdown] lang="zh"
-# 下面是五个模型的表现，一直读到远远超出训练长度的地方。先说一件事：它们读的是同样的 24 个窗口，而窗口里有些地方碰巧就比别处难，
-# 谁来读都一样。所以再请一个不知道位置的猜测者来读同样的文本：它只在训练文本里数过，哪两个字符后面跟着什么。
-# *它*在某个位置上觉得难还是容易，那是文本的缘故。随位置变化的曲线去掉了这一部分，只留下位置的作用；表里没有去。
+# 下面是五个模型的表现，一直读到远远超出训练长度的地方。（它们读的是同样的 24 个窗口，窗口里有些地方谁来读都难。所以再
+# 请一个不知道位置的猜测者来读：它只在训练文本里数过，哪两个字符后面跟着什么。*它*觉得难的地方，那是文本的缘故。随位置
+# 变化的曲线去掉了这一部分，表里没有去。）
 
 # %%
 n = len(alphabet)
@@ -549,26 +541,28 @@ def table(title: str, rows: dict[str, Tensor], value) -> None:
 table("Loss, nats per character, in windows of ... characters; ± the farthest of three seeds", curves, loss_at)
 
 # %% [markdown] lang="en" short=true
-# Lines are means over three seeds, and each band reaches from the lowest seed to the highest. Within the trained window
-# RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of ALiBi stays flat. (Bumps that all
-# curves share are what is left of the text: of RoPE's own, from 16 to 64 characters, more than 0.25 nats high as measured, less
-# than 0.15 is left. The bands know of seeds only; other windows would still move all curves a little, together.)
+# Lines are means over three seeds and bands reach from the lowest seed to the highest, here and in all figures below.
+# Within the trained window RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of
+# ALiBi stays flat. (Bumps that all curves share are what is left of the text: of RoPE's own, from 16 to 64
+# characters, more than 0.25 nats high as measured, less than 0.15 is left. Other windows would still move all curves
+# a little, together.)
 #
 # ## What may we conclude?
 #
-# With another seed all numbers move a little: the bands say how much. A claim that flips with the seed is no claim. The
-# inequalities in the next cell hold for each of the three seeds, and held for all of the eight that we tried; the order of
-# the three weak codes at 512 did not, so nothing is said about it.
+# With another seed all numbers move a little, and a claim that flips with the seed is no claim. The inequalities that
+# cells assert, in the next one and below, hold for each of the three seeds. (Those of the next cell held for all of
+# the eight that we tried; the order of the three weak codes at 512 did not, so nothing is said about it.)
 
 # %% [markdown] lang="zh" short=true
-# 线是三个种子的平均，色带从最低的种子到最高的种子。训练窗口之内 RoPE 最低；灰色区域比训练长度更长，
-# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏，是文本留下的：从 16 到 64 个字符，RoPE 的起伏照测得的超过 0.25 nat，
-# 去掉之后不到 0.15。色带只管种子；换一些窗口，所有曲线还会一起再动一点。）
+# 这里和下面各图里，线是三个种子的平均，色带从最低的种子到最高的种子。训练窗口之内 RoPE 最低；灰色区域比训练长度更长，
+# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏，是文本留下的：从 16 到 64 个字符，RoPE 的起伏照
+# 测得的超过 0.25 nat，去掉之后不到 0.15。换一些窗口，所有曲线还会一起再动一点。）
 #
 # ## 能得出什么结论？
 #
-# 换个随机种子，所有的数都会变一点，变多少，看色带。换个种子就不成立的说法，不能算结论。下一格里的不等式，
-# 对三个种子逐个成立，在我们试过的八个种子上也全部成立；三种较弱的编码在 512 处谁先谁后则不一定，所以我们对此不下结论。
+# 换个随机种子，所有的数都会变一点；换个种子就不成立的说法，不能算结论。下一格以及后面各格里断言的不等式，对三个种子逐
+# 个成立。（下一格里的几条，在我们试过的八个种子上也全部成立；三种较弱的编码在 512 处谁先谁后则不一定，所以我们对此不
+# 下结论。）
 
 # %%
 short, long = ({code: loss_at(curves[code], length) for code in CODES} for length in (TRAINED, LONGEST))
@@ -582,35 +576,37 @@ assert (past(curves["NoPE"]) < past(curves["RoPE"])).all(), "Far beyond the wind
 print("All six hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# **Why RoPE leads.** Its score depends on the distance through an angle, so "the character before this one" is a single
-# thing to learn, for all positions at once. NoPE has to build that from a faint counter, and an added code has to learn
-# it through the weights; 280 steps are hardly enough for either.
+# ## Why RoPE breaks, and ALiBi does not
 #
-# **Why RoPE breaks.** At distance 128, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in the
-# training has asked the scores to be small there, and they are not.
+# **Why RoPE leads.** Its score depends on the distance through an angle, so "the character before this one" is a
+# single thing to learn, for all positions at once. NoPE has to build it from a faint counter, an added code through
+# the weights; 280 steps are hardly enough for that.
 #
-# **Why ALiBi stays.** A key at distance $\Delta$ has $\rho_h \Delta$ taken from its score, that is, its weight is multiplied by
-# $e^{-\rho_h \Delta}$. Our slopes are 1/4, 1/16, 1/64 and 1/256; at $\Delta = 64$ the first head multiplies by
-# $e^{-16} \approx 10^{-7}$, the second by $e^{-4}$. Steep heads hear nothing from far away. Flat ones do (the last multiplies
-# by $e^{-1/4} = 0.78$), but the bias never favours a far key over a near one, as a pair at a new angle may.
+# **Why RoPE breaks.** At distance 128, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in
+# the training has asked the scores to be small there, and they are not.
 #
-# But does it *help*? Take the last 32 characters of each window, and read them twice: with all 480 characters before
-# them, and with only 32. The difference is what the far text is worth.
+# **Why ALiBi stays.** The weight of a key at distance $\Delta$ is multiplied by $e^{-\rho_h \Delta}$: with our
+# slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-4}$ in
+# the second, by $e^{-1/4} = 0.78$ in the last. So flat heads do hear from far away, but the bias never favours a far
+# key over a near one, as a pair at a new angle may.
+#
+# But does the far text *help*? Read the last 32 characters of each window twice: with all 480 characters before them,
+# and with only 32.
 
 # %% [markdown] lang="zh"
-# **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。
-# NoPE 得从一个微弱的计数里把它拼出来，相加的编码得靠权重去学；280 步对它们来说几乎不够。
+# ## RoPE 为什么会垮，ALiBi 为什么不会
 #
-# **RoPE 为什么会垮？** 距离为 128 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。
-# 训练中没有任何东西要求那里的得分要小，结果也确实不小。
+# **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。NoPE 得从一个微
+# 弱的计数里把它拼出来，相加的编码得靠权重去学；280 步几乎不够。
 #
-# **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，得分要减去 $\rho_h \Delta$，也就是权重乘上 $e^{-\rho_h \Delta}$。我们的斜率是
-# 1/4、1/16、1/64 和 1/256；在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个乘的是 $e^{-4}$。
-# 斜率大的头听不到远处。斜率小的头听得到（最后一个只乘 $e^{-1/4} = 0.78$），但偏置绝不会让远处的键占便宜，
-# 不像转到新角度的对。
+# **RoPE 为什么会垮？** 距离为 128 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。训练没有要求过那里的
+# 得分要小，结果也确实不小。
 #
-# 可是远处的内容*有帮助*吗？取每个窗口最后 32 个字符，读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
-# 两次损失之差，就是远处文本的价值。
+# **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
+# 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个是 $e^{-4}$，最后一个是 $e^{-1/4} = 0.78$。可见
+# 斜率小的头听得到远处，但偏置绝不会让远处的键占便宜，不像转到新角度的对。
+#
+# 可是远处的内容*有帮助*吗？把每个窗口最后 32 个字符读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
 
 # %%
 assert round(math.exp(-64 / 256), 2) == 0.78  # what the text says
@@ -622,20 +618,21 @@ for code in ("NoPE", "ALiBi", "RoPE"):
     )
 
 # %% [markdown] lang="en" short=true
-# Next to nothing, for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.*
-# Press et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones it
-# was trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). A longer window often looks better for another
-# reason, which they call the **early token curse**: the first characters of each window have little before them, and
-# in longer windows there are fewer such beginnings. You see it at the left edge of the figure.
+# Next to nothing for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.*
+# Press et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones
+# it was trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). (A longer window often looks better for
+# another reason, which they call the **early token curse**: the first characters of each window have little before
+# them, and longer windows have fewer such beginnings. You see it at the left edge of the figure.)
 #
 # ## Which pairs break it?
 #
-# Notebook 5 made a hypothesis: RoPE fails beyond its window because of the **slow** pairs, those that never made a full
-# turn in training and come to new angles. Ours are the pairs 3 to 7. The **fast** ones, 0 to 2, have seen the whole circle.
-# That is a claim about a cause, and so far nobody has tested it here. To test a cause is to take it away, and nothing else.
+# The hypothesis of notebook 5: RoPE fails beyond its window because of the **slow** pairs, which never made a full
+# turn in training and come to new angles. Ours are the pairs 3 to 7; the **fast** ones, 0 to 2, have seen the whole
+# circle. To test a cause is to take it away, and nothing else.
 #
-# **Clamp** the distance that a pair sees. Within 64 characters the largest distance is 63. A clamped pair takes $D = 63$
-# for every distance beyond it, so it never meets an angle that training did not show; the other pairs see the true one:
+# **Clamp** the distance that a pair sees. Within 64 characters the largest distance is 63. A clamped pair takes
+# $D = 63$ for every distance beyond it, so it meets no angle that training did not show; the other pairs see the true
+# one:
 #
 # $$
 # S_{mn} = \frac{1}{\sqrt d}\, \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} \theta_i \Delta_i}, \qquad
@@ -644,25 +641,23 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # ([Su's ReRoPE](https://kexue.fm/archives/9708) clamps all pairs. Here each is clamped by itself, which tells them apart.)
 #
-# **Predict first.** The trained model will be read four times, with no pair clamped, the slow ones, the fast ones, and all.
-# Which of the four will be as good beyond the window as within it? Which will be as bad as before? Write it down, with
-# your reason, before you go on. If the hypothesis is right, what must happen? And what would prove it wrong?
+# **Predict first.** The trained model will be read four times: with no pair clamped, the slow ones, the fast ones,
+# and all. Which will be as good beyond the window as within it, which as bad as before? What must happen if the
+# hypothesis is right, and what would prove it wrong?
 
 # %% [markdown] lang="zh" short=true
-# 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本。*
-# Press 等人自己也这么说：超出训练长度时，ALiBi“可能并没有用到比训练时更长的上下文”
-# （[附录 B.2](https://arxiv.org/abs/2108.12409v2)）。窗口一长结果就变好，常常另有原因，他们称之为
-# **early token curse**（开头 token 的厄运）：每个窗口开头的字符前面几乎没有内容，窗口越长，这样的开头就越少。
-# 在图的最左边就能看到。
+# 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本。*Press 等人自己也这么说：超
+# 出训练长度时，ALiBi“可能并没有用到比训练时更长的上下文”（[附录 B.2](https://arxiv.org/abs/2108.12409v2)）。（窗口一
+# 长结果就变好，常常另有原因，他们称之为 **early token curse**，即开头 token 的厄运：每个窗口开头的字符前面几乎没有内
+# 容，窗口越长，这样的开头就越少。在图的最左边就能看到。）
 #
 # ## 是哪些对坏了事？
 #
-# 第 5 节提出了一个假设：RoPE 在窗口之外失灵，原因在**慢的对**，它们在训练中没有转满过一圈，于是碰到了新的角度。
-# 在我们这里，就是第 3 到第 7 对。**快的对**是第 0 到第 2 对，它们见过整个圆。这是一个关于原因的说法，而到现在为止，
-# 这里还没有人检验过它。检验一个原因，就是把它拿掉，别的都不动。
+# 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**慢的对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
+# 就是第 3 到第 7 对；**快的对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
 #
-# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 63。被截住的对，凡是更远的距离都当作 $D = 63$，
-# 所以它不会碰到训练没见过的角度；其余的对看到的是真实的距离：
+# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 63。被截住的对，凡是更远的距离都当作 $D = 63$，不会碰到训练
+# 没见过的角度；其余的对看到的是真实的距离：
 #
 # $$
 # S_{mn} = \frac{1}{\sqrt d}\, \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} \theta_i \Delta_i}, \qquad
@@ -671,8 +666,8 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的对都截住。这里分开来截，才能把它们区别开。）
 #
-# **先预测**：训练好的模型要读四遍：一对也不截、只截慢的对、只截快的对、全都截。四种里，哪一种在窗口之外会和窗口之内一样好？
-# 哪一种会和原来一样糟？先写下来，写上理由，再往下看。如果假设是对的，必定会发生什么？发生了什么，就说明它错了？
+# **先预测**：训练好的模型要读四遍：一对也不截、只截慢的对、只截快的对、全都截。哪一种在窗口之外会和窗口之内一样好，哪
+# 一种会和原来一样糟？如果假设是对的，必定会发生什么？发生了什么，就说明它错了？
 
 # %% [markdown] lang="en"
 # ### Exercise 6.3 · Clamp the distance (3 points)
@@ -822,34 +817,34 @@ axes.set_title(f"{finding}; fast pairs clamped, {lost['fast pairs']:.2f}", fonts
 plt.show()
 
 # %% [markdown] lang="en"
-# Was it as you predicted? Clamp the slow pairs, and the failure is gone, although the fast ones still see every distance as
-# it is. Clamp the fast pairs, and nothing is cured. Clamp all, and nothing more is gained: the true distance does no harm to pairs
-# that know the whole circle. So the hypothesis is no longer a mere assertion: this model fails
-# beyond its window *because slow pairs come to new angles*. (Bands reach from the lowest of the three seeds to the highest; the four inequalities above hold for each. Within the
-# window the table has about 2.2, and the first table about 2.0: only sixteen of the 24 windows are read here.)
+# Was it as you predicted? Clamp the slow pairs, and the failure is gone, although the fast ones still see every
+# distance as it is. Clamp the fast pairs, and nothing is cured. Clamp all, and nothing more is gained: the true
+# distance does no harm to pairs that know the whole circle. So this model fails beyond its window *because slow pairs
+# come to new angles*. (Within the window the table has about 2.2, and the first table about 2.0: only sixteen of the
+# 24 windows are read here.)
 #
-# What does not follow? A clamped slow pair cannot tell distances beyond 63 apart, so the model no longer stumbles; whether it
-# can use more of the text for that is another question, asked further down. And these are small models of one make. Yet they show why all remedies of notebook 5 are aimed at
-# the slow pairs, and why PI should have left the fast ones alone.
+# These are small models of one make. Yet they show why all remedies of notebook 5 are aimed at the slow pairs, and
+# why PI should have left the fast ones alone. (A clamped slow pair cannot tell distances beyond 63 apart. Whether the
+# model can use more of the text is another question, asked further down.)
 #
 # ## Where do the heads look?
 #
-# A loss says that something broke, not what. The weights of attention say it: if a strange angle gives a far key a
-# high score, the softmax has to take weight from the keys near by, which it learned to use. So take the last 64 queries,
-# from position 448 on, and ask of each head how much it looks at each distance.
+# A loss says that something broke, not what. If a strange angle gives a far key a high score, the softmax takes
+# weight from the keys near by, which the model learned to use. So take the last 64 queries, from position 448 on, and
+# ask of each head how much it looks at each distance.
 
 # %% [markdown] lang="zh"
-# 和你的预测一样吗？截住慢的对，失灵就消失了，尽管快的对看到的仍是真实的距离。截住快的对，什么也没治好。全都截住，
-# 也不会更好：对认得整个圆的对来说，真实的距离是无害的。可见那个假设不再只是断言：这个模型在窗口之外失灵，*原因是慢的对转到了新的角度*。（色带从三个种子里最低的到最高的；上面四条不等式，对每个种子都成立。窗口之内这里约是
-# 2.2，第一张表约是 2.0：24 个窗口里，这里只读了前十六个。）
+# 和你的预测一样吗？截住慢的对，失灵就消失了，尽管快的对看到的仍是真实的距离。截住快的对，什么也没治好。全都截住，也不
+# 会更好：对认得整个圆的对来说，真实的距离是无害的。可见这个模型在窗口之外失灵，*原因是慢的对转到了新的角度*。（窗口之
+# 内这里约是 2.2，第一张表约是 2.0：24 个窗口里，这里只读了前十六个。）
 #
-# 由此不能推出什么？截住之后，慢的对分不清 63 以外的距离，所以模型不再出错；它能不能因此用上更多的文本是另一个问题，下面会问。这些也只是同一种小模型。
-# 但它们说明了第 5 节的各种办法为什么都冲着慢的对去，也说明了 PI 为什么不该去动快的对。
+# 这些只是同一种小模型。但它们说明了第 5 节的各种办法为什么都冲着慢的对去，也说明了 PI 为什么不该去动快的对。（截住之
+# 后，慢的对分不清 63 以外的距离。模型能不能用上更多的文本是另一个问题，下面会问。）
 #
 # ## 各个头在看哪里？
 #
-# 损失只说出了毛病，没有说是什么毛病。注意力权重会说：如果一个陌生的角度让远处的键得了高分，softmax 就只好从近处的键那里拿走权重，
-# 而模型学会用的正是近处的键。所以取最后 64 个查询，即从位置 448 起，问每个头：它在每个距离上看多少？
+# 损失只说出了毛病，没有说是什么毛病。如果一个陌生的角度让远处的键得了高分，softmax 就从近处的键那里拿走权重，而模型学
+# 会用的正是近处的键。所以取最后 64 个查询，即从位置 448 起，问每个头：它在每个距离上看多少？
 
 # %% [markdown] lang="en"
 # ### Exercise 6.4 · How far a head looks (2 points)
@@ -983,19 +978,19 @@ shown = {name: [[float(f"{mean:.2e}") for mean in head] for head in each.flatten
 to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models["RoPE"][0].blocks), "means": shown})
 
 # %% [markdown] lang="en"
-# As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks than
-# chance would put there stand where pair 1 comes round, near multiples of 19.9, and in three heads the highest where pair
-# 2 does as well: 378 is six times 63. So to the fast pairs a key 378 back looks much like one that is 1
-# back. Telling them apart is the work of the slow pairs, and at angles that no window showed them they do it wrongly.
-# Clamped, they put all of these keys at distance 63, and about five sixths of the weight stays where training put it; the peaks are still there, but small. (The inequalities above hold for each of the three seeds; the lines show the first.) In the handbook you can choose
-# a head below, and clamp.
+# As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks
+# than chance would put there stand near multiples of 19.9, where pair 1 comes round, and in three heads the highest
+# where pair 2 does as well: 378 is six times 63. To the fast pairs, such a key looks much like one that stands near
+# by. Telling them apart is the work of the slow pairs, and at angles that no window showed them they do it wrongly.
+# Clamped, they put all of these keys at distance 63: about five sixths of the weight stays where training put it, and
+# the peaks are small. (The lines show the first seed. In the handbook you can choose a head below, and clamp.)
 #
 # <!-- touch: attention -->
 #
 # ## Now stretch RoPE, without training
 #
-# Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length. $L = 64$; the wavelength
-# of pair $i$ is $\lambda_i = 2\pi/\theta_i$, so it makes $r_i = L/\lambda_i = L\,\theta_i/2\pi$ turns in the window.
+# Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length. $L = 64$; with the
+# wavelength $\lambda_i = 2\pi/\theta_i$, pair $i$ makes $r_i = L/\lambda_i = L\,\theta_i/2\pi$ turns in the window.
 # All formulas are derived in notebook 5; the factor $\kappa$ of NTK is $s$ here:
 #
 # | name | new frequency $\theta_i'$ | source |
@@ -1005,24 +1000,24 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # | dynamic NTK | NTK-aware with $s = \max(1, l/L)$, $l$ the present length | [YaRN, 3.3](https://arxiv.org/abs/2309.00071v2) |
 # | YaRN | $(1 - \gamma_i)\,\theta_i/s + \gamma_i\,\theta_i$ | [YaRN, 3.2](https://arxiv.org/abs/2309.00071v2) |
 #
-# YaRN's $\gamma_i$ has **two ramps in use** (notebook 5): the paper's is linear in the turns, the authors' code linear in
-# the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama. Besides, YaRN multiplies cosines and
-# sines by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
+# YaRN's $\gamma_i$ has **two ramps in use**: the paper's is linear in the turns, that of the authors' code linear in
+# the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama. Besides, YaRN multiplies
+# cosines and sines by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
 
 # %% [markdown] lang="zh"
-# 不加改动时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在第 1 对转回原处的地方，
-# 也就是 19.9 的倍数附近，远比碰运气多；三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。
-# 所以在快的对看来，往回 378 个字符的键，和往回 1 个字符的键差不多。把它们区别开来是慢的对的事，
-# 而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，慢的对把所有这些键都看作在距离 63 处，
-# 约六分之五的权重便留在训练时学会看的地方；尖峰还在，但已经很小。（上面各条不等式，对三个种子逐个成立；线画的是第一个种子。）
-# 在手册里，你可以在下面选一个头，再截住一些对。
+# 不加改动时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在 19.9 的倍数附近，也就是第 1 对转
+# 回原处的地方，远比碰运气多；三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在快的对看来，这样的键和近
+# 处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，它们把所有这些键都看
+# 作在距离 63 处：约六分之五的权重留在训练时学会看的地方，尖峰也很小。（线画的是第一个种子。在手册里，你可以在下面选一
+# 个头，再截住一些对。）
 #
 # <!-- touch: attention -->
 #
 # ## 现在拉长 RoPE，不训练
 #
-# 拿训练好的 RoPE 模型，只改频率，目标是 $s = 8$ 倍长度。$L = 64$；第 $i$ 对的波长是 $\lambda_i = 2\pi/\theta_i$，
-# 所以它在一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节；NTK 的倍数 $\kappa$ 在这里就取 $s$：
+# 拿训练好的 RoPE 模型，只改频率，目标是 $s = 8$ 倍长度。$L = 64$；第 $i$ 对的波长是 $\lambda_i = 2\pi/\theta_i$，它在
+# 一个窗口里转 $r_i = L/\lambda_i = L\,\theta_i/2\pi$ 圈。各个公式的推导见第 5 节；NTK 的倍数 $\kappa$ 在这里就
+# 取 $s$：
 #
 # | 名称 | 新频率 $\theta_i'$ | 出处 |
 # |---|---|---|
@@ -1031,8 +1026,9 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # | 动态 NTK | 同 NTK-aware，但 $s = \max(1, l/L)$，$l$ 是当前长度 | [YaRN，3.3 节](https://arxiv.org/abs/2309.00071v2) |
 # | YaRN | $(1 - \gamma_i)\,\theta_i/s + \gamma_i\,\theta_i$ | [YaRN，3.2 节](https://arxiv.org/abs/2309.00071v2) |
 #
-# YaRN 的 $\gamma_i$，**实际使用的斜坡有两种**（第 5 节）：论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。
-# 对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。此外，YaRN 还把余弦和正弦乘以 $\sqrt{1/t} = 0.1 \ln s + 1$，在这里是 1.21。
+# YaRN 的 $\gamma_i$，**实际使用的斜坡有两种**：论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。
+# 对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。此外，YaRN 还把余弦和正弦乘以 $\sqrt{1/t} = 0.1 \ln s + 1$，在这里
+# 是 1.21。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -1088,31 +1084,29 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# Each line says how fast a pair still turns. Only the first three pairs made a whole turn in training; the other five
-# have seen a part of the circle, and will be asked for the rest of it.
+# Only the first three pairs made a whole turn in training; the other five have seen a part of the circle, and will be
+# asked for the rest of it.
 #
-# Look at YaRN with $\beta = 32$ over turns: even the fastest pair makes only 10.2 turns in 64 characters, so *no* pair
-# is left alone. $\beta = 32$ was found for Llama, whose fastest pair makes hundreds; the paper says to tune it "on a
-# case-by-case basis" (YaRN, 3.2). That is why $\beta = 4$ is in the list.
+# Look at YaRN with $\beta = 32$ over turns: even the fastest pair makes only 10.2 turns in 64 characters, so *no*
+# pair is left alone. ($\beta = 32$ was found for Llama, whose fastest pair makes hundreds; the paper says to tune it
+# "on a case-by-case basis" (YaRN, 3.2). That is why $\beta = 4$ is in the list.)
 #
-# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but
-# those of pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each time, and compute
-# all keys afresh. A cache that keeps keys *as rotated at an earlier length* would mix frequencies: this is the bug of
-# [transformers#25104](https://github.com/huggingface/transformers/issues/25104). Keys have to be cached before rotation
-# (YaRN, 3.3); notebook 5 shows what goes wrong otherwise.
+# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but those of
+# pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each
+# time, and compute all keys afresh. (A cache of keys *as rotated at an earlier length* would mix frequencies:
+# [transformers#25104](https://github.com/huggingface/transformers/issues/25104), and exercise 5.6.)
 
 # %% [markdown] lang="zh"
-# 每一行给出各对的速度还剩下几成。训练中只有前三对转满过一圈；其余五对只见过圆的一部分，接下来却要面对剩下的部分。
+# 训练中只有前三对转满过一圈；其余五对只见过圆的一部分，接下来却要面对剩下的部分。
 #
 # 看看按圈数斜坡、$\beta = 32$ 的 YaRN：最快的一对在 64 个字符里也只转 10.2 圈，所以*没有一对*能保持原样。
-# $\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。
-# 所以这里也列出了 $\beta = 4$。
+# （$\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。所以这里也列出
+# 了 $\beta = 4$。）
 #
-# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，
-# 旧的键也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。
-# 如果缓存里存的是*按早先的长度旋转过的键*，就会把不同的频率混在一起：这正是
-# [transformers#25104](https://github.com/huggingface/transformers/issues/25104) 里的错误。键要在旋转之前缓存
-# （YaRN，3.3 节）；否则会怎样，见第 5 节。
+# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，旧的键
+# 也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。（缓存里如果存着*按早先的长度旋转过的键*，
+# 就会把不同的频率混在一起：[transformers#25104](https://github.com/huggingface/transformers/issues/25104)，以及练
+# 习 5.6。）
 
 # %%
 stretched = {name: read_all(models["RoPE"], **scaling) for name, scaling in scalings.items() if name != "as trained"}
@@ -1152,12 +1146,12 @@ to_touch("story", {"trained": TRAINED, "edges": EDGES, "theta": story["none"]["s
 table("Loss of the RoPE model, nats per character, in windows of ... characters", stretched, loss_at)
 
 # %% [markdown] lang="en"
-# Bands again reach from the lowest of the three seeds to the highest; the inequalities below hold for each of them.
+# In the handbook, the figure below lets you read on yourself, with each of the scalings.
 #
 # <!-- touch: story -->
 
 # %% [markdown] lang="zh"
-# 色带同样从三个种子里最低的到最高的；下面的不等式，对每个种子都成立。
+# 在手册里，用下面的图可以自己接着读，试试每一种缩放。
 #
 # <!-- touch: story -->
 
@@ -1180,60 +1174,59 @@ assert torch.allclose(stretched["dynamic NTK"][:, :TRAINED], curves["RoPE"][:, :
 print("All eight hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# The figure with two panels shows, on the left, what a scaling does to each pair, and on the right what that does to the loss:
+# ## What each scaling costs
+#
+# In the figure with two panels, the left one shows what a scaling does to each pair, the right one what that does to
+# the loss:
 #
 # - **PI** meets no new angle, and is bad from the first characters on. It slows *every* pair, also pair 0, which told
-#   neighbours apart: the last character now looks like an eighth of a step away. Fine-tuning repairs this, and PI was
-#   proposed with fine-tuning; without it, this is what you get.
-# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$. Pair 3 has seen $64$
-#   positions' worth of a circle of 199; slowed by $8^{3/7} = 2.4$, it runs out of seen angles at
-#   156 characters, pair 4 at 210, pair 5 at 283, and only the last one lasts to 512. *A factor of 8
-#   does not give 8 times the context* (YaRN, 3.1, says the same of larger models). And yet it
-#   outlives its reach: by the middle of the stretch from 192 to 256 characters two pairs stand at new angles, and it still loses less there than YaRN.
-#   A step past the known arc costs little; how many angles are new does not say how much.
-# - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and we
-#   have just seen that NTK-aware needs more than that: at 200 to 300 characters, the fixed 8 is even better.
-#   transformers therefore has a factor $f$ and uses $f\,l/L - (f - 1)$, which grows $f$ times as fast.
+#   neighbours apart: the last character now looks like an eighth of a step away. (PI was proposed with fine-tuning,
+#   which repairs this.)
+# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$. Pair 3 has seen $64$ positions'
+#   worth of a circle of 199; slowed by $8^{3/7} = 2.4$, it runs out of seen angles at 156 characters, pair 4 at 210,
+#   pair 5 at 283, and only the last one lasts to 512. *A factor of 8 does not give 8 times the context* (YaRN, 3.1,
+#   says the same of larger models). (And yet it outlives its reach. By the middle of the stretch from 192 to 256
+#   characters two pairs stand at new angles, and it still loses less there than YaRN: how many angles are new does
+#   not say how much is lost.)
+# - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and
+#   NTK-aware needs more: at 200 to 300 characters, the fixed 8 is even better. (transformers therefore has a factor
+#   $f$ and uses $f\,l/L - (f - 1)$, which grows $f$ times as fast.)
 # - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
-#   window. Which ramp and which $\beta$ are meant matters as much as the choice of a method; the name "YaRN" alone says
-#   too little.
+#   window. Ramp and $\beta$ matter as much as the choice of a method; the name "YaRN" alone says too little.
 # - **Temperature** does little here. Its formula was fitted to LLaMA models (YaRN, 3.4), not to ours.
 #
 # ## Forty steps at the long length
 #
-# In practice a model is trained on for a little after scaling, at the new length. So do that here: 40 steps, each on one
-# window of 512 characters, 20,480 in all, a seventh of what the training saw. Every scaling gets the same windows, and so
-# does RoPE *as trained*. Two rows are there for comparison, with as many characters in windows of 64: RoPE as trained, in
-# case any training would do; and RoPE with all angles 0, that is without positions, which is the idea of DroPE (notebook 8).
-#
-# **Predict first.** Which will gain most, and which will be best in the end?
+# In practice a model is trained on for a little after scaling, at the new length. So do that here: 40 steps, each on
+# one window of 512 characters, 20,480 in all, a seventh of what the training saw, the same for every scaling and for
+# RoPE *as trained*. Two rows are there for comparison, with as many characters in windows of 64: RoPE as trained, in
+# case any training would do; and RoPE with all angles 0, which is the idea of DroPE (notebook 8). **Predict first:**
+# which will gain most, and which will be best in the end?
 
 # %% [markdown] lang="zh"
+# ## 每种缩放的代价
+#
 # 分成两格的那幅图里，左边是每种缩放对各对做了什么，右边是损失因此变成什么样：
 #
-# - **PI** 遇不到新的角度，却从头几个字符起就很差。它放慢了*每一对*，包括区分相邻字符的第 0 对：
-#   前一个字符现在看上去只隔了八分之一步。微调可以补救，PI 提出时本来就配合微调使用；不微调，就是这个结果。
-# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍。第 3 对的圆周是 199 个位置，它只见过 $64$
-#   个位置那么长的一段弧；放慢 $8^{3/7} = 2.4$ 倍，到 156 个字符就用完了见过的角度，
-#   第 4 对到 210，第 5 对到 283，只有最后一对能撑到 512。*倍数取 8，并不能得到 8 倍的上下文*
-#   （YaRN 3.1 节对大模型也这么说）。
-#   可是它撑得比够得到的更远：从 192 到 256 个字符这一段，走到一半已有两对碰到新角度，损失却仍比 YaRN 低。
-#   稍微越出那段弧代价很小；新角度有几个，说不出代价多大。
-# - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而我们刚刚看到，
-#   NTK-aware 需要比这更大的值：在 200 到 300 个字符处，固定取 8 反而更好。因此 transformers 里有一个设置 $f$，
-#   用的是 $f\,l/L - (f - 1)$，增长速度是 $f$ 倍。
-# - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡、$\beta$ 取多少，
-#   与选哪种方法同样要紧；单说一个“YaRN”，信息太少。
+# - **PI** 遇不到新的角度，却从头几个字符起就很差。它放慢了*每一对*，包括区分相邻字符的第 0 对：前一个字符现在看上去只
+#   隔了八分之一步。（PI 提出时本来就配合微调使用，微调可以补救。）
+# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍。第 3 对的圆周是 199 个位置，它只见过 $64$ 个
+#   位置那么长的一段弧；放慢 $8^{3/7} = 2.4$ 倍，到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到 283，只有最
+#   后一对能撑到 512。*倍数取 8，并不能得到 8 倍的上下文*（YaRN 3.1 节对大模型也这么说）。（可是它撑得比够得到的更远。
+#   从 192 到 256 个字符这一段，走到一半已有两对碰到新角度，损失却仍比 YaRN 低：新角度有几个，说不出损失多大。）
+# - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而 NTK-aware 需要更大的值：
+#   在 200 到 300 个字符处，固定取 8 反而更好。（因此 transformers 里有一个设置 $f$，用的是 $f\,l/L - (f - 1)$，增长速
+#   度是 $f$ 倍。）
+# - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡、$\beta$ 取多少，与选哪种方法
+#   同样要紧；单说一个“YaRN”，信息太少。
 # - **温度**在这里作用很小。它的公式是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），不是在我们的模型上。
 #
 # ## 在长文本上再训 40 步
 #
-# 实际使用中，缩放之后会在新的长度上再训练一小会儿。这里也这样做：40 步，每步一个 512 个字符的窗口，一共 20,480 个字符，
-# 是原来训练量的七分之一。每种缩放看到的窗口都相同，*不加改动*的 RoPE 也看这些窗口。
-# 另有两行供对照，字符总数相同，窗口是 64 个字符：一行是不加改动的 RoPE，看看是不是随便怎么训练都行；
-# 另一行把 RoPE 的角度全部取 0，也就是没有位置，这是 DroPE 的想法（第 8 节）。
-#
-# **先预测**：哪一种进步最大？最后哪一种最好？
+# 实际使用中，缩放之后会在新的长度上再训练一小会儿。这里也这样做：40 步，每步一个 512 个字符的窗口，一共 20,480 个字
+# 符，是原来训练量的七分之一；每种缩放看到的窗口都相同，*不加改动*的 RoPE 也看这些窗口。另有两行供对照，字符总数相同，
+# 窗口是 64 个字符：一行是不加改动的 RoPE，看看是不是随便怎么训练都行；另一行把 RoPE 的角度全部取 0，这是 DroPE 的想
+# 法（第 8 节）。**先预测**：哪一种进步最大？最后哪一种最好？
 
 # %%
 assert (40 * LONGEST, 280 * 8 * TRAINED // (40 * LONGEST)) == (20_480, 7)  # what the text says
@@ -1289,52 +1282,55 @@ never = past(curves["NoPE"])
 assert (ended["no angles, 40 steps at 64"] > never - 0.05).all(), "RoPE taken away is no better than none at all."
 
 # %% [markdown] lang="en"
-# Long windows alone teach a lot: of the four that read them, RoPE gains most *without* any scaling, for it had most to gain.
-# But it stays behind YaRN, which starts where little has to be learned anew. PI would need more than 40 steps; its authors speak of about 1,000
-# (notebook 5). More steps at 64 characters teach none of it. And without its angles the model ends where NoPE is, which
-# never had any, and no lower. This is no test of DroPE's claim, which is about finding things far back: this loss cannot see
-# that. (The inequalities hold for each of the three seeds: dots are where each started, ticks where it ended.)
+# Long windows alone teach a lot: of the four that read them, RoPE gains most *without* any scaling, for it had most
+# to gain. But it stays behind YaRN, which starts where little has to be learned anew. PI would need more than 40
+# steps; its authors speak of about 1,000 (notebook 5). More steps at 64 characters teach none of it. And without its
+# angles the model ends where NoPE is, which never had any, and no lower. (This is no test of DroPE's claim, which is
+# about finding things far back: this loss cannot see that. Dots are where each seed started, ticks where it ended.)
 
 # %% [markdown] lang="zh"
-# 单是长窗口就教会了很多：看了长窗口的四种里，*不加*任何缩放的 RoPE 进步最大，因为它本来欠得最多。但它还是落后于 YaRN，YaRN 一开始就没有多少要重新学的。
-# PI 需要的不止 40 步，作者说要大约 1,000 步（第 5 节）。在 64 个字符上多训几步，什么也没教会。
-# 而去掉角度之后，模型最后只和从来没有过角度的 NoPE 差不多，并不更好。这不是对 DroPE 的检验：它主张的是能找到远处的东西，
-# 而这一点从这里的损失看不出来。（这些不等式对三个种子逐个成立：圆点是各个种子的起点，短竖线是终点。）
+# 单是长窗口就教会了很多：看了长窗口的四种里，*不加*任何缩放的 RoPE 进步最大，因为它本来欠得最多。但它还是落后
+# 于 YaRN，YaRN 一开始就没有多少要重新学的。PI 需要的不止 40 步，作者说要大约 1,000 步（第 5 节）。在 64 个字符上多训
+# 几步，什么也没教会。而去掉角度之后，模型最后只和从来没有过角度的 NoPE 差不多，并不更好。（这不是对 DroPE 的检验：它
+# 主张的是能找到远处的东西，而这一点从这里的损失看不出来。圆点是各个种子的起点，短竖线是终点。）
 
 # %% [markdown] lang="en"
 # ## Who finds it again?
 #
-# All tables so far show who is *disturbed* by a long text. Who *uses* it? Our readers of the manual cannot say: to guess its
-# next character, they never had to look anything up. So give them texts in which nothing else helps.
+# All tables so far show who is *disturbed* by a long text. Who *uses* it? To guess the next character of a manual,
+# nobody has to look anything up. So give the models texts in which nothing else helps.
 #
-# Eight keys, `a` to `h`, stand in the first half of a text of 64 tokens, each with a value after it, `1` to `8`. In the second
-# half each key comes three times, alone, and the model has to answer with its value. The letters `i` to `x` between say
-# nothing. To answer takes two steps, and so two blocks: one notes at each value which key stood before it, the next finds
-# that key again. Heads that do this are *induction heads* ([Olsson et al., 2022](https://arxiv.org/abs/2209.11895)).
+# Eight keys, `a` to `h`, stand in the first half of a text of 64 tokens, each with a value after it, `1` to `8`. In
+# the second half each key comes three times, alone, and the model has to answer with its value. The letters `i` to
+# `x` between say nothing. (To answer takes two steps, and so two blocks: one notes at each value which key stood
+# before it, the next finds that key again. Heads that do this are *induction heads*:
+# [Olsson et al., 2022](https://arxiv.org/abs/2209.11895).)
 #
 # The models are as above, trained anew on such texts, on the answers alone. **Longer texts get more letters that say nothing,
 # in the middle**: the pairs stand further back, and nothing else changes.
 #
-# **Predict first.** Within 64 tokens RoPE will find every pair. Which of these will find it at the far end of 512: RoPE as trained; with
-# PI, NTK-aware, YaRN; with the slow pairs clamped; through a window of the last 64 tokens; ALiBi; NoPE; RoPE without its
-# angles? One often reads that ALiBi and windows fail here, and that scaled RoPE does not. Write down what you expect.
+# **Predict first.** Within 64 tokens RoPE will find every pair. Which of these will find it at the far end of 512:
+# RoPE as trained; with PI, NTK-aware, YaRN; with the slow pairs clamped; through a window of the last 64 tokens;
+# ALiBi; NoPE; RoPE without its angles? One often reads that ALiBi and windows fail here, and that scaled RoPE does
+# not.
 
 # %% [markdown] lang="zh"
 # ## 谁能再找到它？
 #
-# 到现在为止，所有的表说的都是谁受到长文本的*干扰*。谁*用上*了它？读手册的那些模型说不出来：猜下一个字符，它们从来不必去查找什么。
-# 所以给它们一种文本，除了查找，别无办法。
+# 到现在为止，所有的表说的都是谁受到长文本的*干扰*。谁*用上*了它？猜手册的下一个字符，不必去查找什么。所以给模型一种文
+# 本，除了查找，别无办法。
 #
-# 八个键，`a` 到 `h`，放在一段 64 个 token 的文本的前一半，每个键后面跟着它的值，`1` 到 `8`。后一半里，每个键单独出现三次，
-# 模型要答出它的值。中间的字母 `i` 到 `x` 什么也不说。要答出来得走两步，也就要两个块：一个块在每个值上记下它前面是哪个键，
-# 下一个块再按键找到它。做这件事的头叫*归纳头*（induction heads，[Olsson 等，2022](https://arxiv.org/abs/2209.11895)）。
+# 八个键，`a` 到 `h`，放在一段 64 个 token 的文本的前一半，每个键后面跟着它的值，`1` 到 `8`。后一半里，每个键单独出现
+# 三次，模型要答出它的值。中间的字母 `i` 到 `x` 什么也不说。（要答出来得走两步，也就要两个块：一个块在每个值上记下它前
+# 面是哪个键，下一个块再按键找到它。做这件事的头叫*归纳头*，即 induction heads：
+# [Olsson 等，2022](https://arxiv.org/abs/2209.11895)。）
 #
 # 模型和上面的一样，在这样的文本上从头训练，只看答案的损失。**更长的文本，是在中间加上更多什么也不说的字母**：
 # 键和值离得更远，别的都不变。
 #
-# **先预测**：在 64 个 token 之内，RoPE 每一对都能找到。下面这些，哪些能在 512 个 token 的文本里找到开头的：不加改动的 RoPE；
-# 用上 PI、NTK-aware、YaRN；截住慢的对；只看最后 64 个 token 的窗口；ALiBi；NoPE；拿掉角度的 RoPE？
-# 常常读到，ALiBi 和窗口在这里会失败，缩放过的 RoPE 则不会。把你的预期写下来。
+# **先预测**：在 64 个 token 之内，RoPE 每一对都能找到。下面这些，哪些能在 512 个 token 的文本里找到开头的：不加改动
+# 的 RoPE；用上 PI、NTK-aware、YaRN；截住慢的对；只看最后 64 个 token 的窗口；ALiBi；NoPE；拿掉角度的 RoPE？常常读到，
+# ALiBi 和窗口在这里会失败，缩放过的 RoPE 则不会。
 
 # %%
 KEYS = 8  # tokens 0 to 7 are keys, 8 to 15 values, 16 to 31 say nothing
@@ -1584,54 +1580,60 @@ assert (wide > near + 0.05).all(), "It learns the distances that it is asked for
 print("All hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# Lines are means over three seeds, and bands reach from the lowest to the highest; the dotted line is a guess among eight.
-# What holds for each of the three seeds is asserted above; was it as you predicted?
+# ## What was found, and what was not
 #
-# - **RoPE as trained** finds everything in its window, and less and less beyond it, in waves: more at about 240 and 430
-#   back than at 336. Pair 3 comes round after 199, and the waves are of about that length.
-# - **The same weights, with the slow pairs clamped or with YaRN,** find it all at 8 times the length, *without any training*.
-#   So what was lost was never the ability to look far back, only the angles it works at. NTK-aware is between.
-# - **PI** fails near and far alike: with pair 0 slowed, it no longer knows which key stood just before. Forty steps do not
-#   mend that.
-# - **A window** finds everything within it and nothing beyond. That is a law, no accident of training: a block looks at most
-#   63 back, two look 126, and a token further back changes nothing at all. In between nobody learned to pass it on.
-# - **ALiBi was the surprise: it is not blind at 512.** Its flattest head takes $\rho_h \Delta = 512/256 = 2$ from a score there,
-#   and a key that fits outweighs that. At 2,048 it is 8, and much is lost. So ALiBi's sight has a range, set by its flattest
-#   slope, and here it is longer than 8 windows. The saying that ALiBi fails at retrieval is, at this size, untrue as it stands.
-# - **NoPE and RoPE without its angles** find as much far as near, but not all. That is the half of DroPE's claim that can be seen here:
-#   with 100 steps at 64 tokens, less than half of its training, a model without angles reads on at 512. The other half, better than scaled RoPE, does not
-#   replicate: YaRN needs no step and finds more. (The three NoPE models differ widely: look at the band.)
+# The dotted line is a guess among eight. Was it as you predicted?
+#
+# - **RoPE as trained** finds everything in its window, and less and less beyond it, in waves about as long as a round
+#   of pair 3, which is 199: more at about 240 and 430 back than at 336.
+# - **The same weights, with the slow pairs clamped or with YaRN,** find it all at 8 times the length, *without any
+#   training*. What was lost was never the ability to look far back, only the angles it works at. NTK-aware is
+#   between.
+# - **PI** fails near and far alike: with pair 0 slowed, it no longer knows which key stood just before. Forty steps
+#   do not mend that.
+# - **A window** finds everything within it and nothing beyond. That is a law: a block looks at most 63 back, two look
+#   126, and a token further back changes nothing at all. (In between nobody learned to pass it on.)
+# - **ALiBi was the surprise: it is not blind at 512.** Its flattest head takes $\rho_h \Delta = 512/256 = 2$ from a
+#   score there, and a key that fits outweighs that. At 2,048 it is 8, and much is lost. So ALiBi's sight has a range,
+#   set by its flattest slope: the saying that ALiBi fails at retrieval is, at this size, untrue as it stands.
+# - **NoPE and RoPE without its angles** find as much far as near, but not all. So half of DroPE's claim can be seen
+#   here: with 100 steps at 64 tokens, less than half of its training, a model without angles reads on at 512. The
+#   other half, better than scaled RoPE, does not replicate: YaRN needs no step and finds more. (The three NoPE models
+#   differ widely: look at the band.)
 # - **Forty steps at 512** teach RoPE the distances it was asked for, at the far end, and leave a hollow between.
 #
-# Training takes a jump here: nothing is found for a hundred steps or so, then almost everything. (With other seeds the jump may
-# come later than step 220, so not every seed finds anything: with fewer texts in a batch, several did not.)
+# (Training takes a jump here: nothing is found for a hundred steps or so, then almost everything. With other seeds
+# the jump may come later than step 220, so not every seed finds anything: with fewer texts in a batch, several did
+# not.)
 
 # %% [markdown] lang="zh"
-# 线是三个种子的平均，色带从最低的到最高的；点线是在八个值里瞎猜。对三个种子逐个成立的，上面都断言了。和你的预测一样吗？
+# ## 找到了什么，没找到什么
 #
-# - **不加改动的 RoPE**，窗口之内全找得到，窗口之外越来越少，而且是一波一波的：往回约 240 和 430 处，比 336 处多。
-#   第 3 对转一圈是 199，波长大约就是这么多。
-# - **同样的权重，截住慢的对，或用上 YaRN**：在 8 倍长度上也全找得到，*一步也没有再训练*。可见丢掉的从来不是往远处看的能力，
-#   只是它在哪些角度上才有效。NTK-aware 介于两者之间。
+# 点线是在八个值里瞎猜。和你的预测一样吗？
+#
+# - **不加改动的 RoPE**，窗口之内全找得到，窗口之外越来越少，而且是一波一波的，波长大约是第 3 对转一圈的 199：往回
+#   约 240 和 430 处，比 336 处多。
+# - **同样的权重，截住慢的对，或用上 YaRN**：在 8 倍长度上也全找得到，*一步也没有再训练*。丢掉的从来不是往远处看的能
+#   力，只是它在哪些角度上才有效。NTK-aware 介于两者之间。
 # - **PI** 近处远处都失败：第 0 对慢了，它就不知道紧挨在前面的是哪个键了。再训四十步也补不回来。
-# - **窗口**之内全找得到，之外什么也找不到。这是一条定律，不是训练碰巧如此：一个块最多往回看 63，两个块是 126，
-#   更远的 token 什么也改变不了。而在两者之间，谁也没有学会传话。
-# - **出人意料的是 ALiBi：在 512 处它并没有瞎**。它最平的头在那里从得分里减去 $\rho_h \Delta = 512/256 = 2$，
-#   对得上的键压得过它。到 2,048 处要减 8，就丢了很多。所以 ALiBi 的视力有一个范围，由最平的斜率决定，在这里超过 8 个窗口。
-#   “ALiBi 检索会失败”这句话，在这个规模上，照原样说是不对的。
-# - **NoPE 和拿掉角度的 RoPE** 远处近处找到的一样多，但都不全。DroPE 的说法，在这里能看到的是这一半：
-#   在 64 个 token 上再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，没有重现：
-#   YaRN 一步也不用训，找到的却更多。（三个 NoPE 模型相差很大，看色带。）
+# - **窗口**之内全找得到，之外什么也找不到。这是一条定律：一个块最多往回看 63，两个块是 126，更远的 token 什么也改变不
+#   了。（而在两者之间，谁也没有学会传话。）
+# - **出人意料的是 ALiBi：在 512 处它并没有瞎**。它最平的头在那里从得分里减去 $\rho_h \Delta = 512/256 = 2$，对得上的
+#   键压得过它。到 2,048 处要减 8，就丢了很多。所以 ALiBi 的视力有一个范围，由最平的斜率决定：“ALiBi 检索会失败”这句
+#   话，在这个规模上，照原样说是不对的。
+# - **NoPE 和拿掉角度的 RoPE** 远处近处找到的一样多，但都不全。所以 DroPE 的说法，在这里看得到一半：在 64 个 token 上
+#   再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，没有重现：YaRN 一
+#   步也不用训，找到的却更多。（三个 NoPE 模型相差很大，看色带。）
 # - **在 512 上训四十步**，教会 RoPE 的是问到过的距离，也就是最远的一端，中间留下一段凹陷。
 #
-# 这里的训练会跳一下：一百步左右什么也找不到，然后几乎全找到了。（换别的种子，这一跳可能晚于第 220 步，
-# 所以并不是每个种子都能学会；一批文本更少时，就有几个没有学会。）
+# （这里的训练会跳一下：一百步左右什么也找不到，然后几乎全找到了。换别的种子，这一跳可能晚于第 220 步，所以并不是每个
+# 种子都能学会；一批文本更少时，就有几个没有学会。）
 
 # %% [markdown] lang="en"
 # ## A table without a source
 #
 # Lessons about long contexts like to show this table, "8k to 32k, perplexity": *linear 12.5, NTK 11.8, dynamic 12.2,
-# YaRN 11.2*, and name the YaRN paper. **It is not in that paper.** What is there looks different:
+# YaRN 11.2*, and name the YaRN paper. **It is not in that paper.** What is there:
 #
 # - [Version 2](https://arxiv.org/abs/2309.00071v2), Table 1, Llama 2 7B stretched from 4,096 to 8,192, each method
 #   *fine-tuned*, on Proof-pile, at length 8,192: PI 3.34, NTK-aware 3.59, YaRN 3.35.
@@ -1639,24 +1641,23 @@ print("All hold for each of the three seeds.")
 #   fine-tuning, at 8,192 with $s = 4$: PI 6.18, NTK-aware above 10, YaRN 3.65; and at 4,096 with dynamic scaling: NTK
 #   5.97, YaRN 3.67.
 #
-# No gap of a few tenths, but some methods that work and some that fail; and it matters whether the model was trained
-# again. A table is worth reading if it says: which model, which text, which lengths in training and test, fine-tuned or
-# not, windows side by side or sliding, and perplexity per what. Here is ours, with all of that:
+# No gap of a few tenths, but methods that work and methods that fail; and it matters whether the model was trained
+# again. A table is worth reading if it says which model, which text, which lengths in training and test, fine-tuned
+# or not, windows side by side or sliding, and perplexity per what. Here is ours:
 
 # %% [markdown] lang="zh"
 # ## 一张没有出处的表
 #
-# 讲长上下文的课程常引这样一张表，“8k 到 32k 的困惑度”：*线性 12.5，NTK 11.8，动态 12.2，YaRN 11.2*，
-# 并说它出自 YaRN 论文。**论文里没有这张表。** 论文里实际有的是另一番样子：
+# 讲长上下文的课程常引这样一张表，“8k 到 32k 的困惑度”：*线性 12.5，NTK 11.8，动态 12.2，YaRN 11.2*，并说它出
+# 自 YaRN 论文。**论文里没有这张表。** 论文里实际有的是：
 #
 # - [第 2 版](https://arxiv.org/abs/2309.00071v2)表 1：Llama 2 7B 从 4,096 拉长到 8,192，每种方法都经过*微调*，
 #   用 Proof-pile，长度 8,192 处：PI 3.34，NTK-aware 3.59，YaRN 3.35。
 # - [ICLR 版](https://openreview.net/forum?id=wHBfxhZu1u)表 5：在 2,048 上训练的 LLaMA 7B，*不*微调，
 #   $s = 4$，长度 8,192 处：PI 6.18，NTK-aware 超过 10，YaRN 3.65；动态缩放，长度 4,096 处：NTK 5.97，YaRN 3.67。
 #
-# 差别不是零点几，而是有的方法能用，有的方法不能用；是否再训练过，也大不相同。一张表要写清这些才值得看：
-# 哪个模型，哪些文本，训练和测试各多长，是否微调，窗口是并排还是滑动，困惑度按什么单位计算。
-# 下面是我们自己的表，这些都写明了：
+# 差别不是零点几，而是有的方法能用，有的方法不能用；是否再训练过，也大不相同。一张表要写清这些才值得看：哪个模型，哪些
+# 文本，训练和测试各多长，是否微调，窗口是并排还是滑动，困惑度按什么单位计算。下面是我们自己的表：
 
 # %%
 print(
@@ -1673,8 +1674,8 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## The same questions at scale
 #
-# Our models have some eighty thousand weights and read for seconds. Others have asked the same of models with a hundred
-# million weights and with seven billion. Question by question:
+# Our models have some eighty thousand weights and read for seconds. Others have asked the same of models with a
+# hundred million weights and with seven billion:
 #
 # | question | here | at scale | the same? |
 # |---|---|---|---|
@@ -1689,9 +1690,10 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # | RoPE taken away after training? | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) | in part: it reads on; it is not ahead |
 # | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey (a number hidden in the text) anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
 #
-# So a model that trains in seconds shows *what* breaks, and *why*. It does not show by how much, nor the order of
-# methods that lie close together. Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models up to
-# GPT-2's score and writes down what it tried with their positions, too ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).
+# So a model that trains in seconds shows *what* breaks, and *why*, but not by how much, nor the order of methods that
+# lie close together. (Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models up
+# to GPT-2's score and writes down what it tried with their positions, too
+# ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).)
 #
 # ## What does not follow
 #
@@ -1699,11 +1701,11 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # steps, 64 characters and small heads:
 #
 # - With longer training the weak codes catch up in the window. Ours were stopped early, and all of them alike.
-# - With $d = 16$ only 3 of 8 pairs ever made a full turn. A head of 128 features and a window of thousands have a quite
-#   different spectrum, and $\beta = 32$ fits it.
-# - Predicting a character hardly needs what stood hundreds of characters ago. A low loss at 512 shows that a model is not
-#   disturbed; to show that it *uses* the text, one has to ask for something that stands far back, as our eight keys and
-#   passkey retrieval do (YaRN, 4.3.2). Our keys are easy to tell from what stands between: finding one among look-alikes is harder.
+# - With $d = 16$ only 3 of 8 pairs ever made a full turn. A head of 128 features and a window of thousands have quite
+#   a different spectrum, and $\beta = 32$ fits it.
+# - A low loss at 512 shows that a model is not disturbed. To show that it *uses* the text, one has to ask for
+#   something far back, as our eight keys and passkey retrieval do (YaRN, 4.3.2). And ours are easy to find: among
+#   look-alikes it is harder.
 # - Large models are fine-tuned after scaling. Zero-shot is the hardest test, not the usual way.
 #
 # What does carry over is the method: one difference at a time, the same data, the loss of each position, several seeds,
@@ -1717,7 +1719,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## 同样的问题，放到大模型上
 #
-# 我们的模型大约有八万个权重，只读了几秒钟。同样的问题，别人问过有一亿个权重的模型，也问过有七十亿个权重的模型。一个一个来看：
+# 我们的模型大约有八万个权重，只读了几秒钟。同样的问题，别人问过有一亿个权重的模型，也问过有七十亿个权重的模型：
 #
 # | 问题 | 这里 | 大模型 | 一样吗？ |
 # |---|---|---|---|
@@ -1733,16 +1735,18 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口只找得到窗口之内的 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey，即藏在文本里的一个数（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
 #
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
-# 论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。
+# （论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下
+# 来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。）
 #
 # ## 不能由此推出什么
 #
 # 凡是上表没有说一样的地方，**我们的排名都不能照搬到大语言模型上。** 它说的只是 280 步、64 个字符和小头的情形：
 #
 # - 训练再久一些，较弱的编码在窗口之内会追上来。我们很早就停了，对五个模型一视同仁。
-# - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同，$\beta = 32$ 是适合那里的。
-# - 预测一个字符，几乎用不着几百个字符之前的内容。512 处损失低，只说明模型没受干扰；要说明它*用上了*长文本，
-#   就得问它一件写在很前面的事，我们的八个键和 passkey 检索（YaRN，4.3.2 节）就是这样做的。我们的键与中间的内容很好区分；要在相像的东西里找出一个，更难。
+# - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同，$\beta = 32$ 是适合那里
+#   的。
+# - 512 处损失低，只说明模型没受干扰；要说明它*用上了*长文本，就得问它一件写在很前面的事，我们的八个键和 passkey 检
+#   索（YaRN，4.3.2 节）就是这样做的。而我们的键很好认；要在相像的东西里找出一个，更难。
 # - 大模型在缩放之后会微调。不训练直接用是最严的考验，不是通常的做法。
 #
 # 能照搬的是方法：一次只改一处，用同样的数据，看每个位置的损失，多试几个种子，不下换个种子就翻的结论。
