@@ -646,7 +646,7 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 # hypothesis is right, and what would prove it wrong?
 
 # %% [markdown] lang="zh" short=true
-# 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本。*Press 等人自己也这么说：超
+# 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本*。Press 等人自己也这么说：超
 # 出训练长度时，ALiBi“可能并没有用到比训练时更长的上下文”（[附录 B.2](https://arxiv.org/abs/2108.12409v2)）。（窗口一
 # 长结果就变好，常常另有原因，他们称之为 **early token curse**，即开头 token 的厄运：每个窗口开头的字符前面几乎没有内
 # 容，窗口越长，这样的开头就越少。在图的最左边就能看到。）
