@@ -519,7 +519,7 @@ with quiet():
 dim, colours = 8, [BLUE, VERMILION, GREEN, PURPLE]
 order = [0, 2, 4, 6, 1, 3, 5, 7]
 
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+figure, axes = plt.subplots(figsize=(4.6, 3.0))
 for row, pairs, labels in [(1, adjacent_pairs(dim), range(dim)), (0, half_split_pairs(dim), order)]:
     for i, pair in enumerate(pairs):
         for seat in pair:
@@ -534,11 +534,11 @@ for row, pairs, labels in [(1, adjacent_pairs(dim), range(dim)), (0, half_split_
 for seat, feature in enumerate(order):
     line = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1, "linestyle": "--"}
     axes.annotate("", xy=(seat, 0.15), xytext=(feature, 0.85), arrowprops=line)
-axes.set(xlim=(-2.2, 7.6), ylim=(-0.65, 1.4))
-axes.text(-0.7, 1, "adjacent", ha="right", va="center")
-axes.text(-0.7, 0, "half-split", ha="right", va="center")
+axes.set(xlim=(-0.5, 7.5), ylim=(-0.85, 1.65))
+axes.text(-0.4, 1.5, "adjacent", va="center")
+axes.text(-0.4, -0.72, "half-split", va="center")
 no_frame(axes)
-axes.set_title(f"Order {order}: the same pairs, seated for half-split")
+axes.set_title(f"Order {order}:\nthe same pairs, seated for half-split")
 plt.show()
 
 # %% [markdown] lang="en"

@@ -896,13 +896,13 @@ axes.loglog(
     linestyle=":",
     label="Men et al., figure 1: $0.0424\\, L^{1.628}$",
 )
-for name, length, base, marker in (
-    ("Llama 2", 4096, 1e4, "v"),
-    ("Llama 3", 8192, 5e5, "^"),
-    ("Qwen3", 32768, 1e6, "s"),
+for name, length, base, marker, side, place in (
+    ("Llama 2", 4096, 1e4, "v", "left", (6, -12)),
+    ("Llama 3", 8192, 5e5, "^", "right", (-7, 4)),
+    ("Qwen3", 32768, 1e6, "s", "right", (-7, 4)),
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
-    axes.annotate(name, (length, base), (6, -12), textcoords="offset points", fontsize=8.5)
+    axes.annotate(name, (length, base), place, textcoords="offset points", fontsize=8.5, ha=side)
 axes.set(xlabel="length L", ylabel="base b")
 axes.legend(loc="upper left")
 axes.set_title(f"Sixteen times the length needs {16**slope:.0f} times the base; Llama 2 was below it")

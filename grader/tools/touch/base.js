@@ -3,6 +3,7 @@ const touch = { figures: {}, data: {} };
 touch.chinese = document.documentElement.lang.startsWith("zh");
 touch.say = (english, chinese) => (touch.chinese ? chinese : english);
 touch.count = (n) => (Number.isFinite(n) ? Math.round(n).toLocaleString("en") : "∞");
+touch.many = (n, word) => `${touch.count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 // An element of SVG if its name starts with "svg:", else of HTML.
 touch.make = (name, attributes = {}, ...children) => {

@@ -32,7 +32,7 @@ touch.figures.stale = (host) => {
     });
     back.disabled = length === 1; forward.disabled = length === last;
     told.textContent = say(
-      `${length} tokens; the base is ${(slowest(length) ** (-dim / (dim - 2))).toFixed(1)}. The keys in the cache are off by up to ${worst}°.`,
+      `${touch.many(length, "token")}; the base is ${(slowest(length) ** (-dim / (dim - 2))).toFixed(1)}. The keys in the cache are off by up to ${worst}°.`,
       `${length} 个 token；底数是 ${(slowest(length) ** (-dim / (dim - 2))).toFixed(1)}。缓存里的键最多偏了 ${worst}°。`);
   };
   const button = (text, act) => {

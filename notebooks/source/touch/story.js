@@ -85,7 +85,7 @@ touch.figures.story = (host) => {
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
     dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", many ? "idle" : "after");
     told.textContent = say(
-      `${names[choice.value]}, ${now} characters read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The next character costs ${loss.toFixed(2)} nats.`,
+      `${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The next character costs ${loss.toFixed(2)} nats.`,
       `${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)} nat。`);
   };
   const choice = touch.choice(controls, say("hands", "指针"), Object.entries(names), () => draw());
