@@ -96,12 +96,24 @@ def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab:
 
 
 @needs_browser
+def test_a_hint_is_folded_until_a_key_opens_it(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    opened = "[...document.querySelectorAll('.hint')].map((one) => one.open)"
+    assert tab.evaluate(opened) == [False, False, False]
+    tab.focus(".hint summary")
+    tab.press("ENTER")
+    assert tab.evaluate(opened) == [True, False, False]
+
+
+@needs_browser
 def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
         colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
         assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
-        assert tab.evaluate("[...document.querySelectorAll('.controls, .tick, nav')].every((one) => !one.offsetParent)")
+        assert tab.evaluate(
+            "[...document.querySelectorAll('.controls, .tick, .hint, nav')].every((one) => !one.offsetParent)"
+        )
         assert tab.evaluate("[...document.querySelectorAll('.touch .told')].every((one) => one.offsetParent)")
         said = "getComputedStyle(document.querySelector({!r}), '::after').content"
         assert "example.org" in tab.evaluate(said.format("main a[href*=example]"))
