@@ -38,7 +38,7 @@ def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
         bad = run("check", "0", "--lang", "zh")
         none = run("check", "7")
     assert good.exit_code == 0, good.output
-    assert "0_small (en): 6 cells, " in good.stdout
+    assert "0_small (en): 8 cells, " in good.stdout
     assert good.stdout.endswith("✓ no problem found\n")
     assert bad.exit_code == 1
     assert "✗ no 'Twice x.' in the code, which the table translates" in bad.stdout

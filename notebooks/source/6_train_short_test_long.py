@@ -1084,9 +1084,6 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# Only the first three pairs made a whole turn in training; the other five have seen a part of the circle, and will be
-# asked for the rest of it.
-#
 # Look at YaRN with $\beta = 32$ over turns: even the fastest pair makes only 10.2 turns in 64 characters, so *no*
 # pair is left alone. ($\beta = 32$ was found for Llama, whose fastest pair makes hundreds; the paper says to tune it
 # "on a case-by-case basis" (YaRN, 3.2). That is why $\beta = 4$ is in the list.)
@@ -1097,8 +1094,6 @@ show_table(
 # [transformers#25104](https://github.com/huggingface/transformers/issues/25104), and exercise 5.6.)
 
 # %% [markdown] lang="zh"
-# 训练中只有前三对转满过一圈；其余五对只见过圆的一部分，接下来却要面对剩下的部分。
-#
 # 看看按圈数斜坡、$\beta = 32$ 的 YaRN：最快的一对在 64 个字符里也只转 10.2 圈，所以*没有一对*能保持原样。
 # （$\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。所以这里也列出
 # 了 $\beta = 4$。）
@@ -1702,7 +1697,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # - With longer training the weak codes catch up in the window. Ours were stopped early, and all of them alike.
 # - With $d = 16$ only 3 of 8 pairs ever made a full turn. A head of 128 features and a window of thousands have quite
-#   a different spectrum, and $\beta = 32$ fits it.
+#   a different spectrum.
 # - A low loss at 512 shows that a model is not disturbed. To show that it *uses* the text, one has to ask for
 #   something far back, as our eight keys and passkey retrieval do (YaRN, 4.3.2). And ours are easy to find: among
 #   look-alikes it is harder.
@@ -1743,8 +1738,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # 凡是上表没有说一样的地方，**我们的排名都不能照搬到大语言模型上。** 它说的只是 280 步、64 个字符和小头的情形：
 #
 # - 训练再久一些，较弱的编码在窗口之内会追上来。我们很早就停了，对五个模型一视同仁。
-# - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同，$\beta = 32$ 是适合那里
-#   的。
+# - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同。
 # - 512 处损失低，只说明模型没受干扰；要说明它*用上了*长文本，就得问它一件写在很前面的事，我们的八个键和 passkey 检
 #   索（YaRN，4.3.2 节）就是这样做的。而我们的键很好认；要在相像的东西里找出一个，更难。
 # - 大模型在缩放之后会微调。不训练直接用是最严的考验，不是通常的做法。
