@@ -979,11 +979,12 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %% [markdown] lang="en"
 # As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks
-# than chance would put there stand near multiples of 19.9, where pair 1 comes round, and in three heads the highest
-# where pair 2 does as well: 378 is six times 63. To the fast pairs, such a key looks much like one that stands near
-# by. Telling them apart is the work of the slow pairs, and at angles that no window showed them they do it wrongly.
-# Clamped, they put all of these keys at distance 63: about five sixths of the weight stays where training put it, and
-# the peaks are small. (The lines show the first seed. In the handbook you can choose a head below, and clamp.)
+# than chance would put there stand near multiples of 19.9, where pair 1 comes round, and in three heads of the first
+# seed, which is drawn, the highest where pair 2 does as well: 378 is six times 63. To the fast pairs, such a key
+# looks much like one that stands near by. Telling them apart is the work of the slow pairs, and at angles that no
+# window showed them they do it wrongly. Clamped, they put all of these keys at distance 63: about five sixths of the
+# weight stays where training put it, and the peaks are small. (In the handbook you can choose a head below, and
+# clamp.)
 #
 # <!-- touch: attention -->
 #
@@ -1006,10 +1007,10 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %% [markdown] lang="zh"
 # 不加改动时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在 19.9 的倍数附近，也就是第 1 对转
-# 回原处的地方，远比碰运气多；三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在快的对看来，这样的键和近
-# 处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。截住之后，它们把所有这些键都看
-# 作在距离 63 处：约六分之五的权重留在训练时学会看的地方，尖峰也很小。（线画的是第一个种子。在手册里，你可以在下面选一
-# 个头，再截住一些对。）
+# 回原处的地方，远比碰运气多；图中画的是第一个种子，三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在快
+# 的对看来，这样的键和近处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。截住之
+# 后，它们把所有这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方，尖峰也很小。（在手册里，你可以在下面
+# 选一个头，再截住一些对。）
 #
 # <!-- touch: attention -->
 #
