@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grader.judge.cases import kept
+from grader.judge.kept import kept
 
 
+@kept
 def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
     """Grouped RMSNorm of ``x: [b, s, h]`` with ``gamma: [h]``, float64."""
     groups: Tensor = x.double().unflatten(-1, (-1, group_size))  # [b, s, h/gz, gz]
@@ -15,6 +16,7 @@ def rms_norm(x: Tensor, gamma: Tensor, group_size: int, eps: float) -> Tensor:
     return (groups / root).flatten(-2) * gamma.double()
 
 
+@kept
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate the pairs ``(x_i, x_{i+hd/2})`` of ``x: [b, s, nh, hd]`` by tables ``[s, hd]``, float64."""
     x, cos, sin = x.double(), cos.double().unsqueeze(1), sin.double().unsqueeze(1)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import ParamSpec
 
 import pytest
 import torch
 from torch import Tensor
 
 from .compare import DTYPES, name
-
-MOST_KEPT = 1024  # tensors of one function; the inputs of all cases are fewer
-
-P = ParamSpec("P")
+from .kept import kept
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
 
@@ -23,17 +17,6 @@ dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
 def generator(seed: int, *key: object) -> torch.Generator:
     """A CPU generator that depends on the run's seed and on a key, the same in every process."""
     return torch.Generator().manual_seed(zlib.crc32(repr((seed, *map(str, key))).encode()))
-
-
-def kept(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """A function of numbers and texts that computes each tensor once in a judge; each caller gets a copy of its own."""
-    once = lru_cache(MOST_KEPT, typed=True)(function)  # typed, since 1 and True are equal and give different numbers
-
-    @wraps(function)
-    def copied(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-        return once(*args, **kwargs).clone()  # type: ignore[arg-type] # all arguments can be hashed
-
-    return copied
 
 
 @kept

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .devices import label
 from .faults import WrongAnswer
+from .kept import kept
 from .wording import in_steps, own_look, places, relation
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -37,6 +38,7 @@ INIT_LIMIT = 4.0
 PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", default=())
 
 
+@kept
 def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
     """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
     bits, smallest = _FORMATS[dtype]
@@ -52,8 +54,8 @@ def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
 
 def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
     """Elementwise error in ulp, float64 on the CPU; infinite where ``actual`` is not finite."""
-    error = (actual.detach().cpu().double() - oracle).abs() / ulp(scale, dtype)
-    return error.nan_to_num(nan=torch.inf, posinf=torch.inf)
+    error = (actual.detach().cpu().double() - oracle).abs_() / ulp(scale, dtype)
+    return error.nan_to_num_(nan=torch.inf, posinf=torch.inf)
 
 
 def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
@@ -116,15 +118,21 @@ def check_errors(
 
     ``actual`` and ``expected`` have the shape of ``errors``; ``scale`` broadcasts to it. Only the message uses them.
     """
-    worst = float(errors.max()) if errors.numel() else 0.0
-    if worst <= limit:
-        PASSED.set((*PASSED.get(), (worst, limit)))
+    if are_within(errors, limit):
         return
-    wrong = errors > limit
+    worst, wrong = float(errors.max()), errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
     seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
     seen = seen or in_steps(worst, limit)
     raise WrongAnswer(f"{what}: {places(wrong)}; {seen}", worst, limit, wrong.numel())
+
+
+def are_within(errors: Tensor, limit: float) -> bool:
+    """Whether every error is within the limit; if so, the current case notes how close it came."""
+    worst = float(errors.max()) if errors.numel() else 0.0
+    if worst <= limit:
+        PASSED.set((*PASSED.get(), (worst, limit)))
+    return worst <= limit
 
 
 def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
@@ -134,8 +142,11 @@ def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
         WrongAnswer: With the first place that differs, without the expected value.
     """
     check_shape(actual, expected.shape)
-    values = actual.detach().cpu().double()
-    wrong = values != expected.cpu().double()
+    values, wanted = actual.detach().cpu(), expected.cpu()
+    if values.dtype == wanted.dtype and torch.equal(values, wanted):
+        return
+    values = values.double()
+    wrong = values != wanted.double()
     if bool(wrong.any()):
         message = "; ".join(filter(None, (f"{what}: {places(wrong)}", own_look(values[wrong]))))
         raise WrongAnswer(message, elements=wrong.numel())

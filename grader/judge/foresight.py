@@ -7,26 +7,28 @@ something for several properties (:mod:`.readings`); its requests are recorded s
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..sandbox.handle import Operation, WorkerLike
-from ..sandbox.protocol import Message, ProtocolError, payload, unpack
+from ..sandbox.protocol import Message, ProtocolError, unpack
+from .kept import identity
 from .readings import Read
 from .student import StartWorker, Student
 
 PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 MOST_REMEMBERED = 4096  # properties and readings that passed; the verdicts of one take some KiB
 
-_ATOMS = frozenset((str, int, bool))
+_AS_JSON = partial(json.JSONEncoder, check_circular=False)
 
 Asked = str | Read  # whose requests are asked together: a property's, named by its id, or a reading's
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -102,42 +104,18 @@ class Recorder:
         return Foreseen(frozenset(self._names), self._requests, packed, self._spent_s)
 
 
-def recorded(value: Any) -> tuple[Any, ...]:
-    """The type and contents of a value as they are now, for :func:`is_as_recorded` to compare other values with."""
-    kind = type(value)
-    if kind in _ATOMS:
-        return kind, value
-    if isinstance(value, Tensor):
-        return Tensor, value.dtype, value.device, value.shape, value.stride(), payload(value)[1]
-    if kind is dict:
-        return dict, list(value), list(map(recorded, value.values()))
-    if kind is list or kind is tuple:
-        return list, list(map(recorded, value))
-    return kind, repr(value)  # as text, since 0.0 and -0.0 are equal, and nan does not equal itself
+def recorded(operations: Sequence[Operation]) -> tuple[str, list[Any]]:
+    """A request as it is now, to compare others with: two requests are the same to a worker if these are equal.
 
+    JSON tells numbers, texts, lists and dictionaries apart faster than Python code could; what it does not know is
+    listed beside it, tensors with their bytes.
+    """
+    others: list[Any] = []
 
-def is_as_recorded(value: Any, then: tuple[Any, ...]) -> bool:
-    """Whether a value is the same to a worker as the recorded one."""
-    kind = type(value)
-    if isinstance(value, Tensor):
-        same = then[0] is Tensor and (value.dtype, value.device, value.shape, value.stride()) == then[1:5]
-        return same and ctypes.string_at(value.data_ptr(), len(then[5])) == then[5]
-    if kind is dict:
-        return then[0] is dict and list(value) == then[1] and _are_as_recorded(value.values(), then[2])
-    if kind is list or kind is tuple:
-        return then[0] is list and len(value) == len(then[1]) and _are_as_recorded(value, then[1])
-    return then == (kind, value if kind in _ATOMS else repr(value))
+    def listed(value: Any) -> None:
+        others.append((value.device, value.stride(), *identity(value)) if isinstance(value, Tensor) else repr(value))
 
-
-def _are_as_recorded(values: Iterable[Any], then: Sequence[tuple[Any, ...]]) -> bool:
-    for value, old in zip(values, then, strict=True):
-        kind = type(value)
-        if kind in _ATOMS:  # most values are, and a call for each of them would take half of the time
-            if old[0] is not kind or old[1] != value:
-                return False
-        elif not is_as_recorded(value, old):
-            return False
-    return True
+    return _AS_JSON(default=listed).encode(operations), others
 
 
 class _Unforeseen(Exception):
@@ -176,7 +154,7 @@ class Replayed:
         then, reply = next(self._pairs, ((), None))
         if self.strayed:
             raise _Unforeseen
-        if isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"}) and is_as_recorded(operations, then):
+        if isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"}) and recorded(operations) == then:
             return reply
         self.strayed = True
         raise _Unforeseen

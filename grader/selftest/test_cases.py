@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
-from grader.judge.cases import generator, integers, kept, normal, signs, uniform
+from grader.judge.cases import generator, integers, normal, signs, uniform
 
 
 def test_an_input_depends_on_the_seed_and_the_key_and_nothing_else() -> None:
@@ -27,18 +26,3 @@ def test_what_one_caller_changes_another_does_not_see() -> None:
         before = first.clone()
         first.zero_()
         assert torch.equal(draw(0, "own", **arguments), before)
-
-
-def test_a_kept_tensor_is_computed_once() -> None:
-    asked = []
-
-    @kept
-    def ones(size: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
-        """A row of ones."""
-        asked.append(size)
-        return torch.ones(size, dtype=dtype)
-
-    assert [ones(2).shape, ones(2).shape, ones(3).shape] == [(2,), (2,), (3,)]
-    assert ones(2, dtype=torch.float64).dtype == torch.float64
-    assert asked == [2, 3, 2]
-    assert ones.__doc__ == "A row of ones."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
+from grader.judge.kept import kept
 from grader.judge.student_objects import StudentModule
 from grader.judge.wording import own_look, places
 
@@ -21,24 +23,35 @@ class Draw:
     """How a parameter is filled with random numbers.
 
     Attributes:
-        kind: The distribution's name, for messages.
-        offset: The largest number that is added to draws around zero; the rounding of that sum is tolerated.
-        fill: Fills a tensor in place, from a generator.
+        kind: The distribution: ``"uniform"`` over ``[first, second)``, or ``"normal"`` with these moments.
+        first: The lower bound, or the mean.
+        second: The upper bound, or the standard deviation.
     """
 
-    kind: str
-    offset: float
-    fill: Callable[[Tensor, torch.Generator], Tensor]
+    kind: Literal["uniform", "normal"]
+    first: float
+    second: float
+
+    @property
+    def offset(self) -> float:
+        """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
+        return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
+
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str) -> Tensor:
+        """The draw in that dtype."""
+        source = torch.Generator(device).manual_seed(seed)
+        out = torch.empty(shape, dtype=dtype, device=device)
+        fill = out.normal_ if self.kind == "normal" else out.uniform_
+        return fill(self.first, self.second, generator=source)
 
 
-def uniform_draw(low: float, high: float) -> Draw:
-    """Uniform over ``[low, high)``."""
-    return Draw("uniform", max(abs(low), abs(high)), lambda out, source: out.uniform_(low, high, generator=source))
-
-
-def normal_draw(mean: float, std: float) -> Draw:
-    """Normal with this mean and standard deviation."""
-    return Draw("normal", abs(mean), lambda out, source: out.normal_(mean, std, generator=source))
+@kept
+def _expected(
+    draw: Draw, shape: torch.Size, seed: int, drawn_in: torch.dtype, dtype: torch.dtype, device: str
+) -> tuple[Tensor, Tensor]:
+    """The draw in one dtype, converted to another, as float64 on the CPU; and the scale of each number's rounding."""
+    numbers = draw.numbers(shape, seed, drawn_in, device).to(dtype).cpu().double()
+    return numbers, numbers.abs() + draw.offset
 
 
 def check_drawn(
@@ -51,10 +64,8 @@ def check_drawn(
     value = drawn if isinstance(drawn, Tensor) else only_parameter(drawn)
     require(0 < value.numel() <= MAX_ELEMENTS, f"the parameter has {value.numel()} elements")
     candidates = []
-    for first in (dtype, torch.float32):
-        source = torch.Generator(device).manual_seed(seed)
-        expected = draw.fill(torch.empty(value.shape, dtype=first, device=device), source).to(dtype).cpu().double()
-        scale = expected.abs() + draw.offset
+    for drawn_in in dict.fromkeys((dtype, torch.float32)):
+        expected, scale = _expected(draw, value.shape, seed, drawn_in, dtype, device)
         candidates.append((error_in_ulp(value, expected, scale, dtype), expected, scale))
     errors, expected, scale = min(candidates, key=lambda candidate: float(candidate[0].max()))
     what = f"{name(dtype)} {draw.kind} draw with seed {seed}{when}"

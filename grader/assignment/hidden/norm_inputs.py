@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.normalising import LARGE, LAW, filled, normalising, numbers
-from grader.judge.cases import kept, normal, signs
+from grader.judge.cases import normal, signs
 from grader.judge.compare import DTYPES, check_close, name
+from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 

@@ -18,8 +18,9 @@ from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import Convention, module_student
 from grader.judge.cases import normal
-from grader.judge.compare import check_close, check_errors, ulp
+from grader.judge.compare import are_within, check_errors, error_in_ulp, ulp
 from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
+from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -63,6 +64,7 @@ class Ropes:
         self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
         self.vector = normal(0, "rope", shape=(DIM,)) + 2
+        self._scale = self.vector.double().norm()
         self.asking = self.student.reading(read_asking) if asking is None else asking
         self._of_ratio: dict[tuple[int, int], Tensor] = {}
 
@@ -92,21 +94,17 @@ class Ropes:
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
         """``[s, hd]``: the output with the contract's angles."""
-        angles = oracle.ntk_angles(DIM, BASE, ratio, length).repeat(1, 2)
-        return self.convention.rotate(self.vector.expand(1, length, 1, DIM), angles.cos(), angles.sin())[0, :, 0]
+        return _by_contract(self.convention, self.vector, ratio, length)
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
-        try:
-            self._compare(actual, expected, "")
-        except WrongAnswer:
-            return False
-        return True
+        return are_within(self._errors(actual, expected), SAME_LIMIT)
 
     def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
         """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
+        errors = self._errors(actual, expected)
         try:
-            self._compare(actual, expected, what)
+            check_errors(errors, SAME_LIMIT, what, actual[: len(errors)], expected[: len(errors)], self._scale)
         except WrongAnswer as fault:
             if used := self._told_ratio(actual):
                 fault.args = (f"{fault}; {used}",)
@@ -128,16 +126,24 @@ class Ropes:
             return f"they are the tables of no ratio from 1 to {max(RATIOS_READ)}"
         return f"they are the tables of ratio {ratios[0]}" if len(ratios) == 1 else ""
 
-    def _compare(self, actual: Tensor, expected: Tensor, what: str) -> None:
-        length = min(len(actual), len(expected))
-        scale = self.vector.double().norm().expand(length, DIM)
-        check_close(actual[:length], expected[:length], scale, torch.float32, SAME_LIMIT, what)
+    def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
+        """Errors in ulp at the positions that both outputs have."""
+        if len(actual) != len(expected):
+            length = min(len(actual), len(expected))
+            actual, expected = actual[:length], expected[:length]
+        return error_in_ulp(actual, expected, self._scale, torch.float32)
 
     def positions_held(self, module: StudentModule) -> float:
         """How many positions the registered buffers hold, by their size relative to that in a new module."""
         first = self.new(1)
         in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
+
+
+@kept
+def _by_contract(convention: Convention, vector: Tensor, ratio: int, length: int) -> Tensor:
+    angles = oracle.ntk_angles(DIM, BASE, ratio, length).repeat(1, 2)
+    return convention.rotate(vector.expand(1, length, 1, DIM), angles.cos(), angles.sin())[0, :, 0]
 
 
 def read_asking(student: Student) -> Asking:
@@ -196,12 +202,20 @@ def told(length: int, ratio: int, *, dynamic: bool = False, when: str = "") -> s
     return f"output for {built}, s = {length}{when}, [position, feature]"
 
 
-def table_errors(actual: Tensor, expected: Tensor, angles: Tensor, dtype: torch.dtype) -> Tensor:
+@kept
+def _tables_read(angles: Tensor, cos_pairs: Tensor, sin_pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines, then sines, ``[s, hd]``, as those pairs read them; and the unit of each one's error."""
+    both = torch.cat((angles[:, cos_pairs], angles[:, sin_pairs]), dim=-1)
+    expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
+    return expected, TABLE_UNIT * (1 + both)
+
+
+def table_errors(actual: Tensor, expected: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
     """Errors of cosines and sines in units of ``2^-24 (1 + angle)``, beyond the rounding of a 16-bit table."""
     errors = (actual - expected).abs()
     if dtype is not torch.float32:  # half an ulp of a number up to one, the rounding of the table
         errors = (errors - float(ulp(torch.tensor(0.75), dtype)) / 2).clamp(min=0)
-    return (errors / (TABLE_UNIT * (1 + angles))).nan_to_num(nan=torch.inf)
+    return (errors / unit).nan_to_num(nan=torch.inf)
 
 
 def check_tables(
@@ -219,9 +233,8 @@ def check_tables(
     read = torch.cat(convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
     candidates = []
     for cos_pairs, sin_pairs in convention.pairs_read(dim):
-        both = torch.cat((angles[:, cos_pairs], angles[:, sin_pairs]), dim=-1)  # [s, hd]
-        expected = torch.cat((angles[:, cos_pairs].cos(), angles[:, sin_pairs].sin()), dim=-1)
-        candidates.append((table_errors(read, expected, both, dtype), expected))
+        expected, unit = _tables_read(angles, cos_pairs, sin_pairs)
+        candidates.append((table_errors(read, expected, unit, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
     try:
         check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)

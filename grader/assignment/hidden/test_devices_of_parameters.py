@@ -16,9 +16,7 @@ from grader.assignment.hidden.checks import (
     arrived,
     check_drawn,
     check_only_parameter,
-    normal_draw,
     only_parameter,
-    uniform_draw,
 )
 from grader.assignment.hidden.devices import (
     ANSWERED,
@@ -85,7 +83,7 @@ NORM = Piece(
     "GroupRMSNorm",
     {"hidden_size": 24, "group_size": 4},
     24,
-    uniform_draw(-1.0, 1.0),
+    Draw("uniform", -1.0, 1.0),
     42,
     {
         "made": "norm_registration_and_arguments",
@@ -98,7 +96,7 @@ VOCAB = Piece(
     "VocabEmbedding",
     {"vocab_size": 16, "emb_size": 6},
     96,
-    normal_draw(0.0, 1.0),
+    Draw("normal", 0.0, 1.0),
     42,
     {
         "made": "vocab_dtype_and_registration",
@@ -111,7 +109,7 @@ SHARD = Piece(
     "ParallelVocabEmbedding",
     {"vocab_size": 16, "emb_size": 6, "rank": 1, "world_size": 2},
     48,
-    normal_draw(0.0, 1.0),
+    Draw("normal", 0.0, 1.0),
     43,
     {
         "made": "shard_registration_and_arguments",

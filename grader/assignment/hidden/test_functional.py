@@ -33,6 +33,7 @@ from grader.judge.compare import (
     require,
 )
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
+from grader.judge.kept import kept
 from grader.judge.student import Student
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
@@ -40,6 +41,7 @@ SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 ONE = (1, 1, 1)  # one row, one position, one head
 
 
+@kept
 def tables(seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
     """Cosines and sines ``[s, hd]`` of random angles, both halves alike."""
     angles = uniform(seed, "angles", dim, shape=(positions, dim // 2), low=-3.0, high=3.0).repeat(1, 2)
@@ -169,6 +171,16 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
         check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, limit, what)
 
 
+@kept
+def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, upstream: Tensor) -> Tensor:
+    """The gradient of the input of a rotation, float64."""
+    leaf = x.double().requires_grad_()
+    # Not backward(upstream), which imports sympy at its first use, in every judge: a second more until it is ready.
+    (convention.rotate(leaf, cos, sin) * upstream.double()).sum().backward()
+    assert leaf.grad is not None
+    return leaf.grad
+
+
 @pytest.mark.rubric("rotary_backward")
 @dtypes
 def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -185,12 +197,8 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     gradient = arrived(gradients.of_arguments, "the input").reshape(x.shape)
     what, scale = f"{name(dtype)} gradient of the input", turning_scale(upstream)
     if read.convention is not None:
-        leaf = x.double().requires_grad_()
-        # Not backward(upstream), which imports sympy at its first use, in every judge: a second more until it is ready.
-        (read.convention.rotate(leaf, cos, sin) * upstream.double()).sum().backward()
-        assert leaf.grad is not None
         unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
-        check_close(gradient, leaf.grad, scale, unit, limit, what)
+        check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
     elif dtype is torch.float32:
         check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
 

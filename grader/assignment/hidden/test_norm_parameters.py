@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import arrived, check_drawn, check_only_parameter, check_refusal, uniform_draw
+from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_refusal
 from grader.assignment.hidden.norm_inputs import build, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.histories import Step, check_history
-from grader.assignment.model.normalising import CONTRACT, LARGE, SIGNS, filled, normalising, numbers
+from grader.assignment.model.normalising import CONTRACT, LARGE, SIGNS, Law, filled, normalising, numbers
 from grader.assignment.model.parameters import drawn, gradient_of
 from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
@@ -25,6 +25,7 @@ from grader.judge.compare import (
     require,
 )
 from grader.judge.faults import WrongAnswer
+from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -47,7 +48,7 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
 def test_gamma_is_drawn_uniformly_with_the_seed(
     student: Student, seed: int, bounds: tuple[float, float], dtype: torch.dtype, device: str
 ) -> None:
-    draw, init_seed = uniform_draw(*bounds), 1000 + seed
+    draw, init_seed = Draw("uniform", *bounds), 1000 + seed
     sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
     module = student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
     which = f" over {list(bounds)}"
@@ -124,21 +125,30 @@ def test_gradients_flow_to_input_and_gamma(
         gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
         module = build(student, group_size, device, hidden=shape[2], gamma=gamma, gamma_dtype=gamma_dtype)
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-        leaf, weight = x.double().requires_grad_(), gamma.double().requires_grad_()
-        terms = reading.law(leaf, group_size) * weight * upstream.double()
-        terms.sum().backward()
-        assert leaf.grad is not None
-        assert weight.grad is not None
+        wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(
+            reading.law, x, gamma, upstream, group_size
+        )
         unit = coarser(dtype, gamma_dtype)
         of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
         what = f"{name(dtype)} gradient of the input, hidden_size={shape[2]}, group_size={group_size}"
-        size = leaf.grad.abs() + (upstream.double() * gamma.double()).abs() / x.double().abs().amax(-1, keepdim=True)
         rough = unit is not torch.float32 or not reading.exact or reading.law != CONTRACT
-        check_gradient(of_input, leaf.grad, size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
+        check_gradient(of_input, wanted_of_input, input_size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
         what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={shape[2]}, group_size={group_size}"
-        size = (terms / weight).detach().abs().flatten(0, -2).sum(0)
-        check_gradient(of_gamma, weight.grad, size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+
+
+@kept
+def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_size: int) -> tuple[Tensor, ...]:
+    """A law's gradients in float64: of the input, with its scale, and of gamma, with its scale."""
+    leaf, weight = x.double().requires_grad_(), gamma.double().requires_grad_()
+    terms = law(leaf, group_size) * weight * upstream.double()
+    terms.sum().backward()
+    assert leaf.grad is not None
+    assert weight.grad is not None
+    through = (upstream.double() * gamma.double()).abs() / x.double().abs().amax(-1, keepdim=True)
+    of_gamma = (terms / weight).detach().abs().flatten(0, -2).sum(0)
+    return leaf.grad, leaf.grad.abs() + through, weight.grad, of_gamma
 
 
 def check_gradient(

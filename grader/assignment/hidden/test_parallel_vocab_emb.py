@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import (
+    Draw,
     check_drawn,
     check_only_parameter,
     check_refusal,
-    normal_draw,
 )
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
@@ -145,7 +145,7 @@ def test_each_rank_draws_its_own_rows(
     student: Student, seed: int, base_seed: int | None, dtype: torch.dtype, device: str
 ) -> None:
     more = {} if base_seed is None else {"init_base_seed": base_seed + seed, "init_mean": 0.25, "init_std": 0.5}
-    draw = normal_draw(0.0, 1.0) if base_seed is None else normal_draw(0.25, 0.5)
+    draw = Draw("normal", 0.0, 1.0) if base_seed is None else Draw("normal", 0.25, 0.5)
     which = " and the default arguments" if base_seed is None else ", mean 0.25 and deviation 0.5"
     for rank in range(3) if dtype is torch.float32 else (2,):
         sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": 3}
@@ -168,7 +168,9 @@ def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
 @pytest.mark.rubric("shard_seed")
 def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
     module = student.ParallelVocabEmbedding(vocab_size=16, emb_size=8)
-    check_drawn(drawn_rows(module, 0, "cpu"), normal_draw(0.0, 1.0), 42, torch.float32, "cpu", " and the default rank")
+    check_drawn(
+        drawn_rows(module, 0, "cpu"), Draw("normal", 0.0, 1.0), 42, torch.float32, "cpu", " and the default rank"
+    )
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

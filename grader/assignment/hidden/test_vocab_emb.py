@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import check_drawn, check_only_parameter, normal_draw
+from grader.assignment.hidden.checks import Draw, check_drawn, check_only_parameter
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows
@@ -81,7 +81,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
     init_seed = 42 if moments is None else 1000 + seed
     mean, std = moments or (0.0, 1.0)
     more = {} if moments is None else {"init_mean": mean, "init_std": std, "init_seed": init_seed}
-    draw = normal_draw(mean, std)
+    draw = Draw("normal", mean, std)
     module = student.VocabEmbedding(vocab_size=16, emb_size=12, dtype=dtype, device=device, **more)
     which = " and the default arguments" if moments is None else f", mean {mean:g} and deviation {std:g}"
     check_drawn(drawn_table(module, device), draw, init_seed, dtype, device, which)

@@ -5,9 +5,10 @@ A law combines a way to group features with a way to divide a group; both are ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product, starmap
+from itertools import groupby, product, starmap
 from typing import Final
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from grader.judge.cases import normal
 from grader.judge.compare import DTYPES, require
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -67,6 +69,7 @@ class Law:
         """How many of the two ways differ from the contract's."""
         return (self.grouping != "own") + (self.quotient != "mean_square")
 
+    @kept
     def __call__(self, x: Tensor, group_size: int, eps: float = 1e-5) -> Tensor:
         """The normalised ``x: [b, s, h]``, float64 and differentiable."""
         hidden = x.shape[-1]
@@ -93,9 +96,10 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
     """
     if not output.is_floating_point():
         raise InvalidReply("no tensor of real numbers")
-    if output.numel() != torch.Size(shape).numel():
+    if output.numel() != math.prod(shape):
         raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
-    return output.detach().cpu().double().reshape(torch.Size(shape))
+    output = output.detach().cpu().double()
+    return output if output.shape == shape else output.reshape(shape)
 
 
 def filled(
@@ -166,8 +170,10 @@ class _Reader:
         output = self.output(gamma, self.x)
         if self.factored:
             output = output * self.token.sign() / self.output(gamma, self.token)
-        fitting = [law for law in LAWS if fits(output, law(self.x, GROUP_SIZE))]
-        return [law for law in fitting if law.mistakes == fitting[0].mistakes]  # the laws with the fewest mistakes
+        for _, laws in groupby(LAWS, lambda law: law.mistakes):  # the fewest mistakes first
+            if fitting := [law for law in laws if fits(output, law(self.x, GROUP_SIZE))]:
+                return fitting
+        return []
 
     def read(self) -> Normalising:
         neutral, laws = self.neutral_and_laws()

@@ -18,6 +18,7 @@ from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.judge.compare import DTYPES, require
 from grader.judge.faults import Crashed, StudentFault
+from grader.judge.kept import kept
 from grader.judge.student import Student
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
@@ -49,6 +50,7 @@ class Convention:
         features = torch.arange(dim)
         return torch.cat((features[0::2], features[1::2])) if self.neighbours else features
 
+    @kept
     def rotate(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Rotate ``x: [b, s, nh, hd]`` by tables ``[s, hd]``, in float64; differentiable."""
         cos, sin = (sin, cos) if self.swapped else (cos, sin)
@@ -106,6 +108,7 @@ CONVENTIONS: Final = (
 )
 
 
+@kept
 def turning_scale(x: Tensor) -> Tensor:
     """The length of the longest pair that an element can belong to, by halves or by neighbours, float64."""
     neighbours = x.double().unflatten(-1, (-1, 2)).norm(dim=-1).repeat_interleave(2, dim=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -71,16 +71,21 @@ def answered(given: Tensor) -> str:
     return f"this rank answers the ids {', '.join(map(str, ids[:IDS_TOLD]))}{' …' if len(ids) > IDS_TOLD else ''}"
 
 
-def check_received(gradient: Tensor, expected: Tensor, identifiers: Tensor, uses: Sequence[Tensor], what: str) -> None:
-    """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive."""
+def check_received(
+    gradient: Tensor, expected: Tensor, identifiers: Tensor, uses_of: Callable[[Tensor], Tensor], what: str
+) -> None:
+    """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive.
+
+    ``uses_of`` gives what arrives from each use of a row, ``[uses, e]``.
+    """
     check_shape(gradient, expected.shape)
     actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
     wrong = (actual != expected).any(-1)
     if bool(wrong.any()):
         rows = wrong.nonzero().flatten().tolist()[:TOLD]
         some = [
-            f"the row of id {int(identifiers[row])} receives {_received(actual[row], expected[row], uses[row])}"
-            for row in rows
+            f"the row of id {int(identifier)} receives {_received(actual[row], expected[row], uses_of(identifier))}"
+            for row, identifier in zip(rows, identifiers[rows], strict=True)
         ]
         wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} rows receive something else"
         raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=actual.numel())

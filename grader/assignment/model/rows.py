@@ -26,16 +26,20 @@ class Rows:
         source: ``[ids]``: the row of the table that each output is a multiple of; -1 if there is none, or it is zero.
         factor: ``[ids]``: the output divided by that row; 0 if there is none.
         rows: ``v``, how many rows the table has.
+        plain: Whether each output is known to be zero or the row of its own id, bit for bit.
     """
 
     given: Tensor
     source: Tensor
     factor: Tensor
     rows: int
+    plain: bool = False
 
     @property
     def linear(self) -> bool:
         """Whether every output is zero or a row times one factor, the same for all ids."""
+        if self.plain:
+            return True
         used = self.source >= 0
         same = bool((self.factor[used] - self.factor[used][:1]).abs().le(SAME_FACTOR).all())
         return same and bool((used | (self.given == 0).all(-1)).all())
@@ -87,6 +91,9 @@ def _real(output: Tensor, count: int, size: int) -> Tensor | None:
 
 def _sources(given: Tensor, table: Tensor) -> Rows:
     """Find for each output the row of the table that it is a multiple of."""
+    zero = (given == 0).all(-1)
+    if len(given) == len(table) and bool((zero | (given == table).all(-1)).all()):
+        return Rows(given, torch.arange(len(table)).where(~zero, -1), (~zero).double(), len(table), plain=True)
     norms = table.square().sum(-1)  # [v]
     factors = given @ table.T / norms  # [ids, v]: the factor with which each row comes nearest
     off = (given.unsqueeze(1) - factors.unsqueeze(-1) * table).abs().amax(-1)  # [ids, v]
@@ -108,9 +115,9 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
     if rows.linear:
         known = (rows.given[: rows.rows] != 0).any(-1)[own]
         expected, gradient = rows.gradient(ids, upstream)[own][known], gradient[known]
-        if bool(((rows.factor == 1) | (rows.source < 0)).all()):
-            uses = [upstream.double()[rows.source[ids] == row] for row in torch.arange(rows.rows)[own][known]]
-            check_received(gradient, expected, torch.arange(rows.rows)[own][known], uses, what)
+        if rows.plain or bool(((rows.factor == 1) | (rows.source < 0)).all()):
+            identifiers, sources = torch.arange(rows.rows)[own][known], rows.source[ids]
+            check_received(gradient, expected, identifiers, lambda row: upstream.double()[sources == row], what)
         else:
             sizes = rows.gradient(ids, upstream.abs())[own][known].abs()
             check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)

@@ -52,9 +52,9 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
 def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
     uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
     expected = uses.sum(0, keepdim=True)
-    check_received(expected, expected, torch.tensor([7]), [uses], "gradient")
+    check_received(expected, expected, torch.tensor([7]), lambda _: uses, "gradient")
     with pytest.raises(WrongAnswer, match=f"the row of id 7 receives {said}$"):
-        check_received(torch.tensor([received]), expected, torch.tensor([7]), [uses], "gradient")
+        check_received(torch.tensor([received]), expected, torch.tensor([7]), lambda _: uses, "gradient")
 
 
 def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
