@@ -600,7 +600,7 @@ for axes, with_one in zip(panels, (False, True), strict=True):
         left_over = torch.tensor(residuals(code, with_one))
         axes.plot(shifts, left_over, color=color, linestyle=style, linewidth=1.4)
         if axes is panels[0]:
-            at, offset = {"integers / 256": (40, (8, -2)), "bits": (63, (1, 5)), "sinusoids": (4, (1, 4))}[name]
+            at, offset = {"integers / 256": (90, (8, -4)), "bits": (63, (1, 5)), "sinusoids": (130, (1, 4))}[name]
             height = left_over.max() if name == "bits" else left_over[at]
             point(axes, name, (shifts[at], height), offset, color, line=False)
         if name == "bits":
@@ -812,12 +812,12 @@ for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
 shade_beyond(axes, TRAINED - 0.5, ALL, "beyond training")
 axes.set(xlabel="position", ylabel="weight on the token 3 back", xlim=(0, ALL), ylim=(0, 1.16))
-name_lines(axes)
 beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}
 lost, kept, exact = beyond.values()
 headline(
     figure, f"Beyond training, the table finds {lost:.0%},\ntrained sinusoids {kept:.0%}, the right matrix {exact:.0%}"
 )
+name_lines(axes)
 plt.show()
 print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 

@@ -799,8 +799,8 @@ right.set(xlabel="position n of the key, at distance 5")
 right.tick_params(labelleft=True)
 looked, *mixed = peaks.values()
 point(left, f"right: looks {looked} back", (back, max(left.lines[0].get_ydata())), (14, -4))
-name_lines(right)
 headline(figure, f"The head looked {looked} back; mixed up, it looks {', '.join(map(str, mixed))} back")
+name_lines(right)
 plt.show()
 print("\n".join(said))
 
@@ -913,7 +913,7 @@ with quiet():
 is_real = torch.arange(29) >= 9
 key_positions = position_ids(is_real[None])[0][is_real]  # [20], 0 .. 19
 keys = rotate_half_split(key[..., order].expand(1, 20, 1, dim), rotary_angles(key_positions, dim))
-ideas = {  # where the query is placed, and by what its weights are named: so many tokens back, points across and up
+ideas = {
     "query at 19: real tokens": (19, BLACK, "o-", 5, (10, -2)),
     "query at 28: with padding": (28, VERMILION, "s--", 8, (8, 10)),
     "query at 0: alone": (0, BLUE, "^:", 18, (-4, 12)),

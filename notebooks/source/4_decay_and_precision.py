@@ -396,7 +396,7 @@ right.plot(short, score(query, random_key, theta, short), color=ORANGE, linestyl
 right.plot(short, score(query, query, theta, short), color=BLUE, linestyle="-", linewidth=1.2)
 chosen = score(query, key_for(query, theta, 1000.0), theta, short)
 right.plot(short, chosen, color=VERMILION, linestyle="--", linewidth=1.2)
-right.set(xlabel="distance", ylabel="score", ylim=(-22, 88), yticks=[0, 32, 64])
+right.set(xlabel="distance", ylabel="score", ylim=(-30, 88), yticks=[0, 32, 64])
 lowest_key = score(query, random_key, theta, short)
 point(right, "key = query", (0, 64), (8, 2), BLUE, line=False)
 point(right, "key_for(1000)", (1000, 64), (8, 2), VERMILION, line=False)
@@ -695,12 +695,12 @@ axes.loglog(
 axes.set(xlabel="positions just below", ylabel="largest error of cos and sin", ylim=(1e-8, 4), xlim=(0.9, 150_000))
 axes.set_xticks([2, 16, 256, 4096, 131072], ["2", "16", "256", "4,096", "131,072"])
 axes.minorticks_off()
-name_lines(axes)
 for dtype, bits in ((torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8)):
     assert torch.finfo(dtype).eps == 2.0 ** (1 - bits)  # what the text says
 assert stored.max() < 0.002
 worst, best = worst_below(512, **rows["bf16 throughout"]), worst_below(131_072, **rows["float32 throughout"])
 headline(figure, f"bfloat16 is off by {worst:.1f} below position 512,\nfloat32 by {best:.0e} below 131,072")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"

@@ -137,8 +137,8 @@ axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=FAST, markersize=4)
 axes.semilogy(pairs[slow], wavelengths[slow], "^", color=SLOW, markersize=5)
 axes.text(0, 3.6 * TRAINED, "positions 4,096 to 32,768: never seen", fontsize=SMALL)
 point(axes, "turns at least once in training", (32, wavelengths[32]), (10, -12), FAST)
-point(axes, "never completes\na turn", (53, wavelengths[53]), (10, -12), SLOW)
-for i, offset in ((0, (6, 1)), (20, (-8, 4)), (45, (-8, 2)), (63, (-8, 4))):
+point(axes, "never completes\na turn", (50, wavelengths[50]), (12, -16), SLOW)
+for i, offset in ((0, (8, -8)), (20, (-8, 4)), (45, (-8, 2)), (63, (-8, 4))):
     point(axes, f"pair {i}: {counts[i]:,.2f} turns", (i, wavelengths[i]), offset, line=False)
 axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(2, 2e5))
 headline(figure, f"{int(slow.sum())} of 64 pairs never complete a turn\nwithin 4,096 positions")
@@ -438,7 +438,7 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
         if i == 10:
             axes.text(0, 0, f"{new[name]} of 64\nmeet new angles", ha="center", va="center", fontsize=7.5)
     row[0].set_ylabel(name, labelpad=12)
-for words, colour, side in (("seen in training", BLUE, 1), ("new", VERMILION, -1)):  # in the middle of the first row
+for words, colour, side in (("seen in training", BLUE, 1), ("new", VERMILION, -1)):
     panels[0, 2].text(side * math.pi / 2, 0.4, words, color=ink(colour), fontsize=7.5, ha="center", va="center")
 for axes, i in zip(panels[0], shown, strict=True):
     axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
@@ -698,9 +698,9 @@ figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.2
 left.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
 left.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
 left.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
-low, high = 80 + right[-1, 80:120].argmin(), 60 + wrong[-1, 60:100].argmax()  # where the two are far apart
+low, high = 80 + right[-1, 80:120].argmin(), 60 + wrong[-1, 60:100].argmax()
 point(left, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
-point(left, "cached after: stale", (high, wrong[-1, high]), (-4, 22), VERMILION)
+point(left, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
 image = panel.imshow(errors.masked_fill(hidden, torch.nan))
 panel.plot([-0.5, small - 0.5, small - 0.5], [small - 0.5, small - 0.5, -0.5], color=VERMILION, linestyle="-")
 panel.text(small + 6, small - 10, "trained length", color=VERMILION, fontsize=8.5)
@@ -1090,11 +1090,11 @@ middle.set(xlabel="pair i", yticks=[1, 2, 4, 6, 8])
 right.set(xlabel="distance", ylim=(0.4, 1.02))
 for axes, title in ((left, "wavelength"), (middle, "slowed by"), (right, "score of equal vectors / 64")):
     axes.set_title(title, fontweight="normal", fontsize=9.5)
-name_lines(right)
 loss = {name: 1 - float(values[1]) for name, values in neighbours.items()}
 fewer = loss["unchanged"] / loss["PI"]
 finding = "YaRN slows the slow pairs as fully as PI and spares the fast ones;"
 headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between neighbours")
+name_lines(right)
 plt.show()
 
 # %%
@@ -1180,7 +1180,7 @@ axes.plot(stretches, entropies["plain"], "s", color=VERMILION, linestyle="none")
 axes.plot(stretches, entropies["with c"], "o-", color=BLUE)
 point(axes, r"$\ln n - \sigma^2/2$", (11.3, (predicted[3] + predicted[4]) / 2), (-10, 6))
 point(axes, "measured, plain", (8, entropies["plain"][3]), (12, -6), VERMILION)
-point(axes, "measured, logits times $c^2$", (4, entropies["with c"][2]), (10, -14), BLUE)
+point(axes, "measured, logits times $c^2$", (4, entropies["with c"][2]), (10, 6), BLUE)
 axes.set_xscale("log", base=2)
 axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.tolist()])
 axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")

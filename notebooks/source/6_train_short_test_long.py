@@ -512,11 +512,11 @@ def draw(axes: plt.Axes, curves: dict[str, Tensor], count: int = len(windows)) -
 
 figure, axes = plt.subplots(figsize=(5.2, 3.4))
 draw(axes, curves)
-name_lines(axes)
 far = {code: past(curves[code]).mean().item() for code in CODES}
 near = {code: loss_at(curves[code], TRAINED).mean().item() for code in CODES}
 finding = f"RoPE leads in its window ({near['RoPE']:.2f}, ALiBi {near['ALiBi']:.2f}), is lost beyond"
 headline(figure, f"{finding}\n({far['RoPE']:.2f} to {far['ALiBi']:.2f})")
+name_lines(axes)
 plt.show()
 
 plain, even = (each(curves["RoPE"]).mean(0)[5:8] for each in (averaged, binned))  # from 16 to 64 characters
@@ -789,10 +789,10 @@ draw(axes, clamps, 16)
 axes.set_ylim(1.7, 3.4)
 for line, name in zip(axes.get_lines(), clamps, strict=True):
     line.set_label("nothing clamped" if name == "none" else f"{name} clamped")
-name_lines(axes)
 lost = {name: each.mean().item() for name, each in beyond.items()}
 finding = f"Beyond the window: {lost['none']:.2f}; slow pairs clamped, {lost['slow pairs']:.2f}"
 headline(figure, f"{finding};\nfast pairs clamped, {lost['fast pairs']:.2f}")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -1085,8 +1085,7 @@ left.text(2.65, 1.06, "no full turn in training", fontsize=8.5, va="top")
 left.set(xlabel="pair", ylabel="speed left, of 1", xlim=(-0.3, 7.3), ylim=(0, 1.08))
 draw(right, {name: stretched[name] for name in ("as trained", "PI", "NTK-aware", "dynamic NTK", yarns)})
 for line in right.get_lines():
-    line.set_label(line.get_label().split(",")[0])  # YaRN, for short
-name_lines(right)
+    line.set_label(line.get_label().split(",")[0])
 late = {name: past(each) for name, each in stretched.items()}
 middle = {name: stretched[name][:, 192:256].mean(1) for name in ("NTK-aware", yarns)}
 seen_ends = TRAINED * theta / scalings["NTK-aware"]["theta"]  # where a slowed pair runs out of the angles it has seen
@@ -1097,6 +1096,7 @@ assert (middle["NTK-aware"] < middle[yarns]).all(), (
 )
 gain = f"{late['as trained'].mean():.2f} to {late[yarns].mean():.2f}; NTK-aware, to {late['NTK-aware'].mean():.2f}"
 headline(figure, f"Past 256 characters, YaRN takes RoPE from {gain}")
+name_lines(right)
 plt.show()
 
 story = {}
@@ -1223,7 +1223,7 @@ for row, name in enumerate(plans):
     axes.plot(started[name], [row] * len(SEEDS), "o", color=GREY, markersize=3.5)
     axes.plot(ended[name], [row] * len(SEEDS), "|", color=BLUE, markersize=9)
 axes.axvline(past(curves["ALiBi"]).mean(), color=BLACK, linestyle=":", linewidth=1.2)
-point(axes, "ALiBi, untouched", (past(curves["ALiBi"]).mean(), -0.5), (4, -3), line=False)
+point(axes, "ALiBi, untouched", (past(curves["ALiBi"]).mean(), -0.5), (1, 2), line=False)
 axes.set_yticks(range(len(plans)), list(plans))
 axes.set(xlabel="loss past 256 characters, before and after", xlim=(1.9, 3.2), ylim=(5.5, -0.5))
 best = {name: each.mean().item() for name, each in ended.items()}
@@ -1482,10 +1482,10 @@ for axes, names, title in zip(
     axes.set(ylabel="right answers, of 1", xlim=(0, LONGEST), ylim=(0, 1.03))
     axes.set_title(title, fontweight="normal", fontsize=9.5)
 axes.set_xlabel("distance from the pair to the question")
-name_lines(*panels)
 ends = {name: each[:, -1].mean().item() for name, each in shares.items()}
 reach = f"YaRN {ends['YaRN']:.0%}, ALiBi {ends['ALiBi']:.0%}, RoPE as trained {ends['as trained']:.0%}"
 headline(figure, f"Found again in a text of 512 tokens:\n{reach}")
+name_lines(*panels)
 plt.show()
 
 # %%

@@ -457,14 +457,14 @@ for form, slope, color, dashes, marker in styles:
     axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
 axes.set_xscale("log", base=2)
 axes.set_xticks(lengths, lengths)
-axes.set(yscale="log", ylim=(1e-6, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
-name_lines(axes)
+axes.set(yscale="log", ylim=(6e-7, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
 wrong = curves["row", 1 / 2][-1]
 most = max(max(curves["distance", slope]) for slope in (1 / 2, 1 / 256))
 headline(
     figure,
     f"bfloat16, 4096 tokens: the row misplaces {wrong:.0%}\nof a steep head's weight, distances ≤ {most:.1%}",
 )
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -555,7 +555,8 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
 back = torch.arange(1, 4097)
 for name, slope, color, style in heads:
     left.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
-    right.plot(back, price(slope, back), color=color, linestyle=style, label=name)
+    label = "" if slope == 1 / 2 else name
+    right.plot(back, price(slope, back), color=color, linestyle=style, label=label)
 left.set(xlabel="tokens in the text", ylabel="tokens seen")
 left.set_xscale("log", base=2)
 left.set_yscale("log", base=2)
@@ -564,11 +565,12 @@ left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
 right.set(
     xlabel="distance D", ylabel="score needed for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096]
 )
-name_lines(left, right)
 free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
 widest = tokens_seen(1 / 256, 4096)
 cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
 headline(figure, f"The flattest head sees {widest:.0f} of 4096 tokens;\n{cost}")
+point(right, "slope 1/2", (60, 30), (0, 3), VERMILION, line=False)
+name_lines(left, right)
 plt.show()
 
 # %% [markdown] lang="en"

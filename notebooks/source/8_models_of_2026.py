@@ -303,7 +303,7 @@ factor_of = {
     "Llama 4": query_factor(lengths - 1),
     "proportional to ln n": lengths.log() / math.log(8192),
 }
-looks = [  # colour, dashes, and where the name stands: the place in lengths, points across and up
+looks = [
     (BLACK, ":", 120, (8, 6)),
     (BLUE, "-", 150, (1, -6)),
     (VERMILION, "--", 0, (1, -6)),
@@ -850,13 +850,13 @@ axes.loglog(lengths, lowest, "o-", color=BLUE)
 axes.loglog(lengths, law, color=GREY, linestyle=":")
 point(axes, "smallest base without\nloss, 64 pairs", (lengths[2], lowest[2]), (-6, 12), BLUE)
 point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[3], law[3]), (10, -14), GREY)
-for name, length, base, marker in (
-    ("Llama 2", 4096, 1e4, "v"),
-    ("Llama 3", 8192, 5e5, "^"),
-    ("Qwen3", 32768, 1e6, "s"),
+for name, length, base, marker, offset in (
+    ("Llama 2", 4096, 1e4, "v", (8, -3)),
+    ("Llama 3", 8192, 5e5, "^", (-8, 2)),
+    ("Qwen3", 32768, 1e6, "s", (8, -8)),
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
-    axes.annotate(name, (length, base), (6, -12), textcoords="offset points", fontsize=8.5)
+    point(axes, name, (length, base), offset, VERMILION, line=False)
 axes.set(xlabel="length L", ylabel="base b")
 headline(figure, f"Sixteen times the length needs {16**slope:.0f} times the base;\nLlama 2 was below it")
 plt.show()
