@@ -1211,7 +1211,7 @@ before = {name: stretched[name] if name in stretched else read_all(models["RoPE"
 after = {name: read_all(tuned[name], **scaling) for name, (_, _, scaling) in plans.items()}
 started, ended = ({name: past(each) for name, each in ends.items()} for ends in (before, after))
 
-figure, axes = plt.subplots(figsize=(7.2, 2.5))
+figure, axes = plt.subplots(figsize=(5.2, 2.6))
 print("Loss before and after 40 steps, in the first 64 characters and past 256 (mean of three seeds):")
 for row, name in enumerate(plans):
     ends = [[each[name][:, part].mean().item() for each in (before, after)] for part in (slice(64), slice(256, None))]
@@ -1228,7 +1228,7 @@ axes.set_yticks(range(len(plans)), list(plans))
 axes.set(xlabel="loss past 256 characters, before and after", xlim=(1.9, 3.2), ylim=(5.5, -0.5))
 best = {name: each.mean().item() for name, each in ended.items()}
 finding = f"YaRN {best[yarns]:.2f}, no scaling {best['as trained']:.2f}, PI {best['PI']:.2f}"
-headline(figure, f"After 40 steps at the long length: {finding}")
+headline(figure, f"After 40 steps at the long length:\n{finding}")
 plt.show()
 
 assert (ended[yarns] < ended["NTK-aware"]).all(), "After 40 steps, YaRN is better than NTK-aware."
