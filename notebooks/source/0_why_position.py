@@ -394,7 +394,7 @@ layers = {
 }
 orders = [torch.randperm(12, generator=random) for _ in range(40)]
 
-figure, axes = plt.subplots(figsize=(7.2, 2.3))
+figure, axes = plt.subplots(figsize=(5.0, 2.2))
 for row, layer in enumerate(layers.values()):
     gaps = torch.tensor([order_gap(layer, x, order) for order in orders])
     spread = row + 0.25 * (torch.rand(40, generator=random) - 0.5)

@@ -807,7 +807,7 @@ found = {
 }
 untouched = int((table.detach() == drawn).all(dim=-1).sum())
 
-figure, axes = plt.subplots(figsize=(6.4, 2.9))
+figure, axes = plt.subplots(figsize=(5.4, 2.9))
 for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
 shade_beyond(axes, TRAINED - 0.5, ALL, "beyond training")

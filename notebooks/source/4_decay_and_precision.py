@@ -497,7 +497,7 @@ print(
 
 # %%
 far = torch.arange(1, 131_073).double()
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
 axes.axhline(0, color=BLACK, linewidth=0.8, linestyle="-")
 firsts = []
 for base, colour, dashes in ((1e4, VERMILION, "-"), (5e5, BLUE, "-")):
@@ -507,10 +507,11 @@ for base, colour, dashes in ((1e4, VERMILION, "-"), (5e5, BLUE, "-")):
     shown = torch.logspace(0, math.log10(len(far)), 1200).long().unique() - 1
     axes.semilogx(far[shown], sums[shown], color=colour, linestyle=dashes, linewidth=1)
     axes.plot(far[first], 0, "o" if base < 1e5 else "s", color=colour, markersize=8, markeredgecolor="white")
-axes.text(60, 24, "base 10,000", color=VERMILION, ha="right")
-axes.text(700, 41, "base 500,000", color=BLUE)
-axes.set(xlabel="distance", ylabel=r"$\sum_i \cos \Delta\theta_i$", yticks=[0, 32, 64])
-axes.set_title(f"Similar keys first lose at distance {firsts[0]:,}; with the larger base at {firsts[1]:,}")
+    point(axes, f"{firsts[-1]:,}", (far[first], 0), (-4, -30), colour)
+point(axes, "base 10,000", (30, 30), (-4, -10), VERMILION, line=False)
+point(axes, "base 500,000", (700, 36), (1, 6), BLUE, line=False)
+axes.set(xlabel="distance", ylabel=r"$\sum_i \cos \Delta\theta_i$", yticks=[0, 32, 64], ylim=(-34, 68))
+headline(figure, f"Similar keys first lose at distance {firsts[0]:,};\nwith the larger base at {firsts[1]:,}")
 plt.show()
 
 # %%
