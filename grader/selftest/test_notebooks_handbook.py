@@ -173,6 +173,8 @@ def test_a_formula_in_a_figure_is_set_among_chinese_words() -> None:
     assert re.sub(r"<[^>]*>|\u200b", "", svg).strip() == "由 M−3 造出"
     assert 'font-style="italic">M<' in svg
     assert pictures.reworded(BUILT, pictures.translator({})) == BUILT
+    coloured = BUILT.replace("<g transform", '<g style="fill: #009e73" transform')
+    assert "造出" in pictures.reworded(coloured, pictures.translator({"built from $M_{-3}$": "由 $M_{-3}$ 造出"}))
 
 
 def test_english_that_is_left_in_a_figure_is_found() -> None:

@@ -23,7 +23,7 @@
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, to_touch, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, point, to_touch, use_style
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
@@ -423,7 +423,7 @@ layers = {
 }
 orders = [torch.randperm(12, generator=random) for _ in range(40)]
 
-figure, axes = plt.subplots(figsize=(7.2, 2.3))
+figure, axes = plt.subplots(figsize=(5.0, 2.2))
 for row, layer in enumerate(layers.values()):
     gaps = torch.tensor([order_gap(layer, x, order) for order in orders])
     spread = row + 0.25 * (torch.rand(40, generator=random) - 0.5)
@@ -539,10 +539,11 @@ assert 2**-8 < 1 / (lost + 2) < 2**-7, "The first collision comes when a step is
 assert lost == 189, "Rounding is the same on every machine."
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8))
-left.loglog(m + 1, exact, color=BLUE, linestyle="-", label="share of the first token")
-left.loglog(m + 1, exact - 1 / (m + 2), color=VERMILION, linestyle="--", label="step to the next position")
+left.loglog(m + 1, exact, color=BLUE, linestyle="-")
+left.loglog(m + 1, exact - 1 / (m + 2), color=VERMILION, linestyle="--")
 left.set(xlabel="position + 1")
-left.legend(loc="lower left")
+point(left, "share of the first token", (10, exact[9]), (6, 4), BLUE, line=False)
+point(left, "step to the next position", (70, exact[69] - exact[70]), (-6, -4), VERMILION, line=False)
 right.axhline(0, color=BLACK, linestyle=":", linewidth=1)
 right.plot(m, read - m, ".", color=GREEN, markersize=2)
 right.set(xlabel="position", ylabel="position read, minus true one")

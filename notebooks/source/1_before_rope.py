@@ -24,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, name_lines, point, shade_beyond, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -94,18 +94,20 @@ for scale, medians in largest.items():
         medians.append(torch.stack(weights).median().item())
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9))
-left.plot(places + 1, 1 / (1 + places**2), color=GREY, linestyle="-", label="1 / (1 + p²)")
-left.plot(places + 1, shares, "o", color=BLUE, markersize=5, label="measured")
+left.plot(places + 1, 1 / (1 + places**2), color=GREY, linestyle="-")
+left.plot(places + 1, shares, "o", color=BLUE, markersize=5)
 left.set(xscale="log", yscale="log", xlabel="position + 1", ylabel="share of the token")
 left.set_title("with RMSNorm", fontweight="normal", fontsize=9.5)
-left.legend(loc="lower left")
-right.plot(lengths, largest[1], color=VERMILION, marker="o", linestyle="-", label="token + p")
-right.plot(lengths, largest[0], color=BLACK, marker="s", linestyle="--", label="token alone")
+point(left, "measured", (places[4] + 1, shares[4]), (12, 6), BLUE)
+point(left, "1 / (1 + p²)", (15, 1 / (1 + 14**2)), (-10, -8), GREY)
+right.plot(lengths, largest[1], color=VERMILION, marker="o", linestyle="-")
+right.plot(lengths, largest[0], color=BLACK, marker="s", linestyle="--")
+point(right, "token + p", (lengths[3], largest[1][3]), (6, -8), VERMILION, line=False)
+point(right, "token alone", (lengths[3], largest[0][3]), (6, 6), line=False)
 right.set(xscale="log", xlabel="tokens in the text", ylabel="largest attention weight", ylim=(0, 1.05))
 right.set_xticks(lengths, lengths)
 right.minorticks_off()
 right.set_title("without a norm (median of 200 random heads)", fontweight="normal", fontsize=9.5)
-right.legend(loc="center right")
 share, weight = shares[5], largest[1][4]
 headline(
     figure, f"Integers: at position 16 a norm keeps {share:.1%} of the token; without it one token gets {weight:.0%}"
@@ -645,13 +647,17 @@ figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.9), sharey=True)
 for axes, with_one in zip(panels, (False, True), strict=True):
     for name, (code, color, style) in codes.items():
         left_over = torch.tensor(residuals(code, with_one))
-        axes.plot(shifts, left_over, color=color, linestyle=style, linewidth=1.4, label=name)
+        axes.plot(shifts, left_over, color=color, linestyle=style, linewidth=1.4)
+        if axes is panels[0]:
+            at, offset = {"integers / 256": (90, (8, -4)), "bits": (63, (1, 5)), "sinusoids": (130, (1, 4))}[name]
+            height = left_over.max() if name == "bits" else left_over[at]
+            point(axes, name, (shifts[at], height), offset, color, line=False)
         if name == "bits":
             least = left_over[shifts != 128].min()
     axes.set(xlabel="shift δ", xticks=range(0, 257, 64), ylim=(-0.02, 0.62))
     axes.set_title("with a 1 beside the code" if with_one else "the code alone", fontweight="normal", fontsize=9.5)
 panels[0].set(ylabel="what the best matrix leaves")
-panels[0].legend(loc="upper left", ncols=3, fontsize=8, handlelength=1.6, columnspacing=0.8)
+panels[1].tick_params(labelleft=True)
 headline(
     figure,
     f"Any shift of sinusoids leaves {left_over.max():.0e}; of bits with a 1, {least:.2f} or more, save a shift of 128",
@@ -850,18 +856,17 @@ found = {
 }
 untouched = int((table.detach() == drawn).all(dim=-1).sum())
 
-figure, axes = plt.subplots(figsize=(7.2, 3.0))
+figure, axes = plt.subplots(figsize=(5.4, 2.9))
 for name, (weights, color, style) in found.items():
     axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
-axes.axvline(TRAINED - 0.5, color=BLACK, linestyle=":", linewidth=1)
-axes.text(TRAINED + 1, 1.03, "beyond training", fontsize=8.5)
-axes.set(xlabel="position", ylabel="weight on the token 3 back", ylim=(0, 1.1))
-axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
+shade_beyond(axes, TRAINED - 0.5, ALL, "beyond training")
+axes.set(xlabel="position", ylabel="weight on the token 3 back", xlim=(0, ALL), ylim=(0, 1.16))
 beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}
 lost, kept, exact = beyond.values()
 headline(
-    figure, f"Beyond training, the table finds {lost:.0%}, trained sinusoids {kept:.0%}, the right matrix {exact:.0%}"
+    figure, f"Beyond training, the table finds {lost:.0%},\ntrained sinusoids {kept:.0%}, the right matrix {exact:.0%}"
 )
+name_lines(axes)
 plt.show()
 print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
 

@@ -24,7 +24,8 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREY, SKY, VERMILION, headline, no_frame, use_style
+from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, SKY, SMALL, VERMILION, headline, no_frame, point, use_style
+from matplotlib.patches import Wedge
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -368,7 +369,11 @@ for axes, (m, n) in zip(panels, cases, strict=True):
         arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "linestyle": "-" if name == "q" else "--"}
         axes.annotate("", xy=tip, xytext=(0, 0), arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0})
         axes.text(*(tip + 0.17 * tip / tip.norm()), name, color=colour, ha="center", va="center", fontweight="bold")
-    scores.append(rotate(query, torch.tensor(m * theta)) @ rotate(key, torch.tensor(n * theta)))
+    turned = [rotate(query, torch.tensor(m * theta)), rotate(key, torch.tensor(n * theta))]
+    scores.append(turned[0] @ turned[1])
+    end, start = (math.degrees(math.atan2(y, x)) % 360 for x, y in turned)
+    axes.add_patch(Wedge((0, 0), 0.45, start, end, color=GREEN, alpha=0.35, linewidth=0))
+    point(axes, f"{end - start:.0f}° apart", (0, -0.06), (0, -1 if end < 180 else 8), GREEN, line=False)
     axes.set_title(f"query at {m}, key at {n}\nscore {scores[-1]:.3f}", fontweight="normal", fontsize=9.5)
     axes.set(aspect="equal", xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
     no_frame(axes)
@@ -489,21 +494,21 @@ with quiet():
 # %%
 theta, last = speeds(16), 12
 
-figure, panels = plt.subplots(2, 4, figsize=(7.2, 4.0))
+figure, panels = plt.subplots(2, 4, figsize=(5.0, 3.1))
 for i, axes in enumerate(panels.flat):
     circle = torch.linspace(0, 2 * math.pi, 200)
     axes.plot(circle.cos(), circle.sin(), color=GREY, linestyle="-", linewidth=0.6)
     for p in range(last + 1):
         angle = theta[i] * p
-        axes.plot(angle.cos(), angle.sin(), "o", color=BLUE, alpha=(1 + 4 * p / last) / 5, markersize=4)
+        axes.plot(angle.cos(), angle.sin(), "o", color=BLUE, alpha=(1 + 4 * p / last) / 5, markersize=3.5)
     arrow = {"arrowstyle": "-|>", "color": VERMILION, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", xy=(angle.cos(), angle.sin()), xytext=(0, 0), arrowprops=arrow)
-    axes.set_title(f"pair {i}: {angle / (2 * math.pi):.2g} turns", fontweight="normal", fontsize=9.5)
+    axes.set_title(f"pair {i}: {angle / (2 * math.pi):.2g} turns", fontweight="normal", fontsize=SMALL, loc="center")
     axes.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
     no_frame(axes)
 assert (round(10000 ** (2 / 128), 2), round(10000 ** (2 / 8))) == (1.15, 10)  # what the text says
 fastest, slowest = theta[0] * last / (2 * math.pi), math.degrees(theta[-1] * last)
-headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times, pair 7 by {slowest:.2f} degrees")
+headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times,\npair 7 by {slowest:.2f} degrees")
 plt.show()
 
 # %% [markdown] lang="en" short=true
@@ -997,16 +1002,17 @@ variants = {
 }
 shifts = range(1, 65)
 
-figure, axes = plt.subplots(figsize=(7.2, 3.0))
+figure, axes = plt.subplots(figsize=(5.0, 2.8))
 changes = {}
 for (name, setting), colour, mark in zip(variants.items(), [VERMILION, SKY, BLACK], ["^", "s", "."], strict=True):
     start = attend(0, *setting)
     changes[name] = torch.tensor([(attend(s, *setting) - start).abs().max() for s in shifts])
-    axes.semilogy(shifts, changes[name], mark, color=colour, label=name, markersize=4)
-axes.set(xlabel="shift of the whole text", ylabel="largest change of an output", ylim=(1e-17, 1e3))
-axes.legend(loc="center right", bbox_to_anchor=(1, 0.45))
+    axes.semilogy(shifts, changes[name], mark, color=colour, markersize=4)
+    up = -9 if name == "q and k rotated" else 8
+    point(axes, name, (1, changes[name][0]), (1, up), colour, line=False)
+axes.set(xlabel="shift of the whole text", ylabel="largest change of an output", ylim=(1e-18, 1e3))
 moved, still = changes["q, k and v rotated"].max(), changes["q and k rotated"].max()
-axes.set_title(f"Rotate values too, and a mere shift changes outputs by {moved:.1f}, not by {still:.0e}")
+headline(figure, f"Rotate values too, and a mere shift changes outputs\nby {moved:.1f}, not by {still:.0e}")
 plt.show()
 
 # %% [markdown] lang="en"

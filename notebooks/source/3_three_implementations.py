@@ -30,7 +30,21 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, headline, no_frame, show_table, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    headline,
+    name_lines,
+    no_frame,
+    point,
+    show_table,
+    use_style,
+)
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -865,16 +879,18 @@ peaks, rows = {}, {}
 for (name, case), colour, dashes in zip(cases.items(), colours, marks, strict=True):
     by_distance = torch.tensor([score_at(*case, 40, 40 - distance) for distance in range(far)], dtype=torch.float64)
     by_position = torch.tensor([score_at(*case, m + back, m) for m in range(60)], dtype=torch.float64)
-    left.plot(by_distance, color=colour, linestyle=dashes, label=name)
-    right.plot(by_position, color=colour, linestyle=dashes)
+    left.plot(by_distance, color=colour, linestyle=dashes)
+    right.plot(by_position, color=colour, linestyle=dashes, label=name)
     peaks[name], gap = int(by_distance.argmax()), by_position.max() - by_position.min()
     rows[name] = [f"{peaks[name]}", f"{by_distance[back]:.2f}", f"{gap:.0e}"]
 left.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
 left.set(xlabel="distance m - n, query at 40", ylabel="score")
 right.set(xlabel="position n of the key, at distance 5")
-figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=2.6, fontsize=8.5)
+right.tick_params(labelleft=True)
 looked, *mixed = peaks.values()
+point(left, f"right: looks {looked} back", (back, max(left.lines[0].get_ydata())), (14, -4))
 headline(figure, f"The head looked {looked} back; mixed up, it looks {', '.join(map(str, mixed))} back")
+name_lines(right)
 plt.show()
 show_table(
     "The same head, in the right layout and in four wrong ones",
@@ -1001,20 +1017,24 @@ with quiet():
 is_real = torch.arange(29) >= 9
 key_positions = position_ids(is_real[None])[0][is_real]  # [20], 0 .. 19
 keys = rotate_half_split(key[..., order].expand(1, 20, 1, dim), rotary_angles(key_positions, dim))
-ideas = {"real tokens: 19": (19, BLACK, "o-"), "with padding: 28": (28, VERMILION, "s--"), "alone: 0": (0, BLUE, "^:")}
+ideas = {
+    "query at 19: real tokens": (19, BLACK, "o-", 5, (10, -2)),
+    "query at 28: with padding": (28, VERMILION, "s--", 8, (8, 10)),
+    "query at 0: alone": (0, BLUE, "^:", 18, (-4, 12)),
+}
 
-figure, axes = plt.subplots(figsize=(7.2, 3.0))
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
 looked_at = {}
-for name, (position, colour, style) in ideas.items():
+for name, (position, colour, style, at, offset) in ideas.items():
     turned = rotate_half_split(query[..., order], rotary_angles(torch.tensor([position]), dim))
     weights = torch.softmax((turned * keys).sum(-1).flatten(), dim=-1)
     looked_at[name] = int(19 - weights.argmax())
-    axes.plot(19 - key_positions, weights, style, color=colour, label=name, markersize=4)
+    axes.plot(19 - key_positions, weights, style, color=colour, markersize=4)
+    point(axes, name, (at, weights[19 - at]), offset, colour)
 axes.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
 axes.set(xlabel="tokens back from the query", ylabel="attention weight", xticks=range(0, 20, 5))
-axes.legend(title="position of the query")
 one, two, three = looked_at.values()
-axes.set_title(f"A head that looks {one} back looks {two} or {three} back when positions slip")
+headline(figure, f"A head that looks {one} back looks {two} or {three} back\nwhen positions slip")
 plt.show()
 
 # %% [markdown] lang="en"

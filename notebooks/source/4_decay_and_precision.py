@@ -22,7 +22,21 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, headline, no_frame, show_table, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    headline,
+    name_lines,
+    no_frame,
+    point,
+    show_table,
+    use_style,
+)
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -427,12 +441,15 @@ left.fill_between(every[4097::1024], stretches.amin(-1), stretches.amax(-1), col
 left.set(xlabel="distance", ylabel=r"mean of $|T_u|$", ylim=(0, 34), xlim=(0.8, 140_000))
 left.set_title("the bound", fontweight="normal", fontsize=9.5)
 short = torch.arange(0, 2049).double()
-right.plot(short, score(query, random_key, theta, short), color=ORANGE, linestyle=":", label="random key", linewidth=1)
-right.plot(short, score(query, query, theta, short), color=BLUE, linestyle="-", label="key = query", linewidth=1.2)
+right.plot(short, score(query, random_key, theta, short), color=ORANGE, linestyle=":", linewidth=1)
+right.plot(short, score(query, query, theta, short), color=BLUE, linestyle="-", linewidth=1.2)
 chosen = score(query, key_for(query, theta, 1000.0), theta, short)
-right.plot(short, chosen, color=VERMILION, linestyle="--", label="key_for(1000)", linewidth=1.2)
-right.set(xlabel="distance", ylabel="score", ylim=(-22, 88), yticks=[0, 32, 64])
-right.legend(loc="upper center", ncols=3, fontsize=7.5, handlelength=1.4, columnspacing=0.7)
+right.plot(short, chosen, color=VERMILION, linestyle="--", linewidth=1.2)
+right.set(xlabel="distance", ylabel="score", ylim=(-30, 88), yticks=[0, 32, 64])
+lowest_key = score(query, random_key, theta, short)
+point(right, "key = query", (0, 64), (8, 2), BLUE, line=False)
+point(right, "key_for(1000)", (1000, 64), (8, 2), VERMILION, line=False)
+point(right, "random key", (int(lowest_key.argmin()), lowest_key.min()), (1, -3), ORANGE, line=False)
 right.set_title("scores of the query of ones", fontweight="normal", fontsize=9.5)
 lowest, highest = beyond.min(), beyond.max()
 assert (round(lowest.item(), 2), round(highest.item(), 2)) == (1.18, 14.96), "A sample of distances misses these."
@@ -529,7 +546,7 @@ print(
 
 # %%
 far = torch.arange(1, 131_073).double()
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
 axes.axhline(0, color=BLACK, linewidth=0.8, linestyle="-")
 firsts = []
 for base, colour, dashes in ((1e4, VERMILION, "-"), (5e5, BLUE, "-")):
@@ -539,10 +556,11 @@ for base, colour, dashes in ((1e4, VERMILION, "-"), (5e5, BLUE, "-")):
     shown = torch.logspace(0, math.log10(len(far)), 1200).long().unique() - 1
     axes.semilogx(far[shown], sums[shown], color=colour, linestyle=dashes, linewidth=1)
     axes.plot(far[first], 0, "o" if base < 1e5 else "s", color=colour, markersize=8, markeredgecolor="white")
-axes.text(60, 24, "base 10,000", color=VERMILION, ha="right")
-axes.text(700, 41, "base 500,000", color=BLUE)
-axes.set(xlabel="distance", ylabel=r"$\sum_i \cos \Delta\theta_i$", yticks=[0, 32, 64])
-axes.set_title(f"Similar keys first lose at distance {firsts[0]:,}; with the larger base at {firsts[1]:,}")
+    point(axes, f"{firsts[-1]:,}", (far[first], 0), (-4, -30), colour)
+point(axes, "base 10,000", (30, 30), (-4, -10), VERMILION, line=False)
+point(axes, "base 500,000", (700, 36), (1, 6), BLUE, line=False)
+axes.set(xlabel="distance", ylabel=r"$\sum_i \cos \Delta\theta_i$", yticks=[0, 32, 64], ylim=(-34, 68))
+headline(figure, f"Similar keys first lose at distance {firsts[0]:,};\nwith the larger base at {firsts[1]:,}")
 plt.show()
 
 # %%
@@ -732,7 +750,7 @@ assert worst_below(131_072, **rows["bf16 positions"]) >= unlucky, "The worst of 
 # %%
 exponents = torch.arange(1, 18)
 looks = [(BLUE, "-", "o"), (ORANGE, ":", "^"), (GREEN, "-.", "s"), (PURPLE, "--", "D"), (VERMILION, "-", "x")]
-figure, axes = plt.subplots(figsize=(7.2, 3.3))
+figure, axes = plt.subplots(figsize=(5.6, 3.3))
 for (name, dtypes), (colour, dashes, marker) in zip(rows.items(), looks, strict=True):
     errors = torch.tensor([worst_below(2 ** int(e), **dtypes) for e in exponents])
     errors = errors.clamp(min=1e-9)  # an error of zero has no logarithm
@@ -740,17 +758,17 @@ for (name, dtypes), (colour, dashes, marker) in zip(rows.items(), looks, strict=
 exact = torch.outer(2.0 ** exponents.double(), theta).cos()
 stored = (exact.bfloat16().double() - exact).abs().amax(-1)
 axes.loglog(
-    2.0**exponents, stored, color=BLACK, linestyle=(0, (5, 1)), linewidth=1.2, label="bf16 cos, from exact angles"
+    2.0**exponents, stored, color=BLACK, linestyle=(0, (5, 1)), linewidth=1.2, label="bf16 cos,\nfrom exact angles"
 )
 axes.set(xlabel="positions just below", ylabel="largest error of cos and sin", ylim=(1e-8, 4), xlim=(0.9, 150_000))
 axes.set_xticks([2, 16, 256, 4096, 131072], ["2", "16", "256", "4,096", "131,072"])
 axes.minorticks_off()
-axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5)
 for dtype, bits in ((torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8)):
     assert torch.finfo(dtype).eps == 2.0 ** (1 - bits)  # what the text says
 assert stored.max() < 0.002
 worst, best = worst_below(512, **rows["bf16 throughout"]), worst_below(131_072, **rows["float32 throughout"])
-axes.set_title(f"bfloat16 is off by {worst:.1f} below position 512, float32 by {best:.0e} below 131,072")
+headline(figure, f"bfloat16 is off by {worst:.1f} below position 512,\nfloat32 by {best:.0e} below 131,072")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"

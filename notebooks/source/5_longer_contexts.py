@@ -22,7 +22,22 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, FAST, GREY, SKY, SLOW, VERMILION, headline, look, show_table, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    FAST,
+    GREY,
+    SLOW,
+    SMALL,
+    VERMILION,
+    headline,
+    ink,
+    look,
+    name_lines,
+    point,
+    show_table,
+    use_style,
+)
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -136,18 +151,17 @@ theta = frequencies()
 wavelengths, counts = 2 * math.pi / theta, turns(theta, TRAINED)
 slow = counts < 1
 
-figure, axes = plt.subplots(figsize=(7.2, 3.2))
-axes.axhspan(TRAINED, FACTOR * TRAINED, color=SKY, alpha=0.25, linewidth=0)
-axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=FAST, markersize=4, label="turns at least once in training")
-axes.semilogy(pairs[slow], wavelengths[slow], "^", color=SLOW, markersize=5, label="never completes a turn")
-axes.text(1, 1.25 * TRAINED, "positions 4,096 to 32,768: never seen", fontsize=8.5)
-for i, offset in ((0, (6, -11)), (20, (8, -12)), (45, (8, -12)), (63, (-8, 7))):
-    side = "right" if i == 63 else "left"
-    label = f"pair {i}: {counts[i]:,.2f} turns"
-    axes.annotate(label, (i, wavelengths[i]), offset, textcoords="offset points", fontsize=8.5, ha=side)
+figure, axes = plt.subplots(figsize=(5.0, 3.3))
+axes.axhspan(TRAINED, FACTOR * TRAINED, color=GREY, alpha=0.12, linewidth=0)
+axes.semilogy(pairs[~slow], wavelengths[~slow], "o", color=FAST, markersize=4)
+axes.semilogy(pairs[slow], wavelengths[slow], "^", color=SLOW, markersize=5)
+axes.text(0, 3.6 * TRAINED, "positions 4,096 to 32,768: never seen", fontsize=SMALL)
+point(axes, "turns at least once in training", (32, wavelengths[32]), (10, -12), FAST)
+point(axes, "never completes\na turn", (50, wavelengths[50]), (12, -16), SLOW)
+for i, offset in ((0, (8, -8)), (20, (-8, 4)), (45, (-8, 2)), (63, (-8, 4))):
+    point(axes, f"pair {i}: {counts[i]:,.2f} turns", (i, wavelengths[i]), offset, line=False)
 axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(2, 2e5))
-axes.legend(loc="lower right", fontsize=8.5)
-axes.set_title(f"{int(slow.sum())} of 64 pairs never complete a turn within 4,096 positions")
+headline(figure, f"{int(slow.sum())} of 64 pairs never complete a turn\nwithin 4,096 positions")
 plt.show()
 
 # %% [markdown] lang="en"
@@ -485,6 +499,8 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
         if i == 10:
             axes.text(0, 0, f"{new[name]} of 64\nmeet new angles", ha="center", va="center", fontsize=7.5)
     row[0].set_ylabel(name, labelpad=12)
+for words, colour, side in (("seen in training", BLUE, 1), ("new", VERMILION, -1)):
+    panels[0, 2].text(side * math.pi / 2, 0.4, words, color=ink(colour), fontsize=7.5, ha="center", va="center")
 for axes, i in zip(panels[0], shown, strict=True):
     axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
 some = new["NTK, factor 8"]
@@ -771,10 +787,12 @@ errors = (wrong - right).abs()
 ends = torch.cat([errors[-1, :8], errors[-1, -16:]])
 assert ends.mean() < errors[-1, small : 3 * small].mean() / 2  # what the text says
 figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.25, 1))
-left.plot(right[-1], color=BLUE, linestyle="-", label="cached before rotation", linewidth=1.4)
-left.plot(wrong[-1], color=VERMILION, linestyle="--", label="cached after: stale", linewidth=1.2)
+left.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
+left.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
 left.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
-left.legend(loc="upper left", fontsize=8.5)
+low, high = 80 + right[-1, 80:120].argmin(), 60 + wrong[-1, 60:100].argmax()
+point(left, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
+point(left, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
 image = panel.imshow(errors.masked_fill(hidden, torch.nan))
 panel.plot([-0.5, small - 0.5, small - 0.5], [small - 0.5, small - 0.5, -0.5], color=VERMILION, linestyle="-")
 panel.text(small + 6, small - 10, "trained length", color=VERMILION, fontsize=8.5)
@@ -1025,11 +1043,13 @@ at_16 = 0.1 * math.log(16) + 1
 assert (round(at_16, 4), round(at_16**2, 4)) == (1.2773, 1.6314)  # what the text says
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8), sharey=True)
 for axes, x in ((left, counts), (right, pairs)):
-    axes.plot(x, paper, color=BLUE, linestyle="-", marker="o", markersize=3, label="paper: straight in turns")
-    axes.plot(x, code, color=VERMILION, linestyle="--", marker="^", markersize=3.5, label="code: straight in pairs")
+    axes.plot(x, paper, color=BLUE, linestyle="-", marker="o", markersize=3)
+    axes.plot(x, code, color=VERMILION, linestyle="--", marker="^", markersize=3.5)
 left.set(xlim=(-1, 45), xlabel="turns within the trained length", ylabel=r"$\gamma$, share kept")
 right.set(xlabel="pair i", yticks=[0, 0.5, 1])
-right.legend(loc="upper right", fontsize=8.5)
+right.tick_params(labelleft=True)
+point(right, "paper: straight\nin turns", (26, paper[26]), (-14, -6), BLUE)
+point(right, "code: straight\nin pairs", (35, code[35]), (10, 6), VERMILION)
 headline(
     figure,
     f"Two ramps are called YaRN: pair {gap} keeps {paper[gap]:.0%} of its frequency by one, {code[gap]:.0%} by the other",
@@ -1189,12 +1209,12 @@ distances = torch.arange(0, 25, dtype=torch.float64)
 slowed = {name: theta / scaled for name, scaled in spectra.items()}
 neighbours = {name: torch.outer(distances, scaled).cos().mean(-1) for name, scaled in spectra.items()}
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 3.4))
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 2.9))
 for name, scaled in spectra.items():
     colour, dashes, _ = look(name)
-    left.semilogy(pairs, 2 * math.pi / scaled, color=colour, linestyle=dashes, label=name, linewidth=1.4)
+    left.semilogy(pairs, 2 * math.pi / scaled, color=colour, linestyle=dashes, linewidth=1.4)
     middle.plot(pairs, slowed[name], color=colour, linestyle=dashes, linewidth=1.4)
-    right.plot(distances, neighbours[name], color=colour, linestyle=dashes, linewidth=1.4)
+    right.plot(distances, neighbours[name], color=colour, linestyle=dashes, linewidth=1.4, label=name)
 left.axhline(TRAINED, color=GREY, linewidth=0.8, linestyle="-")
 left.text(0, 1.2 * TRAINED, "trained length", fontsize=8, color=GREY)
 middle.axvline(fast_enough - 0.5, color=GREY, linewidth=0.8, linestyle="-")
@@ -1204,11 +1224,11 @@ middle.set(xlabel="pair i", yticks=[1, 2, 4, 6, 8])
 right.set(xlabel="distance", ylim=(0.4, 1.02))
 for axes, title in ((left, "wavelength"), (middle, "slowed by"), (right, "score of equal vectors / 64")):
     axes.set_title(title, fontweight="normal", fontsize=9.5)
-figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5)
 loss = {name: 1 - float(values[1]) for name, values in neighbours.items()}
 fewer = loss["unchanged"] / loss["PI"]
 finding = "YaRN slows the slow pairs as fully as PI and spares the fast ones;"
 headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between neighbours")
+name_lines(right)
 plt.show()
 
 # %%
@@ -1290,16 +1310,18 @@ for stretch in stretches.tolist():
         entropies[name].append(float(-(weights * weights.log()).sum(-1).mean()))
 predicted = math.log(1024) + stretches.log() - spread**2 / 2
 
-figure, axes = plt.subplots(figsize=(7.2, 2.8))
-axes.plot(stretches, predicted, color=BLACK, linestyle=":", label=r"$\ln n - \sigma^2/2$")
-axes.plot(stretches, entropies["plain"], "s", color=VERMILION, label="measured, plain", linestyle="none")
-axes.plot(stretches, entropies["with c"], "o-", color=BLUE, label="measured, logits times $c^2$")
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
+axes.plot(stretches, predicted, color=BLACK, linestyle=":")
+axes.plot(stretches, entropies["plain"], "s", color=VERMILION, linestyle="none")
+axes.plot(stretches, entropies["with c"], "o-", color=BLUE)
+point(axes, r"$\ln n - \sigma^2/2$", (11.3, (predicted[3] + predicted[4]) / 2), (-10, 6))
+point(axes, "measured, plain", (8, entropies["plain"][3]), (12, -6), VERMILION)
+point(axes, "measured, logits times $c^2$", (4, entropies["with c"][2]), (10, 6), BLUE)
 axes.set_xscale("log", base=2)
 axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.tolist()])
 axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")
-axes.legend(loc="upper left", fontsize=8.5)
 plain, sharp = (entropies[name][-1] - entropies[name][0] for name in entropies)
-axes.set_title(f"Entropy with 32 times the keys: {plain:+.1f} nats; with YaRN's factor {sharp:+.1f} (spread 2)")
+headline(figure, f"Entropy with 32 times the keys: {plain:+.1f} nats;\nwith YaRN's factor {sharp:+.1f} (spread 2)")
 plt.show()
 
 # %% [markdown] lang="en"

@@ -30,7 +30,21 @@ from pydoc_data.topics import topics
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, look, show_table, to_touch, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    headline,
+    look,
+    name_lines,
+    point,
+    shade_beyond,
+    show_table,
+    to_touch,
+    use_style,
+)
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
@@ -507,20 +521,19 @@ def draw(axes: plt.Axes, curves: dict[str, Tensor], count: int = len(windows)) -
         (colour, dashes, marker), bins = look(name), binned(each, count)
         axes.fill_between(MIDDLES, bins.amin(0), bins.amax(0), color=colour, alpha=0.2, linewidth=0)
         axes.plot(MIDDLES, bins.mean(0), color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
-    axes.axvspan(TRAINED, LONGEST, color=GREY, alpha=0.12, linewidth=0)
-    axes.text(67, 0.99, "beyond training", fontsize=8.5, va="top", transform=axes.get_xaxis_transform())
+    shade_beyond(axes, TRAINED, LONGEST, "beyond training")
     axes.set_xscale("log", base=2)
     axes.set_xticks([1, 4, 16, 64, 128, 256, 512], ["1", "4", "16", "64", "128", "256", "512"])
     axes.set(xlabel="characters read so far", ylabel="loss, nats per character", xlim=(1, LONGEST), ylim=(1.7, 3.05))
 
 
-figure, axes = plt.subplots(figsize=(7.2, 3.4))
+figure, axes = plt.subplots(figsize=(5.2, 3.4))
 draw(axes, curves)
-axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 far = {code: past(curves[code]).mean().item() for code in CODES}
 near = {code: loss_at(curves[code], TRAINED).mean().item() for code in CODES}
-finding = f"RoPE leads in its window ({near['RoPE']:.2f} to ALiBi's {near['ALiBi']:.2f}) and is lost beyond it"
-axes.set_title(f"{finding} ({far['RoPE']:.2f} to {far['ALiBi']:.2f})", fontsize=9.5)
+finding = f"RoPE leads in its window ({near['RoPE']:.2f}, ALiBi {near['ALiBi']:.2f}), is lost beyond"
+headline(figure, f"{finding}\n({far['RoPE']:.2f} to {far['ALiBi']:.2f})")
+name_lines(axes)
 plt.show()
 
 plain, even = (each(curves["RoPE"]).mean(0)[5:8] for each in (averaged, binned))  # from 16 to 64 characters
@@ -807,13 +820,15 @@ assert (beyond["slow pairs"] < within + 0.1).all(), "With the slow pairs clamped
 assert (beyond["fast pairs"] > beyond["none"] - 0.1).all(), "To clamp the fast pairs cures nothing."
 assert (beyond["slow pairs"] < beyond["all pairs"] + 0.05).all(), "To clamp the fast pairs as well gains nothing."
 
-figure, axes = plt.subplots(figsize=(7.2, 3.2))
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
 draw(axes, clamps, 16)
 axes.set_ylim(1.7, 3.4)
-axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title="clamped")
+for line, name in zip(axes.get_lines(), clamps, strict=True):
+    line.set_label("nothing clamped" if name == "none" else f"{name} clamped")
 lost = {name: each.mean().item() for name, each in beyond.items()}
 finding = f"Beyond the window: {lost['none']:.2f}; slow pairs clamped, {lost['slow pairs']:.2f}"
-axes.set_title(f"{finding}; fast pairs clamped, {lost['fast pairs']:.2f}", fontsize=9.5)
+headline(figure, f"{finding};\nfast pairs clamped, {lost['fast pairs']:.2f}")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -1111,7 +1126,7 @@ ends = range(TRAINED, LONGEST + 1, TRAINED)  # 64, 128, ... 512
 blocks = [read_all(models["RoPE"], last=end, theta=ntk(end / TRAINED))[:, -TRAINED:] for end in ends]
 stretched["dynamic NTK"] = torch.cat(blocks, dim=1)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.9), width_ratios=[2, 3])
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2), width_ratios=[2, 3])
 for name in ("PI", "NTK-aware", yarns):
     colour, dashes, marker = look(name)
     left.plot(pair, scalings[name]["theta"] / theta, color=colour, linestyle=dashes, marker=marker, markersize=3.5)
@@ -1119,7 +1134,8 @@ left.axvspan(2.5, 7.3, color=GREY, alpha=0.12, linewidth=0)
 left.text(2.65, 1.06, "no full turn in training", fontsize=8.5, va="top")
 left.set(xlabel="pair", ylabel="speed left, of 1", xlim=(-0.3, 7.3), ylim=(0, 1.08))
 draw(right, {name: stretched[name] for name in ("as trained", "PI", "NTK-aware", "dynamic NTK", yarns)})
-figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+for line in right.get_lines():
+    line.set_label(line.get_label().split(",")[0])
 late = {name: past(each) for name, each in stretched.items()}
 middle = {name: stretched[name][:, 192:256].mean(1) for name in ("NTK-aware", yarns)}
 seen_ends = TRAINED * theta / scalings["NTK-aware"]["theta"]  # where a slowed pair runs out of the angles it has seen
@@ -1130,6 +1146,7 @@ assert (middle["NTK-aware"] < middle[yarns]).all(), (
 )
 gain = f"{late['as trained'].mean():.2f} to {late[yarns].mean():.2f}; NTK-aware, to {late['NTK-aware'].mean():.2f}"
 headline(figure, f"Past 256 characters, YaRN takes RoPE from {gain}")
+name_lines(right)
 plt.show()
 
 story = {}
@@ -1243,7 +1260,7 @@ before = {name: stretched[name] if name in stretched else read_all(models["RoPE"
 after = {name: read_all(tuned[name], **scaling) for name, (_, _, scaling) in plans.items()}
 started, ended = ({name: past(each) for name, each in ends.items()} for ends in (before, after))
 
-figure, axes = plt.subplots(figsize=(7.2, 2.5))
+figure, axes = plt.subplots(figsize=(5.2, 2.6))
 rows = {}
 for row, name in enumerate(plans):
     ends = [[each[name][:, part].mean().item() for each in (before, after)] for part in (slice(64), slice(256, None))]
@@ -1254,13 +1271,13 @@ for row, name in enumerate(plans):
     )
     axes.plot(started[name], [row] * len(SEEDS), "o", color=GREY, markersize=3.5)
     axes.plot(ended[name], [row] * len(SEEDS), "|", color=BLUE, markersize=9)
-axes.axvline(past(curves["ALiBi"]).mean(), color=BLACK, linestyle=":", linewidth=1.2, label="ALiBi, untouched")
-axes.legend(loc="upper right")
+axes.axvline(past(curves["ALiBi"]).mean(), color=BLACK, linestyle=":", linewidth=1.2)
+point(axes, "ALiBi, untouched", (past(curves["ALiBi"]).mean(), -0.5), (1, 2), line=False)
 axes.set_yticks(range(len(plans)), list(plans))
 axes.set(xlabel="loss past 256 characters, before and after", xlim=(1.9, 3.2), ylim=(5.5, -0.5))
 best = {name: each.mean().item() for name, each in ended.items()}
 finding = f"YaRN {best[yarns]:.2f}, no scaling {best['as trained']:.2f}, PI {best['PI']:.2f}"
-headline(figure, f"After 40 steps at the long length: {finding}")
+headline(figure, f"After 40 steps at the long length:\n{finding}")
 plt.show()
 show_table(
     "Loss before and after 40 steps (mean of three seeds)", ["in the first 64 characters", "past 256 characters"], rows
@@ -1509,7 +1526,7 @@ show_table(
     {name: [f"{c.mean():.0f} % ({c.min():.0f}–{c.max():.0f})" for c in each] for name, each in cells.items()},
 )
 
-figure, panels = plt.subplots(1, 2, figsize=(7.2, 4.2), sharey=True)
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 5.4), sharex=True)
 sides = (
     ("as trained", "PI", "NTK-aware", "YaRN", "slow pairs clamped", "window of 64"),
     (
@@ -1528,13 +1545,13 @@ for axes, names, title in zip(
         axes.plot(MIDS, each.mean(0), color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
     axes.axvspan(TRAINED, LONGEST, color=GREY, alpha=0.12, linewidth=0)
     axes.axhline(1 / KEYS, color=BLACK, linestyle=":", linewidth=0.8)
-    axes.set(xlabel="distance from the pair to the question", xlim=(0, LONGEST), ylim=(0, 1.03))
+    axes.set(ylabel="right answers, of 1", xlim=(0, LONGEST), ylim=(0, 1.03))
     axes.set_title(title, fontweight="normal", fontsize=9.5)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=8)
-panels[0].set_ylabel("right answers, of 1")
+axes.set_xlabel("distance from the pair to the question")
 ends = {name: each[:, -1].mean().item() for name, each in shares.items()}
 reach = f"YaRN {ends['YaRN']:.0%}, ALiBi {ends['ALiBi']:.0%}, RoPE as trained {ends['as trained']:.0%}"
-headline(figure, f"Found again in a text of 512 tokens: {reach}")
+headline(figure, f"Found again in a text of 512 tokens:\n{reach}")
+name_lines(*panels)
 plt.show()
 
 # %%

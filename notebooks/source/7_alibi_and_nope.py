@@ -22,7 +22,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, headline, use_style
+from figures import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, headline, name_lines, point, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -203,24 +203,24 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %%
-figure, axes = plt.subplots(figsize=(7.2, 2.7))
+figure, axes = plt.subplots(figsize=(5.0, 2.7))
 for row, heads in enumerate((6, 8, 12, 16)):
     slopes = alibi_slopes(heads)
     power = 2 ** int(math.log2(heads))
-    axes.plot(
-        slopes[:power], [row] * power, "o", color=BLUE, markersize=7, label="slopes of P heads" if not row else None
-    )
+    axes.plot(slopes[:power], [row] * power, "o", color=BLUE, markersize=7)
     rest = slopes[power:]
-    axes.plot(
-        rest, [row] * len(rest), "D", color=VERMILION, markersize=6, label="odd ones of 2P heads" if not row else None
-    )
-axes.set(xscale="log", xlabel="slope", ylim=(3.6, -0.6))
+    axes.plot(rest, [row] * len(rest), "D", color=VERMILION, markersize=6)
+    if not row:
+        point(axes, "slopes of P heads", (slopes[power - 1], row), (1, 7), BLUE, line=False)
+        point(axes, "odd ones of 2P heads", (rest[-1], row), (1, 7), VERMILION, line=False)
+axes.set(xscale="log", xlabel="slope", ylim=(3.6, -0.9))
 axes.set_xscale("log", base=2)
 axes.set_yticks(range(4), [f"{heads} heads" for heads in (6, 8, 12, 16)])
 axes.set_xticks([2.0**-h for h in range(9)], [f"1/{2**h}" if h else "1" for h in range(9)])
-axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 steep = {heads: int((alibi_slopes(heads) > 1 / 17).sum()) for heads in (12, 16)}
-axes.set_title(f"12 heads crowd the steep end: {steep[12]} of 12 are at 1/16 or more, and {steep[16]} of 16 heads are")
+headline(
+    figure, f"12 heads crowd the steep end: {steep[12]} of 12\nare at 1/16 or more, and {steep[16]} of 16 heads are"
+)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -486,7 +486,7 @@ def weight_moved(slope: float, length: int, form: str) -> float:
     return max(moved.abs().sum(-1).mean().item() / 2, 1e-6)  # float32 resolves no less
 
 
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+figure, axes = plt.subplots(figsize=(5.2, 2.9))
 styles = [("row", 1 / 2, VERMILION, "-", "o"), ("row", 1 / 256, VERMILION, "--", "s")]
 styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--", "s")]
 curves = {}
@@ -496,14 +496,14 @@ for form, slope, color, dashes, marker in styles:
     axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
 axes.set_xscale("log", base=2)
 axes.set_xticks(lengths, lengths)
-axes.set(yscale="log", ylim=(1e-6, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
-axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+axes.set(yscale="log", ylim=(6e-7, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
 wrong = curves["row", 1 / 2][-1]
 most = max(max(curves["distance", slope]) for slope in (1 / 2, 1 / 256))
 headline(
     figure,
-    f"bfloat16, 4096 tokens: the row misplaces {wrong:.0%} of a steep head's weight, distances ≤ {most:.1%}",
+    f"bfloat16, 4096 tokens: the row misplaces {wrong:.0%}\nof a steep head's weight, distances ≤ {most:.1%}",
 )
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -594,13 +594,13 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
 back = torch.arange(1, 4097)
 for name, slope, color, style in heads:
     left.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
-    right.plot(back, price(slope, back), color=color, linestyle=style, label=name)
+    label = "" if slope == 1 / 2 else name
+    right.plot(back, price(slope, back), color=color, linestyle=style, label=label)
 left.set(xlabel="tokens in the text", ylabel="tokens seen")
 left.set_xscale("log", base=2)
 left.set_yscale("log", base=2)
 left.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
 left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-left.legend(loc="upper left", fontsize=8.5)
 right.set(
     xlabel="distance D", ylabel="score needed for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096]
 )
@@ -608,6 +608,8 @@ free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
 widest = tokens_seen(1 / 256, 4096)
 cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
 headline(figure, f"The flattest head sees {widest:.0f} of 4096 tokens;\n{cost}")
+point(right, "slope 1/2", (60, 30), (0, 3), VERMILION, line=False)
+name_lines(left, right)
 plt.show()
 
 # %% [markdown] lang="en"
@@ -679,24 +681,19 @@ for name, kept in {"float32": share, "bfloat16": share.bfloat16().float()}.items
     built[name] = torch.softmax(key @ query, dim=-1)
 missed = {name: (weights - target).abs().sum().item() / 2 for name, weights in built.items()}
 
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+figure, axes = plt.subplots(figsize=(5.0, 2.8))
 distance = QUERY - position
 near = distance <= 30
-axes.plot(distance[near], target[near], color=GREY, linestyle="-", linewidth=4, alpha=0.5, label="ALiBi")
-axes.plot(distance[near], built["float32"][near], color=BLUE, linestyle="--", label="counted, float32")
-axes.plot(
-    distance[near],
-    built["bfloat16"][near],
-    color=PURPLE,
-    linestyle="-",
-    drawstyle="steps-mid",
-    label="counted, bfloat16",
-)
+axes.plot(distance[near], target[near], color=GREY, linestyle="-", linewidth=4, alpha=0.5)
+axes.plot(distance[near], built["float32"][near], color=BLUE, linestyle="--")
+axes.plot(distance[near], built["bfloat16"][near], color=PURPLE, linestyle="-", drawstyle="steps-mid")
+point(axes, "ALiBi", (1, target[QUERY - 1]), (14, 4), GREY)
+point(axes, "counted, float32", (8, target[QUERY - 8]), (14, 14), BLUE)
+point(axes, "counted, bfloat16", (4.5, built["bfloat16"][QUERY - 4] * 0.75), (14, 0), PURPLE)
 axes.set(xlabel="distance", ylabel="weight", ylim=(0, None))
-axes.legend(loc="upper right")
 astray, worse = missed["float32"], missed["bfloat16"]
 headline(
-    figure, f"NoPE can build ALiBi: {astray:.0e} of the weight goes astray in float32, but {worse:.0%} in bfloat16"
+    figure, f"NoPE can build ALiBi: {astray:.0e} of the weight goes astray\nin float32, but {worse:.0%} in bfloat16"
 )
 plt.show()
 

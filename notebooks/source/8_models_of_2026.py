@@ -24,7 +24,21 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION, headline, show_table, to_touch, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    headline,
+    point,
+    shade_beyond,
+    show_table,
+    to_touch,
+    use_style,
+)
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -155,18 +169,21 @@ kept = proportional(512, 1e6, 0.25)
 turning = 2 * math.pi / kept[kept > 0]
 assert len(turning) == len(narrow) == 64
 
-figure, axes = plt.subplots(figsize=(7.2, 3.0))
+figure, axes = plt.subplots(figsize=(5.0, 3.0))
 axes.axhline(512, color=GREY, linestyle=":", linewidth=1)
 axes.text(255, 560, "512 positions", fontsize=8.5, color=GREY, ha="right", va="bottom")
-axes.semilogy(plain, color=BLACK, linestyle=":", label="the whole head")
-axes.semilogy(range(64), narrow, color=VERMILION, linestyle="--", label="a narrower RoPE on a quarter")
-axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3, label="p-RoPE, a quarter")
+axes.semilogy(plain, color=BLACK, linestyle=":")
+axes.semilogy(range(64), narrow, color=VERMILION, linestyle="--")
+axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3)
 axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(3, 2e7))
-axes.legend(loc="lower right")
+point(axes, "a narrower RoPE on a quarter", (63, narrow[-1]), (8, 0), VERMILION, line=False)
+point(axes, "p-RoPE, a quarter", (63, turning[-1]), (10, -6), BLUE)
+point(axes, "the whole head", (190, plain[190]), (8, -6))
 slowest = float(turning[-1])
 slowest_narrow = float(narrow[-1]) / 1e6
-axes.set_title(
-    f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {slowest_narrow:.0f} million"
+headline(
+    figure,
+    f"p-RoPE turns its slowest pair once in {slowest:.0f} positions,\na narrower RoPE in {slowest_narrow:.0f} million",
 )
 assert 187 < slowest < 189 < 200  # what the text says
 plt.show()
@@ -307,18 +324,22 @@ factor_of = {
     "Llama 4": query_factor(lengths - 1),
     "proportional to ln n": lengths.log() / math.log(8192),
 }
-looks = [(BLACK, ":"), (BLUE, "-"), (VERMILION, "--")]
-figure, axes = plt.subplots(figsize=(7.2, 2.9))
+looks = [
+    (BLACK, ":", 120, (8, 6)),
+    (BLUE, "-", 150, (1, -6)),
+    (VERMILION, "--", 0, (1, -6)),
+]
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
 weight = {}
-for (name, factor), (colour, dashes) in zip(factor_of.items(), looks, strict=True):
+for (name, factor), (colour, dashes, at, offset) in zip(factor_of.items(), looks, strict=True):
     weight[name] = torch.sigmoid(factor * GAP - (lengths - 1).log())  # e^g / (e^g + n - 1)
-    axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes, label=name)
-axes.axvline(8192, color=GREY, linestyle=":", linewidth=1)
-axes.text(7600, 0.04, "trained length", fontsize=8.5, color=GREY, ha="right")
+    axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes)
+    point(axes, name, (lengths[at], weight[name][at]), offset, colour, line=False)
+shade_beyond(axes, 8192, float(lengths[-1]))
+point(axes, "beyond the trained length", (8192, 0), (4, 4), line=False)
 axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
-axes.legend(loc="center right")
 bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
-axes.set_title(f"Weight of a needle among ten million keys: {bare:.1%}, with Llama 4's factor {kept_up:.0%}")
+headline(figure, f"Weight of a needle among ten million keys: {bare:.1%},\nwith Llama 4's factor {kept_up:.0%}")
 assert bare < 0.02 < 0.9 < kept_up
 assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
 plt.show()
@@ -674,13 +695,15 @@ for panel, (title, axes_of) in zip(
         own = (axes_of == axis).nonzero().flatten()
         wavelengths = 2 * math.pi / theta[own]
         fastest[title, name] = float(wavelengths[0])
-        panel.plot(own, wavelengths, "osD"[axis], color=colour, markersize=4, label=name)
+        panel.plot(own, wavelengths, "osD"[axis], color=colour, markersize=4)
+        if title == "blocks":
+            point(panel, name, (own[len(own) // 2], wavelengths[len(own) // 2]), (10, -6), colour)
     panel.axhspan(1, 16, color=SKY, alpha=0.25, linewidth=0)
     panel.text(64, 7.5, "16 patches", fontsize=8.5, ha="right", va="center")
     panel.set(xlabel="pair i", yscale="log", ylim=(4, 1e7))
     panel.set_title(title, fontweight="normal", fontsize=9.5)
 panels[0].set_ylabel("wavelength, in positions")
-panels[1].legend(loc="upper left")
+panels[1].tick_params(labelleft=True)
 slow, quick = fastest["blocks", "column"], fastest["alternating", "column"]
 finding = f"Axes in blocks: the fastest pair of the columns comes round in {round(slow, -3):,.0f} positions;"
 headline(figure, f"{finding}\naxes alternating: in {quick:.0f}")
@@ -887,25 +910,21 @@ lowest = torch.stack([bases[firsts >= length][0] for length in lengths])
 slope = float((lowest[-1] / lowest[0]).log() / (lengths[-1] / lengths[0]).log())
 
 # %%
-figure, axes = plt.subplots(figsize=(7.2, 3.0))
-axes.loglog(lengths, lowest, "o-", color=BLUE, label="smallest base without loss, 64 pairs")
-axes.loglog(
-    lengths,
-    0.0424 * lengths.double() ** 1.628,
-    color=GREY,
-    linestyle=":",
-    label="Men et al., figure 1: $0.0424\\, L^{1.628}$",
-)
-for name, length, base, marker, side, place in (
-    ("Llama 2", 4096, 1e4, "v", "left", (6, -12)),
-    ("Llama 3", 8192, 5e5, "^", "right", (-7, 4)),
-    ("Qwen3", 32768, 1e6, "s", "right", (-7, 4)),
+figure, axes = plt.subplots(figsize=(5.0, 3.1))
+law = 0.0424 * lengths.double() ** 1.628
+axes.loglog(lengths, lowest, "o-", color=BLUE)
+axes.loglog(lengths, law, color=GREY, linestyle=":")
+point(axes, "smallest base without\nloss, 64 pairs", (lengths[2], lowest[2]), (-6, 12), BLUE)
+point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[3], law[3]), (10, -14), GREY)
+for name, length, base, marker, offset in (
+    ("Llama 2", 4096, 1e4, "v", (8, -3)),
+    ("Llama 3", 8192, 5e5, "^", (-8, 2)),
+    ("Qwen3", 32768, 1e6, "s", (8, -8)),
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
-    axes.annotate(name, (length, base), place, textcoords="offset points", fontsize=8.5, ha=side)
+    point(axes, name, (length, base), offset, VERMILION, line=False)
 axes.set(xlabel="length L", ylabel="base b")
-axes.legend(loc="upper left")
-axes.set_title(f"Sixteen times the length needs {16**slope:.0f} times the base; Llama 2 was below it")
+headline(figure, f"Sixteen times the length needs {16**slope:.0f} times the base;\nLlama 2 was below it")
 plt.show()
 assert lowest[2] > 1e4  # what the title says
 

@@ -32,7 +32,9 @@ _PLACED = re.compile(
     r'<text style="font-size: ([\d.]+)px;([^>]*?)" transform="translate\(([-\d.]+) ([-\d.]+)\)">([^<]*)<'
 )
 _WITH_MATHEMATICS = re.compile(
-    r'<!-- ((?:(?!-->).)*\$(?:(?!-->).)*) -->(\s*<g transform="([^"]*)">\s*)<text>((?:(?!</text>).)*)</text>', re.DOTALL
+    r'<!-- ((?:(?!-->).)*\$(?:(?!-->).)*) -->(\s*<g (?:style="[^"]*" )?transform="([^"]*)">\s*)'
+    r"<text>((?:(?!</text>).)*)</text>",
+    re.DOTALL,
 )
 _LETTER = re.compile(r'<tspan x="([-\d.]+)" y="[^"]*" style="(?:[^"]*; )?font-size: ([\d.]+)px')
 _SYMBOL = re.compile(r"([_^])(\{[^}]*\}|.)|\\([a-z]+|,)|([A-Za-z])|(.)")
