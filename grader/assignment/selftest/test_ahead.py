@@ -359,6 +359,7 @@ def asked(value: object) -> object:
         (torch.ones(1).expand(2), torch.ones(2)),
         ({"a": 1}, {"b": 1}),
         ([1], [1, 1]),
+        ([None, torch.ones(1)], [torch.ones(1), None]),
         (torch.float16, torch.bfloat16),
     ],
     ids=str,
