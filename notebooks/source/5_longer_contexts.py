@@ -34,10 +34,12 @@ from figures import (
     ink,
     look,
     name_lines,
+    no_frame,
     point,
     show_table,
     use_style,
 )
+from matplotlib.patches import Wedge
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -1189,12 +1191,18 @@ with quiet():
 # same. The result is plain PI, and no shape or type reveals it; your first check does.
 #
 # ## All of them in one picture
+#
+# Take three pairs that know the whole circle and two that do not. What training showed is outlined: one radian, which the
+# three turn in 1, 10 and 100 tokens, and all that the two swept within $L$. What each method makes of it is filled.
 
 # %% [markdown] lang="zh" short=true
 # 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
 # 都看不出破绽；你的第一个检查看得出来。
 #
 # ## 全部画在一起
+#
+# 取三对认得整个圆的，两对不认得的。轮廓是训练见过的：三对快的，是它们走 1、10、100 个 token 转过的一弧度；两对慢的，是它们在 $L$
+# 之内扫过的全部角度。填上颜色的，是用了各种办法之后转到的地方。
 
 # %%
 theta = frequencies()
@@ -1205,6 +1213,42 @@ spectra = {
     "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
     "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
 }
+fast = {i: 1 / float(theta[i]) for i in (0, 16, 32)}  # tokens in which a pair turned by one radian
+assert [round(tokens) for tokens in fast.values()] == [1, 10, 100]  # what the text says
+verdicts = {
+    "unchanged": ("slow pairs meet\nnew angles", VERMILION),
+    "PI": (f"small steps\nshrink to 1/{FACTOR:.0f}", BLUE),
+    "NTK, factor 8": ("some of both", BLACK),
+    "YaRN, code": ("neither; blends\nthose between", BLACK),
+}
+
+figure, axes = plt.subplots(figsize=(5.2, 3.3))
+for row, (name, (verdict, colour)) in enumerate(verdicts.items()):
+    for x, (i, tokens) in zip((0, 1, 2, 3.6, 4.6), [*fast.items(), (50, TRAINED), (63, TRAINED)], strict=True):
+        read = tokens if i in fast else FACTOR * tokens
+        seen, now = (math.degrees(angle) for angle in (tokens * theta[i], read * spectra[name][i]))
+        axes.add_patch(plt.Circle((x, -row), 0.43, fill=False, color=GREY, linewidth=0.6, linestyle=":"))
+        axes.add_patch(Wedge((x, -row), 0.43, seen, min(max(now, seen), 360), color=VERMILION, linewidth=0))
+        axes.add_patch(Wedge((x, -row), 0.43, 0, min(now, seen), color=BLUE, linewidth=0))
+        axes.add_patch(Wedge((x, -row), 0.43, 0, seen, fill=False, color=BLUE, linewidth=1))
+        if name == "unchanged":
+            point(axes, f"pair {i}", (x, 0.43), (0, 2), line=False)
+    point(axes, name, (-0.5, -row), (-2, 0), line=False)
+    point(axes, verdict, (5.1, -row), (2, 0), colour, line=False)
+point(axes, "fast: the angle after\n1, 10, 100 tokens", (1, 0.85), (0, 2), FAST, line=False)
+point(axes, "slow: the angle\nat position 32,768", (4.1, 0.85), (0, 2), SLOW, line=False)
+for words, place, side, colour in (
+    ("lost", (2.2, -0.9), 18, BLUE),
+    ("seen", (3.32, 0.2), -8, BLUE),
+    ("new", (3.32, -0.2), -8, VERMILION),
+):
+    point(axes, words, place, (side, 0), colour)
+axes.set(xlim=(-1.85, 6.9), ylim=(-3.5, 1.6), aspect="equal")
+no_frame(axes)
+headline(figure, "At 8 times the length, only YaRN spares the fastest pairs\nand takes no slow one to a new angle")
+plt.show()
+
+# %%
 distances = torch.arange(0, 25, dtype=torch.float64)
 slowed = {name: theta / scaled for name, scaled in spectra.items()}
 neighbours = {name: torch.outer(distances, scaled).cos().mean(-1) for name, scaled in spectra.items()}
