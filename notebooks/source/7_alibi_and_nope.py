@@ -639,9 +639,7 @@ left.set_xscale("log", base=2)
 left.set_yscale("log", base=2)
 left.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
 left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-right.set(
-    xlabel="distance D", ylabel="score for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096]
-)
+right.set(xlabel="distance D", ylabel="score for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096])
 free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
 widest = tokens_seen(1 / 256, 4096)
 cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
