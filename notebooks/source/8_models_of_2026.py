@@ -33,6 +33,7 @@ from figures import (
     SKY,
     VERMILION,
     headline,
+    no_frame,
     point,
     shade_beyond,
     show_table,
@@ -422,7 +423,8 @@ plt.show()
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$. It is partial
+# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$, and the figure shows
+# how keys come out of them: sizes are true to scale, and what is pale is never stored. It is partial
 # rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
 # rotated in part, and the output is turned back.)
 
@@ -450,8 +452,34 @@ plt.show()
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$。这又是部分旋转，只是从另一头走到了同一处。
+# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$，键怎样由它们得来，见下图：大小都按比例画，
+# 颜色浅的不必存。这又是部分旋转，只是从另一头走到了同一处。
 # （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
+
+# %%
+LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
+stored = LATENT + TURNED
+plain, rotated = {"color": BLUE, "linewidth": 0}, {"color": VERMILION, "linewidth": 0}
+
+figure, axes = plt.subplots(figsize=(5.0, 2.75))
+axes.add_patch(plt.Rectangle((-360, -LATENT / 2), 36, LATENT, **plain))
+axes.add_patch(plt.Rectangle((330, -TURNED / 2), 36, TURNED, **rotated))
+for height, head in ((190, 1), (60, 2), (-190, HEADS)):
+    axes.add_patch(plt.Rectangle((-96, height - 18), CONTENT, 36, alpha=0.35, **plain))
+    axes.add_patch(plt.Rectangle((-96 + CONTENT, height - 18), TURNED, 36, alpha=0.35, **rotated))
+    axes.annotate("", (-100, height), (-320, height), arrowprops={"arrowstyle": "-|>", "color": BLUE})
+    axes.annotate("", (100, height), (326, 0), arrowprops={"arrowstyle": "-|>", "color": VERMILION})
+    point(axes, f"$U_{{{head}}}$", (-210, height), (0, 2), BLUE, line=False)
+    point(axes, f"key of head {head}", (0, height + 18), (0, 1), line=False)
+point(axes, "⋮", (0, -70), (0, 0), line=False)
+point(axes, f"cached:\n$c_n$,\n{LATENT} numbers,\nno positions", (-366, 0), (-3, 0), BLUE, line=False)
+point(axes, f"cached:\n$R_n k'_n$,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
+axes.set(aspect="equal", xlim=(-590, 590), ylim=(-265, 265))
+no_frame(axes)
+headline(
+    figure, f"{stored} cached numbers make the keys of {HEADS} heads,\nand the {TURNED} that rotate serve all of them"
+)
+plt.show()
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · Scores from the short vectors (2 points)
@@ -531,8 +559,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %%
-LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
-stored, full = LATENT + TURNED, HEADS * 2 * CONTENT
+full = HEADS * 2 * CONTENT
 print(f"numbers cached for each token and layer: {stored} in place of {full:,}, a {full / stored:.0f}th")
 
 random = torch.Generator().manual_seed(1)
