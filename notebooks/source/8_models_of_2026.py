@@ -601,6 +601,7 @@ assert min(apart) > 0.2
 # slowest for columns ([its code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)). In Qwen3-VL the axes **take turns**, pair after pair
 # ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
 # so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
+# The figure shows the three numbers of each token, in colours, and below them which pairs of a head take which.
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
@@ -618,7 +619,8 @@ assert min(apart) > 0.2
 # 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
 # （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
+# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下图上半是每个 token 的三个数，
+# 以颜色区分；下半是一个头的各对，每一对取与它同色的那个数。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -643,6 +645,38 @@ def places(before: int, rows: int, columns: int, after: int) -> Tensor:
     tail = torch.arange(after) + before + max(rows, columns)
     return torch.cat([torch.arange(before).expand(3, -1), image, tail.expand(3, -1)], dim=1)
 
+
+# %%
+before, rows, columns = 3, 2, 3
+numbers, patches = places(before, rows, columns, 3), range(before, before + rows * columns)
+names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
+
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 2.9), height_ratios=[1.3, 1])
+for n, token in enumerate(numbers.T.tolist()):
+    across, up = token[2], before - token[1] if n in patches else (1 - rows) / 2
+    box = {"facecolor": SKY, "alpha": 0.35} if n in patches else {"fill": False, "edgecolor": GREY}
+    top.add_patch(plt.Rectangle((across - 0.46, up - 0.44), 0.92, 0.88, **box))
+    for number, shift, colour in zip(token, (-0.27, 0, 0.27), colours, strict=True):
+        point(top, f"{number}", (across + shift, up), (0, 0), colour, line=False)
+middle = before + (columns - 1) / 2
+for words, across, up in (("text", 1, 0), ("image", middle, 0.5), ("text", middle + columns, 0)):
+    point(top, words, (across, up), (0, 1), line=False)
+top.set(aspect="equal", xlim=(-0.6, int(numbers.max()) + 0.6), ylim=(0.5 - rows, 1))
+for height, (words, axes_of) in enumerate({"alternating": turns_taken(TURNS), "blocks": blocks(BLOCKS)}.items()):
+    for pair, axis in enumerate(axes_of.tolist()):
+        bottom.add_patch(plt.Rectangle((pair, 1.4 * height), 0.8, 1, color=colours[axis], linewidth=0))
+    point(bottom, words, (0, 1.4 * height + 0.5), (-4, 0), line=False)
+for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
+    point(bottom, name, (float((axes_of == axis).nonzero().double().mean()), 2.4), (0, 1), colour, line=False)
+point(bottom, "fastest pair", (0, 0), (1, -2), line=False)
+point(bottom, "slowest", (64, 0), (-1, -2), line=False)
+bottom.set(xlim=(-14, 65), ylim=(-0.8, 3.2))
+no_frame(top)
+no_frame(bottom)
+moved = int(numbers[0, patches.stop]) - before
+finding = f"{len(patches)} patches move the text that follows by {moved} positions;"
+headline(figure, f"{finding}\neach pair turns by the number of its colour")
+plt.show()
 
 # %% [markdown] lang="en"
 # ### Exercise 8.4 · Angles on three axes (2 points)
@@ -713,7 +747,6 @@ assert int((turns_taken(TURNS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
 
 theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
-names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
 fastest = {}
 for panel, (title, axes_of) in zip(
     panels, (("blocks", blocks(BLOCKS)), ("alternating", turns_taken(TURNS))), strict=True
