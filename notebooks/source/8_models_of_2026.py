@@ -473,7 +473,7 @@ for height, head in ((190, 1), (60, 2), (-190, HEADS)):
     point(axes, f"key of head {head}", (0, height + 18), (0, 1), line=False)
 point(axes, "⋮", (0, -70), (0, 0), line=False)
 point(axes, f"cached:\n$c_n$,\n{LATENT} numbers,\nno positions", (-366, 0), (-3, 0), BLUE, line=False)
-point(axes, f"cached:\n$R_n k'_n$,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
+point(axes, f"cached:\na shared key,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
 axes.set(aspect="equal", xlim=(-590, 590), ylim=(-265, 265))
 no_frame(axes)
 headline(
