@@ -188,15 +188,15 @@ some = torch.tensor([1.0, 10, 100, 1000], dtype=torch.float64)
 paths = walk(frequencies(), some)
 ends = paths[:, -1].abs()
 
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.75), sharex=True, sharey=True)
-for axes, path, distance, colour in zip(panels, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
+figure, panels = plt.subplots(2, 2, figsize=(5.0, 2.8), sharex=True, sharey=True)
+for axes, path, distance, colour in zip(panels.flat, paths, some, [BLUE, GREEN, ORANGE, VERMILION], strict=True):
     path = torch.cat([torch.zeros(1), path])  # the walk starts at T_0 = 0
     axes.plot(path.real, path.imag, "-o", color=colour, markersize=1.8, linewidth=1)
     axes.plot(path.real[-1], path.imag[-1], "s", color=BLACK, markersize=5)
     axes.set_title(f"distance {distance:.0f}", fontweight="normal", fontsize=9.5)
     axes.set(aspect="equal", xlim=(-12, 66), ylim=(-8, 18), xticks=[0, 30, 60], yticks=[0, 15])
-finding = "The farther apart two tokens are, the more arrows curl up: the 64 arrows end"
-headline(figure, f"{finding}\n{', '.join(f'{end:.0f}' for end in ends)} away from where they start")
+finding = "The farther apart two tokens, the more arrows curl up:"
+headline(figure, f"{finding}\nall 64 end {', '.join(f'{end:.0f}' for end in ends)} away from where they start")
 plt.show()
 
 # %% [markdown] lang="en"

@@ -489,7 +489,7 @@ methods["NTK, factor 8"] = frequencies(DIM, ntk_base(BASE, DIM, FACTOR))
 seen, used = TRAINED * theta, {name: FACTOR * TRAINED * scaled for name, scaled in methods.items()}
 new = {name: int(((seen < 2 * math.pi) & (angle > seen * (1 + 1e-9))).sum()) for name, angle in used.items()}
 
-figure, panels = plt.subplots(3, 5, figsize=(7.2, 4.3), subplot_kw={"projection": "polar"})
+figure, panels = plt.subplots(3, 5, figsize=(5.2, 3.9), subplot_kw={"projection": "polar"})
 for row, (name, angle) in zip(panels, used.items(), strict=True):
     for axes, i in zip(row, shown, strict=True):
         draw_arc(axes, 0, 2 * math.pi, color=GREY, linewidth=0.6, linestyle=":")
@@ -499,14 +499,14 @@ for row, (name, angle) in zip(panels, used.items(), strict=True):
         axes.set(ylim=(0, 1.15), xticks=[], yticks=[])
         axes.spines["polar"].set_visible(False)
         if i == 10:
-            axes.text(0, 0, f"{new[name]} of 64\nmeet new angles", ha="center", va="center", fontsize=7.5)
+            axes.text(0, 0, f"{new[name]} of 64\nmeet new\nangles", ha="center", va="center", fontsize=7.5)
     row[0].set_ylabel(name, labelpad=12)
-for words, colour, side in (("seen in training", BLUE, 1), ("new", VERMILION, -1)):
+for words, colour, side in (("seen in\ntraining", BLUE, 1), ("new", VERMILION, -1)):
     panels[0, 2].text(side * math.pi / 2, 0.4, words, color=ink(colour), fontsize=7.5, ha="center", va="center")
 for axes, i in zip(panels[0], shown, strict=True):
-    axes.set_title(f"pair {i}: {turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=9, loc="center")
+    axes.set_title(f"pair {i}:\n{turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=8.5, loc="center")
 some = new["NTK, factor 8"]
-headline(figure, f"At 8 times the length PI takes no pair to a new angle, NTK (factor 8) takes {some}")
+headline(figure, f"At 8 times the length PI takes no pair to a new angle,\nNTK (factor 8) takes {some}")
 plt.show()
 
 # %%

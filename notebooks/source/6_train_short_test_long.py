@@ -960,11 +960,11 @@ means = {  # between the edges: [blocks, heads, bins], of the first seed
     for name, seen in looks.items()
 }
 
-figure, panels = plt.subplot_mosaic([["none", "slow pairs"], ["line", "line"]], figsize=(7.2, 5.0))
+figure, panels = plt.subplot_mosaic([["none", "slow pairs"], ["line", "line"]], figsize=(5.2, 4.8))
 titles = (
     "as trained",
     "slow pairs clamped",
-    "as trained, each distance by itself: many peaks stand where pair 1 comes round",
+    "as trained, each distance by itself:\nmany peaks stand where pair 1 comes round",
 )
 for (panel, axes), title in zip(panels.items(), titles, strict=True):
     x = range(FIRST + 1) if panel == "line" else [math.sqrt(low * (high - 1)) for low, high in pairwise(edges)]
@@ -975,7 +975,7 @@ for (panel, axes), title in zip(panels.items(), titles, strict=True):
     if panel == "line":
         axes.set(xlim=(TRAINED, FIRST), ylim=(0, None), xlabel="distance; ticks where pair 1 comes round")
         axes.set_xticks([round(short_round * turn) for turn in range(4, 23)])
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=7)
         height = each[:, 378].max()
         axes.text(374, height, "six times 63: pair 2 as well", ha="right", va="top", fontsize=8.5)
         continue
@@ -984,9 +984,9 @@ for (panel, axes), title in zip(panels.items(), titles, strict=True):
 for panel in ("none", "line"):
     panels[panel].set_ylabel("weight of the key")
 panels["none"].legend(fontsize=8, loc="upper center")
-finding = f"The second block's heads look beyond the window with {far['none']:.0%} of their weight;"
-remedy = f"{far['slow pairs']:.0%} with the slow pairs clamped, {far['fast pairs']:.0%} with the fast ones clamped"
-headline(figure, f"{finding}\n{remedy}")
+finding = "The second block's heads look beyond the window"
+remedy = f"with {far['none']:.0%} of their weight; {far['slow pairs']:.0%} with the slow pairs clamped,"
+headline(figure, f"{finding}\n{remedy}\n{far['fast pairs']:.0%} with the fast ones clamped")
 plt.show()
 
 shown = {name: [[float(f"{mean:.2e}") for mean in head] for head in each.flatten(0, 1)] for name, each in means.items()}

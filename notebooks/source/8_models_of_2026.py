@@ -33,6 +33,7 @@ from figures import (
     SKY,
     VERMILION,
     headline,
+    no_frame,
     point,
     shade_beyond,
     show_table,
@@ -422,7 +423,8 @@ plt.show()
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$. It is partial
+# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$, and the figure shows
+# how keys come out of them: sizes are true to scale, and what is pale is never stored. It is partial
 # rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
 # rotated in part, and the output is turned back.)
 
@@ -450,8 +452,34 @@ plt.show()
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$。这又是部分旋转，只是从另一头走到了同一处。
+# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$，键怎样由它们得来，见下图：大小都按比例画，
+# 颜色浅的不必存。这又是部分旋转，只是从另一头走到了同一处。
 # （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
+
+# %%
+LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
+stored = LATENT + TURNED
+plain, rotated = {"color": BLUE, "linewidth": 0}, {"color": VERMILION, "linewidth": 0}
+
+figure, axes = plt.subplots(figsize=(5.0, 2.75))
+axes.add_patch(plt.Rectangle((-360, -LATENT / 2), 36, LATENT, **plain))
+axes.add_patch(plt.Rectangle((330, -TURNED / 2), 36, TURNED, **rotated))
+for height, head in ((190, 1), (60, 2), (-190, HEADS)):
+    axes.add_patch(plt.Rectangle((-96, height - 18), CONTENT, 36, alpha=0.35, **plain))
+    axes.add_patch(plt.Rectangle((-96 + CONTENT, height - 18), TURNED, 36, alpha=0.35, **rotated))
+    axes.annotate("", (-100, height), (-320, height), arrowprops={"arrowstyle": "-|>", "color": BLUE})
+    axes.annotate("", (100, height), (326, 0), arrowprops={"arrowstyle": "-|>", "color": VERMILION})
+    point(axes, f"$U_{{{head}}}$", (-210, height), (0, 2), BLUE, line=False)
+    point(axes, f"key of head {head}", (0, height + 18), (0, 1), line=False)
+point(axes, "⋮", (0, -70), (0, 0), line=False)
+point(axes, f"cached:\n$c_n$,\n{LATENT} numbers,\nno positions", (-366, 0), (-3, 0), BLUE, line=False)
+point(axes, f"cached:\na shared key,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
+axes.set(aspect="equal", xlim=(-590, 590), ylim=(-265, 265))
+no_frame(axes)
+headline(
+    figure, f"{stored} cached numbers make the keys of {HEADS} heads,\nand the {TURNED} that rotate serve all of them"
+)
+plt.show()
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · Scores from the short vectors (2 points)
@@ -531,8 +559,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %%
-LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
-stored, full = LATENT + TURNED, HEADS * 2 * CONTENT
+full = HEADS * 2 * CONTENT
 print(f"numbers cached for each token and layer: {stored} in place of {full:,}, a {full / stored:.0f}th")
 
 random = torch.Generator().manual_seed(1)
@@ -574,6 +601,7 @@ assert min(apart) > 0.2
 # slowest for columns ([its code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)). In Qwen3-VL the axes **take turns**, pair after pair
 # ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
 # so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
+# The figure shows the three numbers of each token, in colours, and below them which pairs of a head take which.
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
@@ -591,7 +619,8 @@ assert min(apart) > 0.2
 # 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
 # （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
+# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下图上半是每个 token 的三个数，
+# 以颜色区分；下半是一个头的各对，每一对取与它同色的那个数。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -616,6 +645,38 @@ def places(before: int, rows: int, columns: int, after: int) -> Tensor:
     tail = torch.arange(after) + before + max(rows, columns)
     return torch.cat([torch.arange(before).expand(3, -1), image, tail.expand(3, -1)], dim=1)
 
+
+# %%
+before, rows, columns = 3, 2, 3
+numbers, patches = places(before, rows, columns, 3), range(before, before + rows * columns)
+names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
+
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 2.9), height_ratios=[1.3, 1])
+for n, token in enumerate(numbers.T.tolist()):
+    across, up = token[2], before - token[1] if n in patches else (1 - rows) / 2
+    box = {"facecolor": SKY, "alpha": 0.35} if n in patches else {"fill": False, "edgecolor": GREY}
+    top.add_patch(plt.Rectangle((across - 0.46, up - 0.44), 0.92, 0.88, **box))
+    for number, shift, colour in zip(token, (-0.27, 0, 0.27), colours, strict=True):
+        point(top, f"{number}", (across + shift, up), (0, 0), colour, line=False)
+middle = before + (columns - 1) / 2
+for words, across, up in (("text", 1, 0), ("image", middle, 0.5), ("text", middle + columns, 0)):
+    point(top, words, (across, up), (0, 1), line=False)
+top.set(aspect="equal", xlim=(-0.6, int(numbers.max()) + 0.6), ylim=(0.5 - rows, 1))
+for height, (words, axes_of) in enumerate({"alternating": turns_taken(TURNS), "blocks": blocks(BLOCKS)}.items()):
+    for pair, axis in enumerate(axes_of.tolist()):
+        bottom.add_patch(plt.Rectangle((pair, 1.4 * height), 0.8, 1, color=colours[axis], linewidth=0))
+    point(bottom, words, (0, 1.4 * height + 0.5), (-4, 0), line=False)
+for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
+    point(bottom, name, (float((axes_of == axis).nonzero().double().mean()), 2.4), (0, 1), colour, line=False)
+point(bottom, "fastest pair", (0, 0), (1, -2), line=False)
+point(bottom, "slowest", (64, 0), (-1, -2), line=False)
+bottom.set(xlim=(-14, 65), ylim=(-0.8, 3.2))
+no_frame(top)
+no_frame(bottom)
+moved = int(numbers[0, patches.stop]) - before
+finding = f"{len(patches)} patches move the text that follows by {moved} positions;"
+headline(figure, f"{finding}\neach pair turns by the number of its colour")
+plt.show()
 
 # %% [markdown] lang="en"
 # ### Exercise 8.4 · Angles on three axes (2 points)
@@ -686,7 +747,6 @@ assert int((turns_taken(TURNS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
 
 theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
-names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
 fastest = {}
 for panel, (title, axes_of) in zip(
     panels, (("blocks", blocks(BLOCKS)), ("alternating", turns_taken(TURNS))), strict=True
