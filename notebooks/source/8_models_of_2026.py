@@ -7,7 +7,8 @@
 # notebook puts it together: each idea derived, built small, and run. At the end you read the configurations of real
 # models with your own code, and say how far they can see.
 #
-# Where a sentence says what a paper claims or a program does, it links the version that was read.
+# Where a sentence says what a paper claims or a program does, it links the source; a `v2` at the end of an address says
+# that version 2 was read.
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
@@ -16,7 +17,7 @@
 # 旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
 # 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
 #
-# 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到读过的那个版本。
+# 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到出处；地址末尾的 `v2` 是说，读过的是第 2 版。
 
 # %%
 import math
@@ -1363,7 +1364,7 @@ to_touch("models", to_show)
 #
 # | you want to | do | why |
 # |---|---|---|
-# | train a model | Rotate queries and keys. Take a base above the bound for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length that gains nothing by itself: in nanochat, a quarter of the features rotated was slightly worse, and a half no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | train a model | Rotate queries and keys. Take a base above the bound for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length it matters little, and reports differ: Gemma 2B without its slowest pairs had a slightly lower perplexity, a tenth of the features rotated did about as well as all in several sizes, and in nanochat a quarter was slightly worse and a half, with another base, no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
@@ -1374,7 +1375,7 @@ to_touch("models", to_show)
 #
 # | 你想 | 怎么做 | 依据 |
 # |---|---|---|
-# | 训练一个模型 | 旋转查询和键。底数要高于训练时最长文本的那个界。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这本身没有好处：nanochat 试过，只转四分之一的特征略差，只转一半没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | 训练一个模型 | 旋转查询和键。底数要高于训练时最长文本的那个界。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这影响不大，各家的结果也不一样：Gemma 2B 去掉最慢的那些对，困惑度略低；在好几种规模上，只转十分之一的特征，与全转差不多；nanochat 只转四分之一略差，只转一半（底数也换了）没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
 # | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
