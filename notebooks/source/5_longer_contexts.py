@@ -1054,7 +1054,7 @@ point(right, "paper: straight\nin turns", (26, paper[26]), (-14, -6), BLUE)
 point(right, "code: straight\nin pairs", (35, code[35]), (10, 6), VERMILION)
 headline(
     figure,
-    f"Two ramps are called YaRN:\npair {gap} keeps {paper[gap]:.0%} of its frequency by one, {code[gap]:.0%} by the other",
+    f"Two ramps are called YaRN: pair {gap} keeps {paper[gap]:.0%} or {code[gap]:.0%} of its speed",
 )
 plt.show()
 
