@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,18 +21,26 @@ TABLE = 4 * WORD  # where a dictionary says at which address its keys and values
 COUNTERS = 2 * WORD  # at the beginning of that table: they may change although its keys and values do not
 
 
+def dictionary(space: Mapping[str, Any]) -> dict[str, Any]:
+    """The dictionary itself, where ``vars()`` gives a view of it, as for a class."""
+    return space if isinstance(space, dict) else gc.get_referents(space)[0]
+
+
 class Glance:
     """What collections looked like when this was made. The caller keeps them alive, and all that they hold.
 
     Args:
         sized: Collections of which the lengths are watched.
         whole: Dictionaries of which the keys and values are watched, by identity.
+
+    Attributes:
+        is_possible: Whether lengths and values were found where they are expected; if not, a glance shows nothing.
     """
 
-    def __init__(self, sized: Iterable[Collection[Any]], whole: Iterable[Mapping[str, Any]]) -> None:
-        """Remember their memory, if lengths and values are found where they are expected."""
+    def __init__(self, sized: Sequence[Collection[Any]], whole: Iterable[Mapping[str, Any]]) -> None:
+        """Remember their memory."""
         kinds = [(each, next(kind for kind in LENGTH if isinstance(each, kind))) for each in sized]
-        dictionaries = [each if isinstance(each, dict) else gc.get_referents(each)[0] for each in whole]
+        dictionaries = list(map(dictionary, whole))
         lengths = [id(each) + LENGTH[kind] for each, kind in kinds]
         addresses = torch.tensor([*lengths, *(id(each) + TABLE for each in dictionaries)])
         start = int(addresses.min())
@@ -43,7 +51,7 @@ class Glance:
         sizes = [sys.getsizeof(each) - sys.getsizeof({}) - COUNTERS for each in dictionaries]
         self._tables = [(address + COUNTERS, size) for address, size in zip(tables, sizes, strict=True)]
         self._contents = self._seen()
-        self._possible = found == [len(each) for each in sized] and all(
+        self.is_possible = found == [len(each) for each in sized] and all(
             set(map(id, each.values())) <= set(memoryview(contents).cast("P"))
             for each, contents in zip(dictionaries, self._contents, strict=True)
         )
@@ -51,7 +59,7 @@ class Glance:
     def shows_no_change(self) -> bool:
         """Whether everything is as it was, as far as this can be seen: if not, only a closer look can tell."""
         # The words tell whether the tables are still at the same addresses.
-        same = self._possible and torch.equal(self._memory.take(self._places), self._words)
+        same = self.is_possible and torch.equal(self._memory.take(self._places), self._words)
         return same and self._seen() == self._contents
 
     def _seen(self) -> list[bytes]:

@@ -36,7 +36,7 @@ import torch
 from torch import nn
 
 from . import second_device
-from .glance import Glance
+from .glance import Glance, dictionary
 
 # Here values are compared by identity, to find a name that got another existing object; new objects are found anywhere.
 CLASSES: tuple[type, ...] = (
@@ -62,7 +62,7 @@ class Surroundings:
         _empty_caches()
         self._random = [(give_back, state()) for state, give_back in _random_numbers()]
         self._compared = [(space, list(space), list(space.values())) for space in _compared()]
-        self._collections = list(_collections())
+        self._collections = _collections()
         self._sizes = list(map(len, self._collections))
         self._glance = Glance(self._collections, (space for space, _, _ in self._compared))
 
@@ -132,8 +132,7 @@ def _collections() -> list[Collection[Any]]:
     held = [value for module in modules for value in module.values()]
     functions = [value for space in _compared() for value in space.values() if isinstance(value, FunctionType)]
     collections = [*modules, *(value for value in held if isinstance(value, list | set | dict))]
-    spaces = [vars(value) for value in (*held, *functions) if isinstance(value, type | FunctionType)]
-    collections += [space if isinstance(space, dict) else gc.get_referents(space)[0] for space in spaces]
+    collections += [dictionary(vars(value)) for value in (*held, *functions) if isinstance(value, type | FunctionType)]
     return list({id(collection): collection for collection in collections}.values())
 
 

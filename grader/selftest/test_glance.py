@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Collection
 from functools import partial
 from types import ModuleType
@@ -58,6 +60,13 @@ def test_classes_and_modules_are_watched_through_their_namespaces() -> None:
     assert glance.shows_no_change()
     space.b = 1  # type: ignore[attr-defined] # a new name
     assert not glance.shows_no_change()
+
+
+@pytest.mark.process
+def test_a_glance_is_possible_at_all_that_a_fork_server_has_imported() -> None:
+    """If it were not, every look would be a closer one, and nothing but the time would tell."""
+    code = "from grader.sandbox.zygote import Surroundings; print(Surroundings()._glance.is_possible)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
 def test_where_lengths_are_not_found_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

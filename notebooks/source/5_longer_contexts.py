@@ -1245,6 +1245,9 @@ for words, place, side, colour in (
     point(axes, words, place, (side, 0), colour)
 axes.set(xlim=(-1.85, 6.9), ylim=(-3.5, 1.6), aspect="equal")
 no_frame(axes)
+spared = {name for name in verdicts if bool((spectra[name] == theta)[:17].all())}
+at_home = {name for name in verdicts if not bool((FACTOR * spectra[name] > 1.001 * theta)[slow].any())}
+assert spared & at_home == {"YaRN, code"}  # what the title says
 headline(figure, "At 8 times the length, only YaRN spares the fastest pairs\nand takes no slow one to a new angle")
 plt.show()
 

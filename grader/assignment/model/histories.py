@@ -132,8 +132,9 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
 def _same(used: Tensor, new: Tensor) -> bool:
     if used.shape != new.shape or used.dtype != new.dtype:
         return False
-    if torch.equal(used, new) or not new.is_floating_point():
-        return torch.equal(used, new)
+    same = torch.equal(used, new)
+    if same or not new.is_floating_point():
+        return same
     both_nan = (used.isnan() & new.isnan()).cpu()
     errors = error_in_ulp(used, new.cpu().double(), new.cpu().double(), new.dtype)
     return bool((errors.where(~both_nan, 0.0) <= SAME).all())

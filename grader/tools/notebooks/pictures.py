@@ -185,10 +185,10 @@ def _texts(notebook: NotebookNode) -> Iterator[str]:
     """What stands in the figures and tables of a notebook."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            svg = output.get("data", {}).get(SVG) or output.get("data", {}).get(TABLE, "")
+            markup = output.get("data", {}).get(SVG) or output.get("data", {}).get(TABLE, "")
             for text in (
-                *(text for _, text, _ in _TEXT.findall(svg)),
-                *(one[0] for one in _WITH_MATHEMATICS.findall(svg)),
+                *(text for _, text, _ in _TEXT.findall(markup)),
+                *(one[0] for one in _WITH_MATHEMATICS.findall(markup)),
             ):
                 yield html.unescape(text).strip()
 
