@@ -8,12 +8,10 @@ something for several properties (:mod:`.readings`); its requests are recorded s
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -27,8 +25,6 @@ from .student import StartWorker, Student
 
 PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 MOST_REMEMBERED = 4096  # properties and readings that passed; the verdicts of one take some KiB
-
-_AS_JSON = partial(json.JSONEncoder, check_circular=False)
 
 Asked = str | Read  # whose requests are asked together: a property's, named by its id, or a reading's
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -104,19 +100,31 @@ class Recorder:
         return Foreseen(frozenset(self._names), self._requests, packed, self._spent_s)
 
 
-def recorded(operations: Sequence[Operation]) -> tuple[str, list[Any]]:
-    """A request as it is now, to compare others with: two requests are the same to a worker if these are equal.
+def recorded(operations: Sequence[Operation]) -> list[Any]:
+    """A request as it is now, to compare others with: two requests are the same to a worker if these are equal."""
+    parts: list[Any] = []
+    _list_parts(operations, parts)
+    return parts
 
-    JSON tells numbers, texts, lists and dictionaries apart faster than Python code could; what it does not know is
-    listed beside it, tensors with their bytes, and stands in it under an empty name, which nothing in a request has.
-    """
-    others: list[Any] = []
 
-    def listed(value: Any) -> dict[str, int]:
-        others.append((value.device, value.stride(), *identity(value)) if isinstance(value, Tensor) else repr(value))
-        return {"": len(others)}
-
-    return _AS_JSON(default=listed).encode(operations), others
+def _list_parts(value: Any, parts: list[Any]) -> None:
+    """Add a value's type and content to ``parts``: of a tensor its bytes, of a number its text."""
+    kind = type(value)
+    parts.append(kind)
+    if kind is str:
+        parts.append(value)
+    elif kind is list or kind is tuple:
+        parts.append(len(value))
+        for item in value:
+            _list_parts(item, parts)
+    elif kind is dict:
+        parts += (len(value), *value)
+        for item in value.values():
+            _list_parts(item, parts)
+    elif isinstance(value, Tensor):
+        parts += (value.device, value.stride(), *identity(value))
+    else:
+        parts.append(repr(value))
 
 
 class _Unforeseen(Exception):

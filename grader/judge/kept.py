@@ -28,10 +28,15 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def copied(*args: P.args, **kwargs: P.kwargs) -> R:
-        given: tuple[object, ...] = (*args, *kwargs.values())
-        if not all(map(_can_be_told_apart, given)):
-            return function(*args, **kwargs)
-        key: Hashable = (len(args), tuple(kwargs), tuple(map(_told_apart, given)))
+        parts: list[Any] = [len(args), *kwargs]
+        for value in (*args, *kwargs.values()):
+            if not isinstance(value, Tensor):
+                parts += (type(value), value)  # with its type, since 1 and True are equal
+            elif value.nbytes > MOST_BYTES or value.requires_grad or not value.is_cpu:
+                return function(*args, **kwargs)
+            else:
+                parts += identity(value)
+        key: Hashable = tuple(parts)
         result = results.get(key)
         if result is None:
             result = results[key] = function(*args, **kwargs)
@@ -42,17 +47,6 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         return result.clone() if isinstance(result, Tensor) else tuple(map(Tensor.clone, result))
 
     return copied
-
-
-def _can_be_told_apart(value: Any) -> bool:
-    if not isinstance(value, Tensor):
-        return True
-    return value.nbytes <= MOST_BYTES and not value.requires_grad and value.device.type == "cpu"
-
-
-def _told_apart(value: Any) -> Hashable:
-    """What differs between two arguments; for other values with their type, since 1 and True are equal."""
-    return identity(value) if isinstance(value, Tensor) else (type(value), value)
 
 
 def identity(tensor: Tensor) -> tuple[torch.dtype, torch.Size, bytes]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.context import BaseContext, ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
 
@@ -57,11 +57,32 @@ class Failure:
     of_its_limit: bool = False
 
 
-@dataclass(frozen=True)
-class Begins:
-    """The message that a judge sends before it starts on a property."""
+class Position:
+    """Where a judge is, in memory that it shares with its parent: a message for each property would wake both up."""
 
-    property_id: str
+    def __init__(self, context: BaseContext, settings: Settings) -> None:
+        """Start at no property."""
+        self._ids: list[str] = ["", *settings.assignment.rubric.properties]
+        self._shared = context.RawArray("i", 2)  # properties begun so far, and which one is the last
+
+    def begin(self, property_id: str) -> None:
+        """Note that the judge starts on a property."""
+        self._shared[1] = self._ids.index(property_id)
+        self._shared[0] += 1
+
+    def leave(self) -> None:
+        """Note that the judge is at no property."""
+        self._shared[1] = 0
+
+    @property
+    def begun(self) -> int:
+        """How many properties the judge has begun in its life."""
+        return int(self._shared[0])
+
+    @property
+    def property_id(self) -> str:
+        """The property that is being judged, or the last; empty before the first of a submission."""
+        return self._ids[int(self._shared[1])]
 
 
 class JudgeProcess:
@@ -73,7 +94,8 @@ class JudgeProcess:
         self.ready = False
         context = _context()
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, settings), daemon=True, name=NAME)
+        self._position = Position(context, settings)
+        self._process = context.Process(target=_serve, args=(theirs, self._position, settings), daemon=True, name=NAME)
         self._handle: int | None = None
         with theirs:
             try:
@@ -84,6 +106,7 @@ class JudgeProcess:
 
     def ask(self, submission: Submission, failure: str | None, condemned: Collection[str] = ()) -> None:
         """Send a submission to grade without the properties ``condemned``, or with the ``failure`` to report."""
+        self._position.leave()
         with contextlib.suppress(BrokenPipeError):  # the judge has just died; `answer` will say so
             self._pipe.send((submission, failure, frozenset(condemned)))
 
@@ -96,31 +119,28 @@ class JudgeProcess:
             Abandoned: As soon as ``abandoned()`` is true.
             CannotGrade: If the judge cannot grade with its settings.
         """
-        at = ""
         try:
-            while True:
-                if not self._wait(within_s, abandoned):
-                    return Failure("the judge process stalled", at=at)
-                answer: Report | Failure | CannotGrade | Begins | None = self._pipe.recv()
-                if not isinstance(answer, Begins):
-                    break
-                at = answer.property_id
+            if not self._wait(within_s, abandoned):
+                return Failure("the judge process stalled", at=self._position.property_id)
+            answer: Report | Failure | CannotGrade | None = self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(PARTING_S)
             of_its_limit = self._process.exitcode == -signal.SIGXCPU
-            return Failure("the judge process died", at=at, of_its_limit=of_its_limit)
+            return Failure("the judge process died", at=self._position.property_id, of_its_limit=of_its_limit)
         if isinstance(answer, CannotGrade):
             raise answer
         self.ready = self.ready or answer is None
         return answer
 
     def _wait(self, within_s: float, abandoned: Callable[[], bool]) -> bool:
-        """Whether a message arrives within that time."""
-        end = time.monotonic() + within_s
+        """Whether a message arrives within that time after the judge has last begun a property."""
+        begun, end = self._position.begun, time.monotonic() + within_s
         while not self._pipe.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
             if abandoned():
                 raise Abandoned
-            if time.monotonic() >= end:
+            if self._position.begun != begun:
+                begun, end = self._position.begun, time.monotonic() + within_s
+            elif time.monotonic() >= end:
                 return False
         return True
 
@@ -176,7 +196,7 @@ def _keep_addresses_short() -> None:
             tempfile.tempdir = usual
 
 
-def _serve(pipe: Connection, settings: Settings) -> None:
+def _serve(pipe: Connection, position: Position, settings: Settings) -> None:
     """The judge process: send None when ready, then a report for each submission until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
@@ -190,7 +210,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
             bound_time(CPU_S)
             if settings.device == "cpu":  # with a GPU, its driver reserves gigabytes of address space
                 bound_memory(MEMORY_MIB)
-            graded = partial(judge.grade, submission, condemned, lambda name: pipe.send(Begins(name)))
+            graded = partial(judge.grade, submission, condemned, position.begin)
             pipe.send(graded() if failure is None else judge.give_up(submission.id, failure))
     except CannotGrade as error:
         pipe.send(error)

@@ -8,7 +8,7 @@ from ..definition import Assignment
 from ..rubric import Rubric
 from .chinese import in_chinese
 from .outcome import Outcome
-from .report import PropertyReport, Report, TaskReport
+from .report import CaseReport, PropertyReport, Report, TaskReport
 
 # Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
 ADVICE: Mapping[Outcome, Mapping[str, str]] = {
@@ -73,9 +73,7 @@ def task_in_language(task: TaskReport, assignment: Assignment, language: str) ->
     mistakes = {None, *(misconception.id for misconception in rubric.misconceptions)}
     properties = []
     for number, prop in enumerate(task.properties):
-        messages = [_message(case.message, assignment, language) for case in prop.cases]
-        told = zip(prop.cases, messages, strict=True)
-        words: dict[str, object] = {"cases": [case.model_copy(update={"message": text}) for case, text in told]}
+        words: dict[str, object] = {"cases": [_case_in_language(case, assignment, language) for case in prop.cases]}
         if prop.id in rubric.properties and prop.misconception in mistakes:
             words["title"] = rubric.properties[prop.id].title[language]
             words["hint"] = _hint(prop, task.properties[:number], rubric, language)
@@ -107,6 +105,11 @@ def _first_failure(before: Sequence[PropertyReport], rubric: Rubric) -> Property
         and rubric.properties[other.id].basic
     ]
     return max(failed, key=lambda other: bool(other.misconception), default=None)
+
+
+def _case_in_language(case: CaseReport, assignment: Assignment, language: str) -> CaseReport:
+    message = _message(case.message, assignment, language)
+    return case if message == case.message else case.model_copy(update={"message": message})
 
 
 def _message(text: str, assignment: Assignment, language: str) -> str:

@@ -13,7 +13,8 @@ import json
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,7 +42,15 @@ LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
-Entry = tuple[torch.dtype, str, list[int], list[int], int]  # a tensor's dtype, device, shape, stride, size in bytes
+class Entry(NamedTuple):
+    """What a header says about one tensor; ``size`` is in bytes."""
+
+    dtype: torch.dtype
+    device: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    size: int
+    elements: int
 
 
 class ProtocolError(Exception):
@@ -79,7 +88,7 @@ def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
         return {"dtype": DTYPE_NAMES[value]}
     if kind in (list, tuple):
         return {"list": [encode(item, tensors, depth + 1) for item in value]}
-    if kind is dict and all(type(key) is str for key in value):
+    if kind is dict and not {*map(type, value)} - {str}:
         return {"dict": [[key, encode(item, tensors, depth + 1)] for key, item in value.items()]}
     raise ProtocolError(f"a value of type {kind.__name__[:80]}")
 
@@ -90,15 +99,14 @@ def _plain(tensor: Tensor) -> Tensor:
         raise ProtocolError(f"a tensor that is not dense ({tensor.layout})")
     if tensor.dtype not in DTYPE_NAMES:
         raise ProtocolError(f"a tensor of {tensor.dtype}")
-    if tensor.device.type not in ("cpu", "cuda") and str(tensor.device) != SECOND_DEVICE:
+    if not (tensor.is_cpu or tensor.is_cuda or str(tensor.device) == SECOND_DEVICE):
         raise ProtocolError(f"a tensor on the device {tensor.device}")
-    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
+    if tensor.nbytes > MAX_TENSOR_BYTES:
         raise ProtocolError(f"a tensor of shape {list(tensor.shape)}, which is too large")
     plain = tensor.detach()
     if plain.is_conj() or plain.is_neg():
         plain = plain.resolve_conj().resolve_neg()
-    end = plain.storage_offset() * plain.itemsize + _storage_bytes(plain.dtype, plain.shape, plain.stride())
-    if end > plain.untyped_storage().nbytes():
+    if plain.storage_offset() * plain.itemsize + _extent(plain) > plain.untyped_storage().nbytes():
         raise ProtocolError("a tensor that reaches beyond its memory")
     return plain
 
@@ -144,18 +152,24 @@ def _storage_bytes(dtype: torch.dtype, shape: Sequence[int], stride: Sequence[in
     return (last + 1) * dtype.itemsize
 
 
+def _extent(tensor: Tensor) -> int:
+    """Bytes from the first to the last element of a tensor."""
+    if tensor.is_contiguous():  # nearly all are
+        return tensor.nbytes
+    return _storage_bytes(tensor.dtype, tensor.shape, tensor.stride())
+
+
 def payload(tensor: Tensor) -> tuple[list[Any], bytes]:
     """The header entry and the bytes of one tensor; strides are kept, so an expanded input arrives expanded."""
-    shape, stride = list(tensor.shape), list(tensor.stride())
-    size = _storage_bytes(tensor.dtype, shape, stride)
-    entry = [DTYPE_NAMES[tensor.dtype], str(tensor.device), shape, stride]
-    if tensor.device.type == "cuda":  # the bytes of all others lie in this process's own memory
+    size, device = _extent(tensor), "cpu" if tensor.is_cpu else str(tensor.device)
+    entry = [DTYPE_NAMES[tensor.dtype], device, list(tensor.shape), list(tensor.stride())]
+    if tensor.is_cuda:  # the bytes of all others lie in this process's own memory
         tensor = tensor.as_strided([size // tensor.element_size()], [1]).cpu()
     return entry, ctypes.string_at(tensor.data_ptr(), size) if size else b""
 
 
 def _check_entry(entry: Any) -> Entry:
-    """Validate one header entry and add its size in bytes."""
+    """Validate one header entry."""
     if not isinstance(entry, list) or len(entry) != 4:
         raise ProtocolError("a malformed tensor header")
     name, device, shape, stride = entry
@@ -163,6 +177,11 @@ def _check_entry(entry: Any) -> Entry:
         raise ProtocolError("a tensor of an unknown dtype")
     if not isinstance(shape, list) or not isinstance(stride, list) or {*map(type, shape), *map(type, stride)} - {int}:
         raise ProtocolError("a malformed tensor shape")
+    return _checked(name, device, tuple(shape), tuple(stride))
+
+
+@lru_cache(1024)  # of entries that break no rule, and so are small
+def _checked(name: str, device: str, shape: tuple[int, ...], stride: tuple[int, ...]) -> Entry:
     if device not in ("cpu", SECOND_DEVICE) and not (
         device.startswith("cuda:") and device[5:].isdecimal() and device.isascii() and len(device) < 8
     ):
@@ -173,7 +192,8 @@ def _check_entry(entry: Any) -> Entry:
     # Dimensions of size 0 are left out of the product: the others must not overflow either.
     if math.prod(filter(None, shape)) * DTYPES[name].itemsize > MAX_TENSOR_BYTES:
         raise ProtocolError("a tensor that is too large")
-    return DTYPES[name], device, shape, stride, _storage_bytes(DTYPES[name], shape, stride)
+    size = _storage_bytes(DTYPES[name], shape, stride)
+    return Entry(DTYPES[name], device, shape, stride, size, math.prod(shape))
 
 
 # ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -270,22 +290,16 @@ def unpacked(read: Callable[[int], bytearray]) -> Any:
     if not isinstance(entries, list) or len(entries) > MAX_TENSORS:
         raise ProtocolError("too many tensors")
     checked = [_check_entry(entry) for entry in entries]
-    if sum(size for *_, size in checked) > MAX_TENSOR_BYTES:
+    if sum(entry.size for entry in checked) > MAX_TENSOR_BYTES:
         raise ProtocolError("a message that is too large")
-    if sum(math.prod(shape) for _, _, shape, _, _ in checked) > MAX_ELEMENTS:
+    if sum(entry.elements for entry in checked) > MAX_ELEMENTS:
         raise ProtocolError("a message with too many elements")
-    return decode(tree, [_tensor(*entry, read) for entry in checked])
+    return decode(tree, [_tensor(entry, read) for entry in checked])
 
 
-def _tensor(
-    dtype: torch.dtype,
-    device: str,
-    shape: list[int],
-    stride: list[int],
-    size: int,
-    read: Callable[[int], bytearray],
-) -> Tensor:
+def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:
     """Read the bytes of one tensor into new memory, and give them their shape and device."""
+    dtype, device, shape, stride, size, _ = entry
     data = read(size)
     try:
         if size == 0:
