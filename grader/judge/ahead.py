@@ -19,7 +19,7 @@ from .foresight import Asked, Decide, Foresight, Verdicts
 from .student import Student
 
 IN_FLIGHT = 2  # batches: while the judge looks at one, the worker computes the next
-TOGETHER = (4, 4, 8, 32)  # properties in the first batch, the second, and so on: each costs a check
+TOGETHER = (4, 12, 32)  # properties in the first batch, the second, and so on: each costs a check
 
 
 class AheadWorker(Protocol):
