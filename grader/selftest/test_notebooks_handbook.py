@@ -102,6 +102,25 @@ def test_a_large_figure_is_wide_and_one_without_a_title_has_a_text() -> None:
     assert 'class="picture"' in pictures.shown(large.replace("520", "90"), "en")
 
 
+DRAWN = """<svg xmlns="http://www.w3.org/2000/svg"><g id="figure_1"><g id="axes_1"><g id="matplotlib.axis_1">
+<g id="xtick_1"><g id="text_1"><text><tspan x="6" y="-4" style="font-size: 6px">2</tspan><tspan x="0" y="0"
+ style="font-size: 9px">1</tspan><tspan x="3" y="0" style="font-size: 9px">0</tspan></text></g></g><g id="xtick_2"/>
+<g id="xtick_3"><g id="text_2"><text>9</text></g></g><g id="text_3"><text>the key</text></g></g>
+<g id="matplotlib.axis_2"><g id="text_4"><text>cost &amp;</text></g></g><g id="text_5"><text>0.5</text></g>
+<g id="text_6"><text>lost</text><text>here</text></g></g></g></svg>"""
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Across: the key, 10^2 to 9. Up: cost &amp;. Named in it: lost here."),
+        ("zh", "横轴：the key，从 10^2 到 9。纵轴：cost &amp;。图中标出：lost here。"),
+    ],
+)
+def test_axes_and_words_of_a_figure_are_said_to_those_who_do_not_see_it(language: str, said: str) -> None:
+    assert f'<img alt="{said}"' in pictures.shown(DRAWN, language)
+
+
 def panel(number: int, left: int, right: int, label: str = "") -> str:
     """A panel as matplotlib writes it, with the label of a tick beside it."""
     path = f'<path d="M {left} 90 \nL {right} 90 \nL {right} 10 \nL {left} 10 "/>'
@@ -198,7 +217,7 @@ def test_the_names_in_a_table_are_translated_as_those_in_a_figure() -> None:
 def test_no_blank_follows_a_chinese_mark() -> None:
     lines = ("两条曲线徘徊；", "而得分是 3", "箭头离起点", "PI 的终点")
     titles = "".join(f'<text style="font-weight: 700">{line}</text>' for line in lines)
-    shown = pictures.shown(titles, "zh")
+    shown = pictures.shown(f"<svg>{titles}</svg>", "zh")
     assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in shown
     text = "<p><strong>唯一吗？</strong> 唯一。</p><pre>行：  1</pre>"
     assert typesetting.with_formulas(text, []) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"

@@ -13,6 +13,7 @@ from latex2mathml.symbols_parser import convert_symbol
 
 from ..formulas import UnknownMathematics
 from . import panels, sources
+from .described import described
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -79,7 +80,8 @@ def shown(svg: str, language: str) -> str:
         wide = width > WIDE
     svg = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", svg)
     caption = f"<figcaption>{title}</figcaption>" if title else ""
-    image = f'<img alt="{title or NO_TITLE[language]}" src="{_source(svg)}">'
+    told = html.escape(described(svg, language), quote=True) or title or NO_TITLE[language]
+    image = f'<img alt="{told}" src="{_source(svg)}">'
     narrow = panels.stacked(svg) if wide else ""
     if narrow:
         image = f'<picture><source media="(max-width: 40rem)" srcset="{_source(narrow)}">{image}</picture>'

@@ -4,7 +4,8 @@ touch.figures.story = (host) => {
   const { make, say, data } = touch;
   if (!data.story) return; // the page was made without the cell's output
   const { trained, edges, theta, methods } = data.story, last = edges.at(-1), round = 2 * Math.PI;
-  const names = { none: say("RoPE as trained", "RoPE，不加改动"), PI: "PI", NTK: "NTK", YaRN: "YaRN" };
+  const names = { none: say("as trained (RoPE)", "不加改动（RoPE）"), PI: say("all slowed alike (PI)", "一律放慢（PI）"),
+    NTK: say("slowed the more, the slower (NTK)", "越慢的放慢越多（NTK）"), YaRN: say("slowed only if slow (YaRN)", "只放慢慢的（YaRN）") };
   touch.caption(host, `Read on past ${trained} characters, and clocks go where they have never been`,
     `读过 ${trained} 个字符再往前，钟的指针就走到从未到过的地方`);
   const [row, radius, text, right, tall] = touch.narrow(host) ? [4, 46, 21, 528, 280] : [8, 31, 13, 540, 210];
@@ -39,7 +40,7 @@ touch.figures.story = (host) => {
   }
   drawing.append(make("svg:text", { x: (left + right) / 2, y: bottom + 3 * text, class: "small", "text-anchor": "middle" },
     say("characters read", "已读字符数")), make("svg:text", { x: 4, y: top - text / 2, class: "small" },
-    say("surprise at the next character (loss, in nats)", "对下一个字符的意外（损失，以 nat 计）")));
+    say("surprise at the next character (loss)", "对下一个字符的意外（损失）")));
   const middle = (bin) => Math.sqrt((edges[bin] + 1) * edges[bin + 1]);
   const line = (values) => values.map((loss, bin) => `${x(middle(bin)).toFixed(1)} ${y(loss).toFixed(1)}`).join("L");
   const along = (values, read) => { // on the line between two of its points, as drawn
@@ -85,8 +86,8 @@ touch.figures.story = (host) => {
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
     dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", many ? "idle" : "after");
     told.textContent = say(
-      `${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The next character costs ${loss.toFixed(2)} nats.`,
-      `${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)} nat。`);
+      `Hands ${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The loss at the next character is ${loss.toFixed(2)}.`,
+      `指针${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)}。`);
   };
   const choice = touch.choice(controls, say("hands", "指针"), Object.entries(names), () => draw());
   const start = Math.floor((100 * Math.log(trained / 2)) / Math.log(last)); // within training: all is well
