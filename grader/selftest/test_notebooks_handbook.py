@@ -107,18 +107,24 @@ DRAWN = """<svg xmlns="http://www.w3.org/2000/svg"><g id="figure_1"><g id="axes_
  style="font-size: 9px">1</tspan><tspan x="3" y="0" style="font-size: 9px">0</tspan></text></g></g><g id="xtick_2"/>
 <g id="xtick_3"><g id="text_2"><text>9</text></g></g><g id="text_3"><text>the key</text></g></g>
 <g id="matplotlib.axis_2"><g id="text_4"><text>cost &amp;</text></g></g><g id="text_5"><text>0.5</text></g>
-<g id="text_6"><text>lost</text><text>here</text></g></g></g></svg>"""
+<g id="text_6"><text>lost</text><text>here</text></g></g>OTHER</g></svg>"""
+OTHER = """<g id="axes_2"><g id="matplotlib.axis_3"><g id="xtick_4"><g id="text_7"><text>dog</text></g></g></g>
+<g id="matplotlib.axis_4"><g id="ytick_1"><g id="text_8"><text>1</text></g></g></g>
+<g id="legend_1"><g id="text_9"><text>M<tspan dy="0.2em" font-size="75%">3</tspan></text></g></g></g>"""
 
 
 @pytest.mark.parametrize(
-    ("language", "said"),
+    ("other", "language", "said"),
     [
-        ("en", "Across: the key, 10^2 to 9. Up: cost &amp;. Named in it: lost here."),
-        ("zh", "横轴：the key，从 10^2 到 9。纵轴：cost &amp;。图中标出：lost here。"),
+        ("", "en", "Across: the key, ticks 10^2 to 9. Up: cost &amp;. Labels: lost here."),
+        ("", "zh", "横轴：the key，刻度从 10^2 到 9。纵轴：cost &amp;。标注：lost here。"),
+        (OTHER, "en", "Panel 1 of 2: Across: the key, ticks 10^2 to 9. Up: cost &amp;. Labels: lost here. "
+         "Panel 2 of 2: Across: dog. Labels: M_3."),
     ],
-)
-def test_axes_and_words_of_a_figure_are_said_to_those_who_do_not_see_it(language: str, said: str) -> None:
-    assert f'<img alt="{said}"' in pictures.shown(DRAWN, language)
+    ids=["one", "chinese", "two"],
+)  # fmt: skip
+def test_axes_and_words_of_a_figure_are_said_to_those_who_do_not_see_it(other: str, language: str, said: str) -> None:
+    assert f'<img alt="{said}"' in pictures.shown(DRAWN.replace("OTHER", other), language)
 
 
 def panel(number: int, left: int, right: int, label: str = "") -> str:

@@ -59,7 +59,7 @@ use_style()
 #
 # $$
 # \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
-# \big(k_i\, e^{\mathrm{j} n \theta_i}\big)^*
+# {\left(k_i\, e^{\mathrm{j} n \theta_i}\right)}^*
 # = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$
@@ -83,7 +83,7 @@ use_style()
 #
 # $$
 # \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
-# \big(k_i\, e^{\mathrm{j} n \theta_i}\big)^*
+# {\left(k_i\, e^{\mathrm{j} n \theta_i}\right)}^*
 # = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$

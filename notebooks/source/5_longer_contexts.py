@@ -445,7 +445,7 @@ with quiet():
 # How much is pair $i$ slowed? Since $b'/b = \kappa^{d/(d-2)}$,
 #
 # $$
-# \frac{\theta_i}{\theta_i'} = \Big(\frac{b'}{b}\Big)^{2i/d} = \kappa^{\frac{2i}{d-2}} .
+# \frac{\theta_i}{\theta_i'} = {\left(\frac{b'}{b}\right)}^{2i/d} = \kappa^{\frac{2i}{d-2}} .
 # $$
 #
 # This is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs of which the
@@ -469,7 +469,7 @@ with quiet():
 # 第 $i$ 对放慢了多少？由 $b'/b = \kappa^{d/(d-2)}$ 得
 #
 # $$
-# \frac{\theta_i}{\theta_i'} = \Big(\frac{b'}{b}\Big)^{2i/d} = \kappa^{\frac{2i}{d-2}} .
+# \frac{\theta_i}{\theta_i'} = {\left(\frac{b'}{b}\right)}^{2i/d} = \kappa^{\frac{2i}{d-2}} .
 # $$
 #
 # $i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的慢对。下图画出五对特征在训练中

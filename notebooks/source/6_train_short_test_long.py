@@ -8,7 +8,7 @@
 #
 # Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two
 # minutes on one idle thread, and downloads nothing: the text is Python's own manual. At the end stand a table of your
-# own, and beside it what models a thousand to nearly a hundred thousand times as large have shown.
+# own, and beside it what models a thousand to well over a hundred thousand times as large have shown.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
@@ -18,7 +18,7 @@
 # 微训练一点。最后再问：谁能把远处的东西再找出来？
 #
 # 每个模型用三个种子各训练一次，所以每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
-# 西：文本是 Python 自带的手册。最后会有一张你自己测出来的表，旁边是大上一千倍到近十万倍的模型的结果。
+# 西：文本是 Python 自带的手册。最后会有一张你自己测出来的表，旁边是大上一千倍到十几万倍的模型的结果。
 
 # %%
 import math
@@ -1611,7 +1611,8 @@ print("All hold for each of the three seeds.")
 #   set by its flattest slope: the saying that ALiBi fails at retrieval is, at this size, untrue as it stands.
 # - **NoPE and RoPE without its angles** find as much far as near, but not all. So half of DroPE's claim can be seen
 #   here: with 100 steps at 64 tokens, less than half of its training, a model without angles reads on at 512. The
-#   other half, better than scaled RoPE, does not replicate: YaRN needs no step and finds more. (The three NoPE models
+#   other half, better than scaled RoPE, cannot be judged from this: YaRN, without a step, finds more, but a hundred
+#   steps are too few for the model without angles to find all again even within 64 tokens. (The three NoPE models
 #   differ widely: look at the band.)
 # - **Forty steps at 512** teach RoPE the distances it was asked for, at the far end, and leave a hollow between.
 #
@@ -1635,8 +1636,9 @@ print("All hold for each of the three seeds.")
 #   键压得过它。到 2,048 处要减 8，就丢了很多。所以 ALiBi 的视力有一个范围，由最平的斜率决定：“ALiBi 检索会失败”这句
 #   话，在这个规模上，照原样说是不对的。
 # - **NoPE 和拿掉角度的 RoPE** 远处近处找到的一样多，但都不全。所以 DroPE 的说法，在这里看得到一半：在 64 个 token 上
-#   再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，没有重现：YaRN 一
-#   步也不用训，找到的却更多。（三个 NoPE 模型相差很大，看色带。）
+#   再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，这里还判断不了：
+#   YaRN 一步也不用训，找到的更多；但 100 步太少，没有角度的模型连 64 个 token 之内也没能重新全找到。（三个 NoPE 模型相
+#   差很大，看色带。）
 # - **在 512 上训四十步**，教会 RoPE 的是问到过的距离，也就是最远的一端，中间留下一段凹陷。
 #
 # （这里的训练会跳一下：一百步左右什么也找不到，然后几乎全找到了。换别的种子，这一跳可能晚于第 220 步，所以并不是每个
@@ -1688,7 +1690,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # ## The same questions at scale
 #
 # Our models have some eighty thousand weights and read for seconds. Others have asked the same of models with a
-# hundred million weights and with seven billion:
+# hundred million weights, with seven billion and with thirteen:
 #
 # | question | here | at scale | the same? |
 # |---|---|---|---|
@@ -1732,7 +1734,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## 同样的问题，放到大模型上
 #
-# 我们的模型大约有八万个权重，只读了几秒钟。同样的问题，别人问过有一亿个权重的模型，也问过有七十亿个权重的模型：
+# 我们的模型大约有八万个权重，只读了几秒钟。同样的问题，别人问过有一亿个权重的模型，也问过有七十亿和一百三十亿个权重的模型：
 #
 # | 问题 | 这里 | 大模型 | 一样吗？ |
 # |---|---|---|---|

@@ -3,47 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 from xml.etree import ElementTree
 
 from . import sources
 
-ACROSS, UP = "matplotlib.axis_1", "matplotlib.axis_2"
-WORDS = {
-    "en": {ACROSS: "Across: ", UP: "Up: ", "ticks": ", {} to {}", "named": "Named in it: ", "and": "; ", "end": ". "},
-    "zh": {ACROSS: "横轴：", UP: "纵轴：", "ticks": "，从 {} 到 {}", "named": "图中标出：", "and": "；", "end": "。"},
+WORDS: Mapping[str, Mapping[str, Any]] = {
+    "en": {
+        "panel": "Panel {} of {}: ",
+        "axes": ("Up: ", "Across: "),
+        "ticks": ", ticks {} to {}",
+        "labels": "Labels: ",
+        "and": "; ",
+        "end": ". ",
+    },
+    "zh": {
+        "panel": "第 {} 幅，共 {} 幅：",
+        "axes": ("纵轴：", "横轴："),
+        "ticks": "，刻度从 {} 到 {}",
+        "labels": "标注：",
+        "and": "；",
+        "end": "。",
+    },
 }
 
 _SIZE = re.compile(r"font-size: ([\d.]+)px")
 
 
 def described(svg: str, language: str) -> str:
-    """A sentence for each axis and one for what is named, panel by panel; empty where nothing is.
+    """Each panel's axes, and what is named in it; empty where nothing is.
 
     Args:
         svg: A figure as matplotlib wrote it, its words in the page's language.
         language: The page's.
     """
-    said: list[str] = []
-    named: list[str] = []
     words = WORDS[language]
+    panels = [told for panel in _parts(ElementTree.fromstring(svg), "axes_") if (told := _panel(panel, words))]
+    if len(panels) < 2:
+        return "".join(panels).strip()
+    return "".join(words["panel"].format(n, len(panels)) + told for n, told in enumerate(panels, 1)).strip()
 
-    def name() -> None:
-        """Say what has been found named, in one sentence for panels without axes."""
-        if named:
-            said.append(words["named"] + words["and"].join(dict.fromkeys(named)))
-            named.clear()
 
-    for panel in (part for part in ElementTree.fromstring(svg).iter() if part.get("id", "").startswith("axes_")):
-        for axis in (group for group in panel if group.get("id") in (ACROSS, UP)):
-            if label := " ".join(_texts(axis)):
-                name()
-                ticks = [text for tick in axis for text in _texts(tick)]
-                ends = words["ticks"].format(ticks[0], ticks[-1]) if len(ticks) > 1 else ""
-                said.append(words[axis.attrib["id"]] + label + ends)
-        named += [text for text in _texts(panel) if any(map(str.isalpha, text))]
-    name()
-    return "".join(sentence + words["end"] for sentence in said).strip()
+def _panel(panel: ElementTree.Element, words: Mapping[str, Any]) -> str:
+    said = []
+    for axis in (part for part in panel if part.get("id", "").startswith("matplotlib.axis_")):
+        label, ticks = " ".join(_texts(axis)), [text for tick in axis for text in _texts(tick)]
+        if any(map(_is_word, ticks)):  # they name things
+            label = words["and"].join(filter(None, (label, *ticks)))
+        elif label and len(ticks) > 1:
+            label += words["ticks"].format(ticks[0], ticks[-1])
+        if label:  # matplotlib counts the axes of a whole figure, first that across
+            said.append(words["axes"][int(axis.attrib["id"].rpartition("_")[2]) % 2] + label)
+    names = [*_texts(panel), *(name for legend in _parts(panel, "legend_") for name in _texts(legend))]
+    if named := words["and"].join(filter(_is_word, dict.fromkeys(names))):
+        said.append(words["labels"] * bool(said) + named)
+    return "".join(sentence + words["end"] for sentence in said)
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
+def _parts(group: ElementTree.Element, kind: str) -> Iterator[ElementTree.Element]:
+    return (part for part in group.iter() if part.get("id", "").startswith(kind))
 
 
 def _texts(group: ElementTree.Element) -> list[str]:
