@@ -201,6 +201,8 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(
         "[...document.querySelectorAll('[data-touch=story] .hand')].map((one) => one.classList[1])",
     )
     assert words.format("", 5, 0).lstrip("), ），") in tab.evaluate(told), "At first all is as in training."
+    others = "document.querySelectorAll(`[data-touch=story] .other:not([style*='display: none'])`).length"
+    assert tab.evaluate(others) == 0, "What slows the hands is compared once it has been chosen."
     tab.focus("[data-touch=story] input")
     tab.press("END")
     tab.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone.format(303)!r})")
@@ -216,6 +218,7 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(
     tab.press("END")
     tab.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
     assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+    assert tab.evaluate(others) > 0
     tab.press("HOME")
     one = words.format("PI", 1, 0).replace("characters", "character")
     tab.wait_for(f"{told}.includes({one!r}) && {told}.includes('3.00')")

@@ -82,6 +82,8 @@ touch.figures.story = (host) => {
       sample.setAttribute("class", chosen ? "curve" : "curve other");
       sample.setAttribute("style", `stroke-dasharray: ${chosen ? "none" : dashes[key]}`);
     }
+    const compared = labels.flatMap(([key, ...drawn]) => (key === "none" ? [] : drawn)); // not before the hands are slowed
+    for (const each of [...others, ...compared]) each.style.display = choice.value === "none" ? "none" : "";
     band.setAttribute("d", `M${line(highest)}L${line([...lowest]).split("L").reverse().join("L")}Z`);
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
     dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", many ? "idle" : "after");
@@ -95,8 +97,8 @@ touch.figures.story = (host) => {
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(
-    `Rotary encodings (RoPE) mark a position by turning pairs of numbers, each like the hand of a clock, at a speed of its own; blue on the rim is how far it came in training, on ${trained} characters. Drag past that: a little beyond the blue costs nothing, far beyond it does. PI, NTK and YaRN slow the hands down, each in its way (notebook 5); PI pays for it everywhere, as its hands are too slow to tell neighbours apart. The curves are measured: how surprised small models are by the next character, lower is better. The band spans models that started from other random numbers; what is hard in the text itself is taken out.`,
-    `旋转位置编码（RoPE）把一对对的数转过一个角，以此标出位置：每一对像钟的一根指针，各有各的速度；钟边的蓝色是训练时（${trained} 个字符）到过的地方。再往前拖：刚过蓝色一点点没有代价，过得远了才有。PI、NTK、YaRN 各用各的办法让指针慢下来（第 5 节）；PI 处处为此付出代价，指针慢得连相邻的字符都难分清。曲线是实测的：小模型对下一个字符有多意外，越低越好。色带是从不同的随机数出发的几个模型；文本本身的难易已经去掉。`));
+    `Rotary encodings (RoPE) mark a position by turning pairs of numbers, each like the hand of a clock, at a speed of its own; blue on the rim is how far it came in training, on ${trained} characters. Drag past that: a little beyond the blue costs nothing, far beyond it does. The menu slows the hands down in three ways (notebook 5), and draws their curves, too; PI pays for it everywhere, as its hands are too slow to tell neighbours apart. The curves are measured: how surprised small models are by the next character, lower is better. The band spans models that started from other random numbers; what is hard in the text itself is taken out.`,
+    `旋转位置编码（RoPE）把一对对的数转过一个角，以此标出位置：每一对像钟的一根指针，各有各的速度；钟边的蓝色是训练时（${trained} 个字符）到过的地方。再往前拖：刚过蓝色一点点没有代价，过得远了才有。菜单里有三种让指针慢下来的办法（第 5 节），选了就画出它们的曲线；PI 处处为此付出代价，指针慢得连相邻的字符都难分清。曲线是实测的：小模型对下一个字符有多意外，越低越好。色带是从不同的随机数出发的几个模型；文本本身的难易已经去掉。`));
   host.append(controls, drawing, told, note);
   draw();
 };
