@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Collection
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from grader.intake.submission import Submission
-from grader.pool import judge_pool
+from grader.pool import judge_pool, judge_process
 from grader.pool.judge_pool import Job, JudgePool, Patience
-from grader.pool.judge_process import Abandoned, Failure
+from grader.pool.judge_process import Abandoned, Failure, JudgeProcess, Position
 from grader.results.report import Report
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
@@ -158,3 +160,29 @@ def test_none_is_kept_by_a_pool_that_has_ended(made: list[Puppet]) -> None:
     pool.close()
     grade(pool)
     assert made[0].ended.is_set()
+
+
+def test_a_judge_has_its_time_anew_for_each_property_that_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, *_ = ASSIGNMENT.rubric.properties
+    position = Position(multiprocessing.get_context("spawn"), Settings(ASSIGNMENT))
+    clock = [0.0]
+
+    class Silence:
+        """The pipe of a judge that never answers; to wait for it costs no time."""
+
+        def poll(self, seconds: float) -> bool:
+            """Nothing has come after that time, in which the judge may have begun a property."""
+            clock.append(clock[-1] + seconds)
+            for moment, prop in ((0.5, first), (1.2, second)):
+                if clock[-2] < moment <= clock[-1]:
+                    position.begin(prop)
+            return False
+
+    monkeypatch.setattr(judge_process, "time", SimpleNamespace(monotonic=lambda: clock[-1]))
+    judge = JudgeProcess.__new__(JudgeProcess)
+    judge._position, judge._pipe = position, Silence()  # type: ignore[assignment] # as much of a pipe as it needs
+    assert not judge._wait(1.0, lambda: False)
+    assert 2.2 <= clock[-1] < 2.5, "A second after the last property, and not after the question."
+    assert (position.begun, position.property_id) == (2, second)
+    position.leave()
+    assert position.property_id == "", "Between submissions it is at none."

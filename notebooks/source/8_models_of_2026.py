@@ -1164,7 +1164,12 @@ with quiet():
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "original_max_position_embeddings": 8192}
 MODELS = {  # name: features that rotate, longest distance in training, advertised length, and what the configuration says
     "Llama 3.1": (128, 8192, 131_072, LLAMA3 | {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}),
-    "Llama 4 Scout": (128, 8192, None, LLAMA3 | {"factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0}),
+    "Llama 4 Scout": (
+        128,
+        8192,
+        10_000_000,
+        LLAMA3 | {"factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0},
+    ),
     "Qwen3": (
         128,
         32_768,
@@ -1229,13 +1234,15 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
         },
     ),
 }
+IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
 # Where this stands:
 #
 # - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) and [section
 #   3.2](https://arxiv.org/abs/2407.21783v3).
-# - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens.
+# - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens. Ten million are on
+#   [its makers' card](https://github.com/meta-llama/llama-models/blob/main/models/llama4/MODEL_CARD.md).
 # - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
 # - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
 #   logits, not into the tables (notebook 5): the configuration has `mscale` and `mscale_all_dim`, both 1, which amounts to the 1.0 above.
@@ -1253,6 +1260,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 # - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)和
 #   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
 # - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
+#   一千万出自[官方的模型卡](https://github.com/meta-llama/llama-models/blob/main/models/llama4/MODEL_CARD.md)。
 # - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
 # - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
 #   不放进表里（第 5 节）：配置里写的是 `mscale` 和 `mscale_all_dim`，都是 1，相当于上面的 1.0。
@@ -1271,12 +1279,12 @@ for name, (dim, trained, advertised, rope) in MODELS.items():
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
     pairs = {"own": own.tolist(), "asked": new.tolist()}
-    to_show.append(pairs | {"name": name, "trained": trained, "advertised": advertised})
+    to_show.append(pairs | {"name": name, "trained": trained, "advertised": None if name in IN_CHUNKS else advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
     limit = f"{reached[name]:,.0f}" if idle.any() else "any"
-    said = f"{advertised:,}" if advertised else "10,000,000, in chunks"
+    said = f"{advertised:,}, in chunks" if name in IN_CHUNKS else f"{advertised:,}"
     rows[name] = [f"{moving.sum()}", f"{(~moving).sum()}", f"{slowest:,.0f}", f"{idle.sum()}", limit, said]
 show_table(
     "The pairs of each model, what it reaches, and what its makers promise",

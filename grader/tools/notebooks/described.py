@@ -89,10 +89,11 @@ def _line(text: ElementTree.Element) -> str:
         )
         return said.replace("\u200b", "").strip()
     sizes = [float(found[1]) if (found := _SIZE.search(part.get("style", ""))) else 0.0 for part in letters]
-    base = float(letters[sizes.index(max(sizes))].get("y", "0"))
+    full = max(sizes)
+    base = float(letters[sizes.index(full)].get("y", "0"))
     said, before = "", ""
     for part, size in sorted(zip(letters, sizes, strict=True), key=lambda one: float(one[0].get("x", "0").split()[0])):
-        raised = "" if size == max(sizes) else "^" if float(part.get("y", "0")) < base else "_"
+        raised = "" if size == full else "^" if float(part.get("y", "0")) < base else "_"
         said += (raised if raised != before else "") + "".join(part.itertext())
         before = raised
     return said.strip()
