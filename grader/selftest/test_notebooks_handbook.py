@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, pictures, references, sources, times, typesetting
+from grader.tools.notebooks import handbook, pictures, references, sources, times, touches, typesetting
 
 from .small_notebook import NAME, reference, small_walkthrough
 
@@ -63,6 +63,27 @@ def test_pages_lead_to_each_other(tmp_path: Path) -> None:
     assert f'href="{NAME}.html"' in pages["zh/index.html"]
     assert 'href="../index.html"' in pages["zh/index.html"]
     assert [pages[f"{language}/{NAME}.html"].count('="../index.html"') for language in sources.LANGUAGES] == [2, 0]
+
+
+def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tmp_path: Path) -> None:
+    with small_walkthrough(tmp_path / "source"):
+        (tmp_path / "source" / "brief.py").write_text(
+            '# %% [markdown] lang="en"\n# # In brief · All\n#\n# <!-- touch: story -->\n', encoding="utf-8"
+        )
+        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py"]
+        walk = reference()
+        walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: {"story": "measured"}})]
+        (tmp_path / "en" / "executed").mkdir(parents=True)
+        for name, notebook in ((NAME, walk), ("brief", sources.read(sources.pages()[1], "en"))):
+            (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+        front, brief, other = (
+            path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en"])
+        )
+    assert re.findall(r'href="(en/[^"#]+)"', front) == ["en/brief.html", f"en/{NAME}.html"]
+    assert 'touch.data = {"story":"measured"}' in brief
+    assert "exercises" not in brief
+    assert f'href="{NAME}.html"' in brief
+    assert 'href="brief.html"' in other
 
 
 SVG = (
@@ -298,7 +319,7 @@ def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> Non
 
 
 def test_every_paper_that_the_notebooks_link_is_among_the_works_and_every_work_is_linked() -> None:
-    prose = "".join(script.read_text(encoding="utf-8") for script in sources.scripts())
+    prose = "".join(script.read_text(encoding="utf-8") for script in sources.pages())
     links = {references.key(address) for address in re.findall(r"\]\((https?://[^)\s]+)\)", prose)}
     papers = {references.key(found) for found in re.findall(r"https://(?:arxiv|openreview|aclanthology)[^)\s]+", prose)}
     assert papers <= {*references.works()} <= links

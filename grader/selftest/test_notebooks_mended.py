@@ -32,7 +32,7 @@ WRONG = {
 @cache
 def prose() -> str:
     """What all notebooks say, in both languages, with single spaces."""
-    notebooks = [sources.read(script, language) for script in sources.scripts() for language in sources.LANGUAGES]
+    notebooks = [sources.read(script, language) for script in sources.pages() for language in sources.LANGUAGES]
     return " ".join(" ".join(cell.source.split()) for one in notebooks for cell in one.cells)
 
 

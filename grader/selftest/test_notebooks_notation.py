@@ -62,6 +62,12 @@ def test_every_letter_of_a_formula_has_one_meaning(name: str, language: str) -> 
     assert {letter: table[letter, name[0]] for letter in used(name, language) if table[letter, name[0]] != 1} == {}
 
 
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_the_whole_in_brief_takes_letters_as_the_notebooks_that_it_sums_up(language: str) -> None:
+    table = meanings(language)
+    assert {letter for letter in used(sources.BRIEF, language) if not table[letter, "2"] + table[letter, "5"]} == set()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_star_is_used_for_conjugates(name: str) -> None:
     assert not re.search(r"\^\{?\\(?:star|ast)", prose(name, "en") + prose(name, "zh"))

@@ -22,7 +22,7 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prose")
     for language in sources.LANGUAGES:
         (folder / language / "executed").mkdir(parents=True)
-        for script in sources.scripts():
+        for script in sources.pages():
             notebook = sources.read(script, language)
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
             path = folder / language / "executed" / f"{script.stem}.ipynb"

@@ -20,7 +20,7 @@ from grader.tools.notebooks import claims, execute, rules, sources, twins, wordi
 
 from .small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
-NAMES = [script.stem for script in sources.scripts()]
+NAMES = [script.stem for script in sources.pages()]
 NOTEBOOK_LINK = re.compile(r"\((\d_\w+)\.ipynb\)")
 PAPER = re.compile(r"\[([^\]]*)\]\(https://arxiv\.org/abs/(\d+\.\d+)(v\d+)?\)([^\[;.。]{0,30})")
 PLACE = re.compile(
@@ -44,7 +44,7 @@ def of(name: str) -> Path:
 
 
 def test_notebooks_are_numbered_without_a_gap() -> None:
-    assert [name[:2] for name in NAMES] == [f"{number}_" for number in range(len(NAMES))]
+    assert [script.name[:2] for script in sources.scripts()] == [f"{n}_" for n in range(len(sources.scripts()))]
 
 
 @every_notebook
@@ -177,7 +177,7 @@ def test_two_builds_have_the_same_bytes(tmp_path: Path) -> None:
     for language in sources.LANGUAGES:
         one, other = (sources.build(language, tmp_path / language / turn) for turn in ("one", "other"))
         assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
-        assert len(one) == len(NAMES)
+        assert [path.stem for path in one] == [script.stem for script in sources.scripts()]
 
 
 def test_a_cell_keeps_its_id_when_others_come_before_it(tmp_path: Path) -> None:

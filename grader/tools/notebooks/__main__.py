@@ -37,7 +37,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 @app.command()
 def check(
-    number: Annotated[str, typer.Argument(help="Which notebook: the number that its name starts with.")],
+    number: Annotated[str, typer.Argument(help="Which notebook: what its name starts with, such as 3 or brief.")],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Check one notebook as its author should: rules, languages, a clean run, and exercises that a blank one fails."""
@@ -101,7 +101,7 @@ def build() -> None:
 
 def _run_all(language: str, found: list[str]) -> list[Path]:
     """Execute the notebooks that changed; return the paths of all, and append problems to ``found``."""
-    scripts = sources.scripts()
+    scripts = sources.pages()
     paths = []
     for number, script in enumerate(scripts, 1):
         notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]

@@ -60,8 +60,8 @@ class Page:
         points: Those of each checking cell, of which an exercise may have two.
         content: The cells below the title, as HTML.
         references: The works that it cites.
-        numbers: What cells have handed over to figures to touch.
-        script: What brings these figures to life.
+        figures: Those to touch.
+        numbers: What its cells have handed over to figures to touch, of this page or another.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Page:
     content: str
     headings: tuple[Heading, ...]
     references: list[references.Reference]
+    figures: tuple[str, ...]
     numbers: dict[str, object]
-    script: str
 
     @property
     def on_the_way(self) -> list[Heading]:
@@ -92,8 +92,12 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
     shutil.rmtree(out, ignore_errors=True)
     index: dict[str, list[Page]] = {}
     for language in languages:
-        paths = sorted((executed / language / "executed").glob("*.ipynb"))
+        paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
         index[language] = [page(path, language) for path in paths]
+    numbers = {
+        language: {figure: given for page in pages for figure, given in page.numbers.items()}
+        for language, pages in index.items()
+    }
     written = []
     for language, pages in index.items():
         (out / language).mkdir(parents=True, exist_ok=True)
@@ -107,26 +111,39 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 previous=pages[number - 1] if number else None,
                 next=pages[number + 1] if number + 1 < len(pages) else None,
                 exercises=exercises(one.headings),
+                script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers[language]),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
-    front, numbers = sources.front(), dict(item for page in index[languages[0]] for item in page.numbers.items())
+    front, brief = sources.front(), f"{sources.BRIEF}.html"
     fronts = []
     for language, pages in index.items():
         first = language == languages[0]
+        walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
         text = _render(
             language,
             front.title[language],
             about=front.about[language],
             opening=touch.figure(front.opening) if front.opening else "",
-            pages=pages,
+            brief=next((page for page in pages if page.name == brief), None),
+            pages=walk,
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
-            script=touch.script(sources.TOUCHES, [front.opening] if front.opening else [], numbers),
+            script=_script([front.opening] if front.opening else [], numbers[language]),
         )
         fronts[-1].write_text(text, encoding="utf-8")
     return [*fronts, *written]
+
+
+def _brief_first(path: Path) -> tuple[bool, str]:
+    """The order of the pages: the whole in brief comes before the walk-through."""
+    return path.stem != sources.BRIEF, path.name
+
+
+def _script(figures: Sequence[str], numbers: Mapping[str, object]) -> str:
+    """What brings a page's figures to life, with the numbers that these show."""
+    return touch.script(sources.TOUCHES, figures, {name: numbers[name] for name in figures if name in numbers})
 
 
 def _front(here: str, there: str, languages: Sequence[str]) -> str:
@@ -148,7 +165,7 @@ def page(path: Path, language: str) -> Page:
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
-    names = tuple(dict.fromkeys(touch.MARKER.findall(content)))
+    figures = tuple(dict.fromkeys(touch.MARKER.findall(content)))
     content = _CODE.sub(lambda found: _folded(found[0], language), content)
     return Page(
         name=f"{path.stem}.html",
@@ -159,8 +176,8 @@ def page(path: Path, language: str) -> Page:
         content=touch.MARKER.sub(lambda found: touch.figure(found[1]), content),
         headings=headings,
         references=cited,
+        figures=figures,
         numbers=numbers,
-        script=(HERE / "contents.js").read_text(encoding="utf-8") + touch.script(sources.TOUCHES, names, numbers),
     )
 
 

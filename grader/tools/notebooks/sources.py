@@ -28,6 +28,7 @@ SOURCES = ROOT / "source"
 LANGUAGES = ("en", "zh")  # the code is written in the first one
 TOUCHES = SOURCES / "touch"  # figures that can be touched, in JavaScript
 NOTEBOOKS = "[0-9]_*.py"
+BRIEF = "brief"  # the whole on one page of the handbook; it has no exercises, and students get no notebook of it
 
 # Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
@@ -46,9 +47,14 @@ def scripts() -> list[Path]:
     return sorted(SOURCES.glob(NOTEBOOKS))
 
 
+def pages() -> list[Path]:
+    """The percent scripts of which the handbook has a page: all of the walk-through, and the whole in brief."""
+    return [*scripts(), *SOURCES.glob(f"{BRIEF}.py")]
+
+
 def helpers() -> list[Path]:
     """The modules that the notebooks import; they are copied wherever the notebooks are."""
-    return sorted({*SOURCES.glob("*.py")} - {*scripts()})
+    return sorted({*SOURCES.glob("*.py")} - {*pages()})
 
 
 @dataclass(frozen=True)
@@ -143,14 +149,14 @@ def build(language: str, folder: Path, only: str = "") -> list[Path]:
     Args:
         language: One of ``LANGUAGES``.
         folder: The folder to write; its old content is deleted.
-        only: The start of the name of the one notebook to build, such as ``"3"``; all if empty.
+        only: The start of the name of the one page to build, such as ``"3"``; the walk-through if empty.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for helper in helpers():
         shutil.copyfile(helper, folder / helper.name)
     written = []
-    for script in scripts():
+    for script in pages() if only else scripts():
         if script.name.startswith(only):
             path = folder / f"{script.stem}.ipynb"
             path.write_text(nbformat.writes(read(script, language)) + "\n", encoding="utf-8")

@@ -1,0 +1,326 @@
+# %% [markdown] lang="en"
+# # In brief · Rotary embeddings in ten minutes
+#
+# The nine notebooks take hours, this page ten minutes. It has what they find and the code that shows it, and
+# says where each thing is derived, tested and doubted. You need to know what attention computes.
+
+# %% [markdown] lang="zh"
+# # 简明版 · 十分钟读懂旋转位置编码
+#
+# 九节 notebook 要读好几个小时，这一页只要十分钟：这里有它们的结论，有说明这些结论的代码，并且指出每一条在哪里推导、检验
+# 和质疑。你只需要知道注意力怎么算。
+
+# %%
+import math
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import torch
+from figures import BLACK, GREY, VERMILION, headline, look, name_lines, point, use_style
+from torch import Tensor
+
+torch.set_num_threads(1)
+use_style()
+
+# %% [markdown] lang="en"
+# ## Attention is blind to order
+#
+# Take one attention head with any weights, and read a sentence forwards and backwards:
+
+# %% [markdown] lang="zh"
+# ## 注意力看不见词序
+#
+# 随便取一个注意力头，把一个句子正着读一遍，再倒着读一遍：
+
+# %%
+generator = torch.Generator().manual_seed(0)
+W_Q, W_K, W_V = torch.randn(3, 16, 16, generator=generator) / 4
+sentence = torch.randn(3, 16, generator=generator)  # dog, bites, man
+
+
+def attend(x: Tensor) -> Tensor:
+    """One head: [n, 16] to [n, 16]."""
+    scores = (x @ W_Q) @ (x @ W_K).T / 4
+    return scores.softmax(dim=-1) @ (x @ W_V)
+
+
+forwards, backwards = attend(sentence), attend(sentence.flip(0))
+apart = (forwards[0] - backwards[2]).abs().max()
+print(f"“dog” when it bites and when it is bitten: its two vectors differ by {apart:.0e}")
+assert apart < 1e-6, "The order of the words changes nothing."
+
+# %% [markdown] lang="en"
+# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. Let the words change
+# places below, then give them positions. (A causal mask lets a little order through, since it says how many words stand before
+# one: [notebook 0](0_why_position.ipynb).)
+#
+# <!-- touch: order -->
+#
+# ## Turn, do not add
+#
+# What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on nothing
+# else. The obvious way is to **add** a code for its position to each word. It does not do it: multiply out the score, and
+# two of its four parts know only one of the positions ([notebook 1](1_before_rope.ipynb)).
+#
+# To **turn** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$ do the
+# same to the key $k$ at position $n$. To transpose a rotation is to turn back, and turns add up, so
+#
+# $$
+# (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
+# $$
+#
+# Two positions go in, their distance comes out. Move both words along, and the angle between the hands stays:
+#
+# <!-- touch: clock -->
+#
+# This is the **rotary position embedding**, RoPE ([Su et al., 2021](https://arxiv.org/abs/2104.09864v5)). Nothing else does it,
+# as long as queries and keys are treated alike and position 0 changes nothing: then each way to have such scores for *all*
+# queries and keys is a rotation in some basis. (One feature may flip its sign at every step instead.
+# [Notebook 2](2_deriving_rope.ipynb) proves it in four steps.)
+#
+# ## All of it in code
+#
+# A single hand comes round and repeats itself. So the $d$ numbers of a query make $d/2$ pairs, each of them a hand with its own
+# speed: pair $i$ turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The base $b$ was 10,000 at first.
+
+# %% [markdown] lang="zh"
+# 不管谁咬谁，dog 的结果都一样：没有位置，句子就只是一袋词。请在下面让词交换位置，再给它们加上位置。（因果掩码会漏进
+# 一点词序，因为它说得出一个词前面有几个词：[第 0 节](0_why_position.ipynb)。）
+#
+# <!-- touch: order -->
+#
+# ## 要转，不要加
+#
+# 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词**加**上一个表示位置的
+# 编码。这样做不到：把得分乘开，四项里有两项只知道其中一个位置（[第 1 节](1_before_rope.ipynb)）。
+#
+# **转**就做得到。让矩阵 $R_m$ 把查询 $q$ 转过一个随位置 $m$ 增长的角度，位置 $n$ 上的键 $k$ 也由 $R_n$ 同样转动。
+# 旋转的转置就是转回去，转过的角度又可以相加，所以
+#
+# $$
+# (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
+# $$
+#
+# 进去的是两个位置，出来的是它们的距离。把两个词一起往后挪，指针之间的夹角不变：
+#
+# <!-- touch: clock -->
+#
+# 这就是**旋转位置编码**，RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。只要查询和键用同样的办法处理，位置 0
+# 又什么都不改变，就没有别的办法：凡是对*所有*的查询和键都给出这种得分的，换一组基看都是旋转。（至多有一个特征不转，
+# 每走一步变一次号。[第 2 节](2_deriving_rope.ipynb)用四步证明了这一点。）
+#
+# ## 全部代码
+#
+# 一根指针转一圈就回到原处，开始重复。所以把查询的 $d$ 个数分成 $d/2$ 对，每一对是一根指针，各有各的速度：每往后一个位置，第 $i$ 对
+# 转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
+
+
+# %%
+def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
+    """Radians per position of each pair: [dim/2]."""
+    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+
+
+def rope(x: Tensor, positions: Tensor, theta: Tensor) -> Tensor:
+    """Turn the pairs (i, i + dim/2) of the rows of x [n, dim], each by its position [n]: [n, dim]."""
+    angles = torch.outer(positions, theta)
+    signed = torch.cat([-angles, angles], dim=-1)  # the first of a pair gets a minus
+    return x * signed.cos() + x.roll(len(theta), dims=-1) * signed.sin()
+
+
+theta = frequencies(128)
+query, key = torch.randn(2, 5, 128, dtype=torch.float64, generator=generator)
+here = torch.arange(5.0, dtype=torch.float64)
+scores, moved = (rope(query, p, theta) @ rope(key, p, theta).T for p in (here, here + 1000))
+print(f"All words moved on by 1,000 positions: no score changes by more than {(scores - moved).abs().max():.0e}")
+assert (scores - moved).abs().max() < 1e-9
+rounds = 2 * math.pi / theta
+print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[63]:,.0f}")
+
+# %% [markdown] lang="en"
+# Nothing in this is learned. Every layer turns its queries and keys, and leaves the values alone. (Which numbers make a pair is a
+# matter of taste, the two halves here, neighbours elsewhere. But weights trained for the one do not work with the other:
+# [notebook 3](3_three_implementations.ipynb) converts them.)
+#
+# ## What distance does to a score
+#
+# For a key equal to the query, the score is a sum of cosines, one for each pair: all are 1 where the two stand together, and
+# the farther apart, the less they agree. (The band below has all distances, the line their mean.)
+
+# %% [markdown] lang="zh"
+# 这里面没有什么要学的。每一层都旋转自己的查询和键，值不动。（哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个。
+# 但是为一种训练的权重，换另一种就不能用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
+#
+# ## 距离怎样影响得分
+#
+# 如果键与查询相同，得分就是一些余弦之和，每对一个：两者在同一处时都是 1，隔得越远，各个余弦越不一致。（下图的色带是所有的距离，线是它们的平均。）
+
+# %%
+distances = torch.arange(1, 100_001, dtype=torch.float64)
+sums = {base: torch.outer(distances, frequencies(128, base)).cos().mean(dim=-1) for base in (1e4, 5e5)}
+first, later = (int(distances[(each < 0).nonzero()[0, 0]]) for each in sums.values())
+edges = torch.unique(torch.logspace(0, 5, 80, dtype=torch.float64).round()).int().tolist()
+
+figure, axes = plt.subplots()
+for (base, each), (colour, dashes) in zip(sums.items(), ((VERMILION, "--"), (BLACK, "-")), strict=True):
+    parts = [each[start - 1 : end - 1] for start, end in pairwise(edges)]  # one for each point of the curve
+    axes.fill_between(edges[:-1], *([f(part) for part in parts] for f in (min, max)), color=colour, alpha=0.15, lw=0)
+    axes.semilogx(
+        edges[:-1], [part.mean() for part in parts], color=colour, linestyle=dashes, label=f"base {base:,.0f}"
+    )
+axes.axhline(0, color=GREY, linewidth=0.8)
+point(axes, "less than a random key", (first, 0), (-12, -12), VERMILION)
+axes.set(xlabel="distance", ylabel="score, of 1", xlim=(1, 1e5), ylim=(-0.25, 1))
+headline(
+    figure,
+    f"Base 10,000: from distance {first:,} on, an equal key may\nscore less than a random one; 500,000: from {later:,}",
+)
+name_lines(axes)
+plt.show()
+assert later > 10 * first
+
+# %% [markdown] lang="en"
+# A larger base moves this point out by more than ten times, one reason why models for long texts have one. (That scores
+# *decay* with distance is a saying only. What decays is a bound, and there are keys that score most far away:
+# [notebook 4](4_decay_and_precision.ipynb), which also shows why positions and angles do not belong in bfloat16.)
+#
+# ## Beyond the trained length
+#
+# Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many turns
+# has been everywhere on its circle. A pair with less than one has seen an arc, and past $L$ it goes where no training step ever
+# took it. Llama 2 has 18 such pairs of 64. That these break the model, and no others, can be tested: hold the slow pairs at the
+# angles that they know, and a model reads on as well as within its window; hold the fast ones, and nothing is mended
+# ([notebook 6](6_train_short_test_long.ipynb)). So all remedies slow them down, for a text $s$ times as long:
+
+# %% [markdown] lang="zh"
+# 底数更大，这一点就远出十倍还多；给长文本用的模型取大底数，这是原因之一。（“得分随距离衰减”只是一种说法：衰减的是上界，而有的键偏偏
+# 在远处得分最高。见[第 4 节](4_decay_and_precision.ipynb)，那里还说明了位置和角度为什么不该用 bfloat16。）
+#
+# ## 训练长度之外
+#
+# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。不满一圈的对只见过一
+# 段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是这样。弄坏模型的是不是就是它们？可以检验：
+# 把慢的对留在它们认得的角度上，模型在窗口之外读得和窗口之内一样好；把快的对留住，什么也治不好
+# （[第 6 节](6_train_short_test_long.ipynb)）。所以各种补救都是让它们慢下来，文本长到 $s$ 倍时：
+
+
+# %%
+def pi(theta: Tensor, s: float) -> Tensor:
+    """Position interpolation: every pair s times slower."""
+    return theta / s
+
+
+def ntk(theta: Tensor, s: float) -> Tensor:
+    """NTK-aware: pair 0 as it was, the last one s times slower; the same as a larger base."""
+    return theta * s ** -torch.linspace(0, 1, len(theta), dtype=theta.dtype)
+
+
+def yarn(theta: Tensor, s: float, trained: int, slow: float = 1, fast: float = 32) -> Tensor:
+    """YaRN: pairs below `slow` turns s times slower, those above `fast` as they were, a ramp between."""
+    kept = ((trained * theta / (2 * math.pi) - slow) / (fast - slow)).clamp(0, 1)
+    return kept * theta + (1 - kept) * theta / s
+
+
+# %%
+TRAINED = 4096  # Llama 2
+turns = TRAINED * theta / (2 * math.pi)
+assert (int((turns < 1).sum()), len(turns)) == (18, 64)  # what the text says
+assert (frequencies(128, 10_000 * 8 ** (128 / 126)) - ntk(theta, 8)).abs().max() < 1e-12, "NTK is a larger base."
+remedies = {"PI": pi(theta, 8), "NTK-aware": ntk(theta, 8), "YaRN": yarn(theta, 8, TRAINED)}
+
+figure, axes = plt.subplots()
+for name, slowed in remedies.items():
+    colour, dashes, marker = look(name)
+    axes.plot(slowed / theta, color=colour, linestyle=dashes, marker=marker, markevery=7, markersize=3.5, label=name)
+axes.axvspan(int((turns >= 1).sum()) - 0.5, 63, color=GREY, alpha=0.12, linewidth=0)
+axes.text(46, 1.04, "no full turn in training", fontsize=8.5, va="bottom")
+axes.set(xlabel="pair, from fast to slow", ylabel="speed left, of 1", xlim=(0, 63), ylim=(0, 1.05))
+headline(figure, "Eight times the length: who is slowed, by how much")
+name_lines(axes)
+plt.show()
+
+# %% [markdown] lang="en"
+# PI pays near by, where fast pairs tell neighbours apart, and needs training to mend it. NTK-aware slows the pairs between too
+# little: its factor of 8 does not reach 8 times the length. YaRN takes the turns into account, and sharpens the scores a
+# little besides. What that costs a small model, measured, is below; [notebook 5](5_longer_contexts.ipynb) derives each of
+# them. For models of seven billion weights, fine-tuned to twice the length, the perplexities
+# are 3.34, 3.59 and 3.35, in this order ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)).
+#
+# <!-- touch: story -->
+#
+# Two codes do without angles: **ALiBi** takes a penalty from each score that grows with the distance, and **NoPE** has nothing but the mask. In
+# the same small models ALiBi reads on undisturbed, and makes next to no use of what is far away; in the window RoPE is best ([notebook
+# 7](7_alibi_and_nope.ipynb) has more of both).
+#
+# ## In the models of 2026
+#
+# | model | what it does with positions |
+# |---|---|
+# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | base 500,000; pairs with less than a turn 8 times slower, a ramp above them |
+# | [Qwen3](8_models_of_2026.ipynb) | base 1,000,000; YaRN with $s = 4$, for those who ask for it |
+# | [DeepSeek-V3](8_models_of_2026.ipynb) | turns 64 numbers beside 128 that carry content only, so that keys can be cached compressed; YaRN with $s = 40$ |
+# | [gpt-oss](8_models_of_2026.ipynb) | YaRN with $s = 32$; every other layer looks back 128 tokens only |
+# | [Gemma 4](8_models_of_2026.ipynb) | layers that see everything turn a quarter of their pairs, and the slow ones stand still |
+# | [Llama 4](8_models_of_2026.ipynb) | every fourth layer has no positions; there, scores grow like a logarithm of the length |
+#
+# Two ideas in all of them: keep the slow pairs off angles that they never saw, by a larger base, by slowing or by stopping them; and let some
+# layers or numbers find things by meaning alone.
+#
+# ## If something is wrong
+#
+# | what you see | a likely cause |
+# |---|---|
+# | a converted checkpoint talks nonsense | [pairs in other seats](3_three_implementations.ipynb): scores are right only at distance 0 |
+# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) |
+# | good at first, worse and worse far on | [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
+# | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed since |
+# | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
+# | long texts read well, but nothing is found in them | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
+#
+# ## Where to go on
+#
+# To *derive* it, begin with [notebook 2](2_deriving_rope.ipynb). To *write* it, with [notebook 3](3_three_implementations.ipynb). To *stretch* a model, with
+# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb). Or read on from the start:
+#
+# **Next:** [notebook 0](0_why_position.ipynb) proves that attention is blind to order, and finds the crack.
+
+# %% [markdown] lang="zh"
+# PI 的代价在近处，快的对本来要区分相邻的词，得靠训练补救。NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对
+# 转了多少圈，另外还把得分锐化一点。它们让一个小模型付出多少代价，下面是实测；各自的推导见[第 5 节](5_longer_contexts.ipynb)。七十亿个
+# 权重的模型，微调到两倍长度，困惑度依次是 3.34、3.59、3.35（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)）。
+#
+# <!-- touch: story -->
+#
+# 有两种编码不用角度：**ALiBi** 从每个得分里减去一个随距离增长的量，**NoPE** 除了掩码什么也没有。在同样的小模型上，ALiBi 往下读不受干扰，
+# 却几乎用不上远处的内容；窗口之内，RoPE 最好（两者详见[第 7 节](7_alibi_and_nope.ipynb)）。
+#
+# ## 2026 年的模型里
+#
+# | 模型 | 怎样处理位置 |
+# |---|---|
+# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | 底数 500,000；不满一圈的对放慢 8 倍，再快一些的按斜坡过渡 |
+# | [Qwen3](8_models_of_2026.ipynb) | 底数 1,000,000；要用 YaRN（$s = 4$）的人自己加上 |
+# | [DeepSeek-V3](8_models_of_2026.ipynb) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN，$s = 40$ |
+# | [gpt-oss](8_models_of_2026.ipynb) | YaRN，$s = 32$；每隔一层只往回看 128 个 token |
+# | [Gemma 4](8_models_of_2026.ipynb) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
+# | [Llama 4](8_models_of_2026.ipynb) | 每四层有一层不带位置；在那里，得分按长度的对数增长 |
+#
+# 所有这些里有两个想法：不让慢的对碰到没见过的角度，办法是加大底数、放慢或者停住它们；再就是让一些层或一些数只凭含义去找。
+#
+# ## 如果哪里不对
+#
+# | 现象 | 可能的原因 |
+# |---|---|
+# | 转换过的检查点胡言乱语 | [各对坐错了位置](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
+# | 带填充的一批与单独一篇结果不同 | [位置把填充也数了进去](3_three_implementations.ipynb) |
+# | 开头很好，越往后越差 | [位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
+# | 逐个 token 读，与一次读完结果不同 | [键先旋转后缓存](5_longer_contexts.ipynb)，而转速后来变了 |
+# | 短文本变差了 | [缩放](5_longer_contexts.ipynb)对它们也起作用 |
+# | 长文本读得很好，却找不到其中的东西 | 损失低不说明用上了远处的内容：[问它一件事](6_train_short_test_long.ipynb)试试 |
+#
+# ## 接着读什么
+#
+# 想*推导*，从[第 2 节](2_deriving_rope.ipynb)开始；想*实现*，从[第 3 节](3_three_implementations.ipynb)开始；想把模型*拉长*，
+# 看[第 5 节](5_longer_contexts.ipynb)和[第 6 节](6_train_short_test_long.ipynb)。或者从头读起：
+#
+# **下一节：**[第 0 节](0_why_position.ipynb)证明注意力看不见词序，并找到那道缝。
