@@ -1,14 +1,15 @@
 # %% [markdown] lang="en"
 # # In brief · Rotary embeddings in ten minutes
 #
-# The nine notebooks take hours, this page ten minutes. It has what they find and the code that shows it, and
-# says where each thing is derived, tested and doubted. You need to know what attention computes.
+# Attention reads all words at once. How does it know which came first? Llama, Qwen, DeepSeek and Gemma *turn* the query and
+# the key of each word, like the hands of clocks, and the later the word stands, the further. This page shows why, in ten
+# minutes and with code that runs; the nine notebooks derive, test and doubt each step. You need to know what attention computes.
 
 # %% [markdown] lang="zh"
 # # 简明版 · 十分钟读懂旋转位置编码
 #
-# 九节 notebook 要读好几个小时，这一页只要十分钟：这里有它们的结论，有说明这些结论的代码，并且指出每一条在哪里推导、检验
-# 和质疑。你只需要知道注意力怎么算。
+# 注意力一下子读进所有的词，怎么知道谁先谁后？Llama、Qwen、DeepSeek、Gemma 的办法是*转*：每个词的查询和键像钟的指针，词越靠后，转得越多。
+# 这一页用十分钟和跑得起来的代码说明为什么；九节 notebook 把每一步推导、检验、质疑一遍。你只需要知道注意力怎么算。
 
 # %%
 import math
