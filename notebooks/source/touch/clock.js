@@ -16,7 +16,6 @@ touch.figures.clock = (host) => {
   };
   let clocks = [];
   const controls = make("div", { class: "controls" });
-  const together = make("input", { type: "checkbox" });
   const told = make("p", { "aria-live": "polite", class: "told" });
   const point = (angle, radius) => [radius * Math.cos(angle), -radius * Math.sin(angle)];
   const draw = () => {
@@ -43,13 +42,13 @@ touch.figures.clock = (host) => {
     if (together.checked) other.set(other.value + by);
     draw();
   });
-  const pairs = touch.choice(controls, say("pairs", "对数"), [["one", say("one", "一对")], ["eight", say("eight", "八对")]], () => arrange());
+  const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one", "一对")], ["eight", say("eight", "八对")]], () => arrange());
   const arrange = () => {
     faces.replaceChildren();
     clocks = layouts[pairs.value].map(clock);
     draw();
   };
-  controls.append(make("label", { class: "tick" }, together, say("move m and n together", "m 和 n 一起移动")));
+  const together = touch.tick(controls, say("move m and n together", "m 和 n 一起移动"), { name: "together" }, () => {});
   host.append(controls, drawing, told);
   arrange();
 };

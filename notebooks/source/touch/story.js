@@ -91,9 +91,9 @@ touch.figures.story = (host) => {
       `Hands ${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The loss at the next character is ${loss.toFixed(2)}.`,
       `指针${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)}。`);
   };
-  const choice = touch.choice(controls, say("hands", "指针"), Object.entries(names), () => draw());
-  const start = Math.floor((100 * Math.log(trained / 2)) / Math.log(last)); // within training: all is well
-  const at = touch.slider(controls, say("read", "读到"), { min: 0, max: 100, step: 1, value: start },
+  const choice = touch.choice(controls, say("hands", "指针"), { name: "hands" }, Object.entries(names), () => draw());
+  const share = (read) => (100 * Math.log(read)) / Math.log(last), start = Math.floor(share(trained / 2)); // within training: all is well
+  const at = touch.slider(controls, say("read", "读到"), { name: "read", from: share, min: 0, max: 100, step: "any", value: start },
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(

@@ -45,10 +45,10 @@ touch.figures.wavelengths = (host) => {
       `64 对里有 ${many} 对在训练的 ${count(L)} 个位置之内转不满一圈。${methods[choice.value][0]}：到 ${count(reach)} 个位置为止没有新角度，想要的是 ${count(s * L)}。`);
   };
   const inputs = {}, later = () => draw();
-  const choice = touch.choice(controls, say("method", "方法"), Object.entries(methods).map(([value, [name]]) => [value, name]), later);
-  inputs.base = slider(controls, say("base", "底数"), { min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
-  inputs.length = slider(controls, say("trained length L", "训练长度 L"), { min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
-  inputs.factor = slider(controls, say("factor s", "倍数 s"), { min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
+  const choice = touch.choice(controls, say("method", "方法"), { name: "method" }, Object.entries(methods).map(([value, [name]]) => [value, name]), later);
+  inputs.base = slider(controls, say("base", "底数"), { name: "base", from: Math.log10, min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
+  inputs.length = slider(controls, say("trained length L", "训练长度 L"), { name: "length", from: Math.log2, min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
+  inputs.factor = slider(controls, say("factor s", "倍数 s"), { name: "factor", from: Math.log2, min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
   host.append(controls, drawing, told);
   draw();
 };
