@@ -53,7 +53,7 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
 @needs_browser
 def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, page: Path) -> None:
     tab.open(page)
-    apart = """[...document.querySelectorAll('main math')].flatMap((formula) => {
+    apart = """[...document.querySelectorAll('main :is(math, .sets)')].flatMap((formula) => {
       const line = (node, range = new Range()) => (range.selectNode(node), range.getBoundingClientRect());
       const beside = [formula.previousSibling, formula.nextSibling].filter((one) => /^[(),;.!]+$/.test(one?.data));
       return beside.filter((one) => line(one).top > line(formula).bottom || line(one).bottom < line(formula).top)

@@ -185,6 +185,13 @@ def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
 
 
 @needs_browser
+def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 9 positions of 0.35 come nearest to pi
+    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 4:')")
+
+
+@needs_browser
 @pytest.mark.parametrize(
     ("opening", "words", "gone"),
     [
@@ -267,6 +274,9 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
+    assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in tab.evaluate(told)
+    tab.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
+    tab.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
     tab.focus("[data-touch=wavelengths] input")
     tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")

@@ -920,7 +920,7 @@ headline(figure, f"Only rotation sees the distance and nothing else: gap {gaps[2
 plt.show()
 
 # %% [markdown] lang="en"
-# To look closer: the same map for 24 tokens and a few codes more. Here $W_Q$ and $W_K$ stand between the token and its query or
+# To look closer: the same map, to drag over, for more codes. Here $W_Q$ and $W_K$ stand between the token and its query or
 # key, as in a real layer. With [RoPE](#diagonals?code=RoPE&words=alike) every diagonal is one value; with
 # [sinusoids](#diagonals?code=sinusoids&words=alike) added, or [a table](#diagonals?code=learned&words=alike), none is;
 # [without a position](#diagonals?code=none&words=alike) all of them are the same. The wish holds the two tokens fixed. Where
@@ -929,7 +929,7 @@ plt.show()
 # <!-- touch: diagonals -->
 
 # %% [markdown] lang="zh"
-# 再看仔细一点：还是这张图，24 个 token，编码也多了几种。这里与真实的层一样，token 要先经过 $W_Q$ 和 $W_K$ 才成为查询和键。
+# 再看仔细一点：还是这张图，可以拖动，编码也多了几种。这里与真实的层一样，token 要先经过 $W_Q$ 和 $W_K$ 才成为查询和键。
 # 用 [RoPE](#diagonals?code=RoPE&words=alike)，每条对角线上只有一个值；[加上正弦](#diagonals?code=sinusoids&words=alike)，
 # 或者[加上一张表](#diagonals?code=learned&words=alike)，就没有一条如此；[没有位置](#diagonals?code=none&words=alike)，
 # 所有对角线都一样。愿望说的是两个 token 固定不变。如果[词各不相同](#diagonals?code=RoPE&words=different)，

@@ -18,7 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
 SETTING = re.compile(r"\[([^][]+)\]\(#(\w+)\?([^()\s]+)\)")  # the words, the figure, and what to set
-_SETTING_IN_HTML = re.compile(r'<a href="#(\w+\?[^"]+)">(.*?)</a>', re.DOTALL)
+# The same as a link in HTML, with the punctuation beside it, which else would end a line, or begin the next.
+_SETTING_IN_HTML = re.compile(r'([(（]*)<a href="#(\w+\?[^"]+)">(.*?)</a>([,.;:)，。；：）、]*)', re.DOTALL)
 
 
 def figure(name: str) -> str:
@@ -33,7 +34,7 @@ def without_settings(markdown: str) -> str:
 
 def with_settings(page: str) -> str:
     """HTML in which links that set a figure are what the page's script makes buttons of."""
-    return _SETTING_IN_HTML.sub(r'<span data-sets="\1">\2</span>', page)
+    return _SETTING_IN_HTML.sub(r'<span class="held">\1<span data-sets="\2">\3</span>\4</span>', page)
 
 
 def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | None = None) -> str:

@@ -78,8 +78,8 @@ touch.tick = (host, words, { name, ...options }, changed) => {
   return box;
 };
 
-// Calls `moved` with the place in a drawing, in its own units, while a pointer drags an element of it: once it goes more along
-// than up or down, for a finger that scrolls the page moves nothing; or at once, where the element takes `both` directions.
+// Calls `moved` with the place in a drawing, in its own units, while a pointer drags an element of it. A finger does once it goes
+// more along than up or down, for one that scrolls the page moves nothing; or at once, where the element takes `both` directions.
 touch.drag = (drawing, element, moved, both = false) => {
   let start, along;
   const follow = (event) => {
@@ -87,7 +87,7 @@ touch.drag = (drawing, element, moved, both = false) => {
     moved((event.clientX - box.left) * unit, (event.clientY - box.top) * unit);
   };
   element.addEventListener("pointerdown", (event) => {
-    [start, along] = [event, both];
+    [start, along] = [event, both || event.pointerType === "mouse"];
     element.setPointerCapture(event.pointerId);
   });
   element.addEventListener("pointermove", (event) => {
@@ -96,6 +96,13 @@ touch.drag = (drawing, element, moved, both = false) => {
     if (along) follow(event);
   });
   element.addEventListener("click", follow);
+};
+
+// A point at an angle from the middle of a clock, and the way along its rim; a whole turn at most.
+touch.point = (angle, radius) => [radius * Math.cos(angle), -radius * Math.sin(angle)].map((each) => each.toFixed(2));
+touch.arc = (from, to, radius) => {
+  const end = Math.min(to, 2 * Math.PI - 1e-3); // an arc that ends where it starts would not be drawn
+  return `M${touch.point(from, radius)}A${radius} ${radius} 0 ${end - from > Math.PI ? 1 : 0} 0 ${touch.point(end, radius)}`;
 };
 
 // Lets a pointer on a chart set a slider; `value` is the slider's at a share of the chart's width.
