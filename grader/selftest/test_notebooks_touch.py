@@ -380,6 +380,9 @@ def test_only_rope_and_no_code_have_even_diagonals(
     tab.focus("[data-touch=diagonals] label:nth-child(2) select")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith({turned!r})")
+    tab.focus("[data-touch=diagonals] select")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
 
 
 @needs_browser

@@ -11,7 +11,7 @@ touch.figures.diagonals = (host) => {
   const [toQuery, toKey, tokens, table] = [rows(dim, dim ** -0.5), rows(dim, dim ** -0.5), rows(count, 1), rows(count, 1)];
   const angles = (p) => Array.from({ length: dim / 2 }, (_, i) => p * Number(base.value) ** ((-2 * i) / dim));
   const added = { sinusoids: (p) => angles(p).flatMap((angle) => [Math.sin(angle), Math.cos(angle)]), learned: (p) => table[p] };
-  const vector = (map, p) => {
+  const vector = (map, p) => { // of the word at p, with its position as the code puts it in
     const code = added[codes.value]?.(p), token = tokens[words.value === "alike" ? 0 : p].map((number, j) => number + (code ? code[j] : 0));
     const made = map.map((row) => dot(row, token)), turn = angles(p);
     return codes.value !== "RoPE" ? made : made.map((number, j) => {
@@ -19,6 +19,7 @@ touch.figures.diagonals = (host) => {
       return j % 2 ? made[j - 1] * sin + number * cos : number * cos - made[j + 1] * sin;
     });
   };
+  // The map on the left, the clocks and the scores beside it; on a phone below it.
   const phone = touch.narrow(host), [text, size, left, radius] = phone ? [21, 23.6, 66, 44] : [13, 12.4, 44, 27];
   const x = (n) => left + n * size, y = (m) => 8 + m * size;
   const [side, over, apart] = phone ? [0, y(count) + 4.2 * text, 160] : [362, 0, 69.5], below = 2 * radius + 2 * text;
@@ -54,7 +55,7 @@ touch.figures.diagonals = (host) => {
   let [m, n, scores, queries, keys, longest, height] = [12, 5];
   const number = (value) => value.toFixed(2).replace("-", "−");
   const along = (distance) => scores.slice(distance).map((row, i) => row[i]);
-  const compute = () => {
+  const compute = () => { // what a code makes of all positions
     base.disabled = !["sinusoids", "RoPE"].includes(codes.value);
     [queries, keys] = [toQuery, toKey].map((map) => cells.map((_, p) => vector(map, p)));
     scores = cells.map((row, m) => row.map((_, n) => dot(queries[m], keys[n]) - (codes.value === "ALiBi" ? slope * (m - n) : 0)));
@@ -67,7 +68,7 @@ touch.figures.diagonals = (host) => {
       d: `M${along(distance).map((score, i) => `${across(distance + i).toFixed(1)} ${height(score).toFixed(1)}`).join("L")}` })));
     move(m, n);
   };
-  const move = (row, column) => {
+  const move = (row, column) => { // to a cell; a key that would be ahead stops at the query
     m = Math.min(count - 1, Math.max(0, row)); n = Math.min(m, Math.max(0, column));
     const distance = m - n, line = along(distance), [low, high] = [Math.min(...line), Math.max(...line)];
     put(cursor, { x: x(n), y: y(m) });
@@ -92,8 +93,8 @@ touch.figures.diagonals = (host) => {
   const remark = (distance) => { // what the position does, where the scores alone do not show it
     const alike = words.value === "alike";
     if (codes.value === "none" && alike) return say(" So are all others: no score knows the distance.", "其余各格也都一样：得分不知道距离。");
-    if (codes.value === "RoPE" && !alike) return say(` The words differ; the turn does not: each pair has turned by ${distance} times its speed.`, `词不同，转角却相同：每一对都转了转速的 ${distance} 倍。`);
-    if (codes.value === "ALiBi" && !alike) return say(` The words differ; what the position takes does not: ${number(slope * distance)} from each.`, `词不同，位置减去的却相同：每格减 ${number(slope * distance)}。`);
+    if (codes.value === "RoPE" && !alike) return say(` The words differ; the turn between them does not: each pair has turned by ${distance} times its speed.`, `词不同，两者之间的转角却相同：每一对都转了转速的 ${distance} 倍。`);
+    if (codes.value === "ALiBi") return say(` The score is what the pairs add, less ${number(slope * distance)} for the distance.`, `得分是各对之和再减去 ${number(slope * distance)}，只看距离。`);
     return "";
   };
   const codes = touch.choice(controls, say("code", "编码"), { name: "code" }, [["none", say("none", "没有")], ["sinusoids", say("sinusoids, added", "加上正弦")],
