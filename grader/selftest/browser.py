@@ -84,11 +84,11 @@ class Tab:
         self.evaluate(f"document.querySelector({selector!r}).focus()")
         assert self.evaluate(f"document.activeElement === document.querySelector({selector!r})")
 
-    def drag(self, selector: str, start: float, end: float) -> None:
-        """Drag the mouse across an element, between two shares of its width."""
+    def drag(self, selector: str, start: float, end: float, down: int = 0) -> None:
+        """Drag the mouse across an element, between two shares of its width, and as many pixels down."""
         left, middle, width = self._place(selector)
         for kind, share, buttons in (("Pressed", start, 1), ("Moved", end, 1), ("Released", end, 0)):
-            at = {"x": round(left + share * width), "y": middle}
+            at = {"x": round(left + share * width), "y": middle + (0 if kind == "Pressed" else down)}
             event = {"type": f"mouse{kind}", "button": "left", "buttons": buttons, "clickCount": 1}
             self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event | at)
 

@@ -20,12 +20,13 @@ STORY = {
     for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
 }
 TOKENS, PLACES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+SET = "[from afar](#walk?base=500000&distance=31&key=0)"  # words that set a figure
 NUMBERS = {
     "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
     "models": [
-        {"name": "Stretched", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": 4096},
-        {"name": "Chunked", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": None},
-        {"name": "Still", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
+        {"name": "Llama 3.1", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": 4096},
+        {"name": "Llama 4 Scout", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": None},
+        {"name": "Gemma 4", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
     ],
     "order": {"words": ["dog", "bites", "man"], "token": [TOKENS] * 3, "place": [PLACES] * 3},
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
@@ -41,6 +42,7 @@ def small_handbook(folder: Path) -> Path:
             given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
             notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
+            notebook.cells[0].source += f"\n\nLook {SET}."
             notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
             notebook.cells[
                 0

@@ -10,10 +10,14 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.tools.notebooks import handbook, sources
+from grader.tools.notebooks import handbook, sources, touches
 
 from .browser import Tab, needs_browser
+from .small_handbook import NUMBERS, STORY
 from .small_notebook import NAME
+
+# What the figures of the real notebooks show, as if their cells had been run: the story goes as far as theirs does.
+GIVEN = NUMBERS | {"story": {"trained": 64, "edges": [0, 64, 256, 512], "theta": [1.0, 0.1], "methods": STORY}}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,9 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / language / "executed").mkdir(parents=True)
         for script in sources.pages():
             notebook = sources.read(script, language)
+            numbers = nbformat.v4.new_output("display_data", {touches.NUMBERS: GIVEN})
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+            notebook.cells.append(nbformat.v4.new_code_cell("# run", outputs=[numbers]))
             path = folder / language / "executed" / f"{script.stem}.ipynb"
             path.write_text(nbformat.writes(notebook), encoding="utf-8")
     handbook.write(folder, folder / "book", sources.LANGUAGES)
@@ -47,7 +53,7 @@ def test_pages_fit_a_phone_and_follow_a_dark_screen(tab: Tab, book: Path) -> Non
 @needs_browser
 def test_punctuation_stays_in_the_line_of_its_formula_at_any_width(tab: Tab, page: Path) -> None:
     tab.open(page)
-    apart = """[...document.querySelectorAll('main math')].flatMap((formula) => {
+    apart = """[...document.querySelectorAll('main :is(math, .sets)')].flatMap((formula) => {
       const line = (node, range = new Range()) => (range.selectNode(node), range.getBoundingClientRect());
       const beside = [formula.previousSibling, formula.nextSibling].filter((one) => /^[(),;.!]+$/.test(one?.data));
       return beside.filter((one) => line(one).top > line(formula).bottom || line(one).bottom < line(formula).top)
@@ -121,3 +127,40 @@ def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(t
         assert "arXiv:2104.09864v5" in tab.evaluate("document.querySelector('.references').innerText")
         cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
         assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
+
+
+# Presses every button of a page that sets a figure; gives what its figure then shows otherwise than asked.
+PRESS = """[...document.querySelectorAll('[data-sets]')].flatMap((button) => {
+  button.click();
+  const [name, asked] = button.dataset.sets.split('?'), figure = document.querySelector(`[data-touch="${name}"]`);
+  const told = figure.querySelector('.told').textContent;
+  const shown = { checkbox: ({ checked }) => (checked ? 'yes' : 'no'), 'select-one': ({ value }) => value,
+    range: ({ nextSibling }) => nextSibling.textContent.replaceAll(',', '') };
+  return [...new URLSearchParams(asked)].flatMap(([name, value]) => {
+    const control = figure.querySelector(`[data-control="${name}"]`);
+    const now = shown[control.type]?.(control) ?? control.ariaValueNow ?? told.match(value)?.[0];
+    return now === value ? [] : [`${button.dataset.sets}: ${name} is ${now}`];
+  });
+})"""
+
+
+@needs_browser
+def test_all_words_that_set_a_figure_find_its_controls_and_what_they_ask_for(tab: Tab, prose: Path) -> None:
+    pressed = 0
+    for page in sorted(prose.glob("*/*_*.html")):
+        tab.open(page)
+        assert tab.evaluate("document.querySelectorAll('button.sets').length") >= 2, page
+        assert tab.evaluate(PRESS) == [], page
+        pressed += tab.evaluate("document.querySelectorAll('button.sets').length")
+    assert pressed >= 50
+    tab.open(prose / "en" / "4_decay_and_precision.html")
+    tab.evaluate("document.querySelector('.sets').dataset.sets = 'walk?distance=5'")  # but it sets what it was made for
+    assert tab.evaluate(PRESS) == ["walk?distance=5: distance is 1000"]
+
+
+@needs_browser
+def test_words_that_set_a_figure_are_words_on_paper(tab: Tab, prose: Path) -> None:
+    tab.open(prose / "en" / "2_deriving_rope.html", medium="print")
+    style = "getComputedStyle(document.querySelector({!r})).{}"
+    assert tab.evaluate(style.format(".sets", "borderBottomStyle")) == "none"
+    assert tab.evaluate(style.format(".sets", "color")) == tab.evaluate(style.format("body", "color"))

@@ -98,6 +98,14 @@ def test_a_number_that_no_cell_has_is_found(tmp_path: Path, said: str, missing: 
     assert [line.split(":")[1].split()[-1] for line in found] == missing
 
 
+def test_words_that_set_a_figure_are_words_in_a_notebook_and_need_the_figure(tmp_path: Path) -> None:
+    text = '# %% [markdown] lang="en"\n# Look [from\n# afar](#walk?distance=31), as in [a book](#part).\n'
+    notebook = from_text(text, tmp_path)
+    assert notebook.cells[0].source == "Look from\nafar, as in [a book](#part)."
+    assert [*rules.problems(notebook)] == ["cell-00: 'from\\nafar' sets a figure that is not here: walk"]
+    assert [*rules.problems(from_text(f"{text}#\n# <!-- touch: walk -->\n", tmp_path))] == []
+
+
 def unversioned(text: str) -> list[str]:
     """The papers of which a place is named (a section, a table) without the version that has it there."""
     return [paper for said, paper, version, after in PAPER.findall(text) if PLACE.search(said + after) and not version]

@@ -185,6 +185,13 @@ def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
 
 
 @needs_browser
+def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 9 positions of 0.35 come nearest to pi
+    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 4:')")
+
+
+@needs_browser
 @pytest.mark.parametrize(
     ("opening", "words", "gone"),
     [
@@ -267,6 +274,9 @@ def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
     tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
     tab.press("ARROW_DOWN")
     tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
+    assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in tab.evaluate(told)
+    tab.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
+    tab.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
     tab.focus("[data-touch=wavelengths] input")
     tab.press("HOME")
     tab.wait_for(f"!{told}.includes('18 of 64')")
@@ -317,6 +327,102 @@ def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
     tab.focus("[data-touch=stale] input")
     tab.press(" ")
     tab.wait_for(f"{told}.includes('up to 0°')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "start", "even", "apart", "none", "turned"),
+    [
+        (
+            "en",
+            "Query at 12, key at 5: score 6.82. All 17 cells of distance 7: 6.82.",
+            "Query at 13, key at 6: score 6.82. All 17 cells of distance 7: 6.82.",
+            "The 17 cells of distance 7: from ",
+            "no score knows the distance.",
+            "each pair has turned by 7 times its speed.",
+        ),
+        (
+            "zh",
+            "查询在 12，键在 5：得分 6.82。距离为 7 的 17 格全是 6.82。",
+            "查询在 13，键在 6：得分 6.82。距离为 7 的 17 格全是 6.82。",
+            "距离为 7 的 17 格：从 ",
+            "得分不知道距离。",
+            "每一对都转了转速的 7 倍。",
+        ),
+    ],
+    ids=sources.LANGUAGES,
+)
+def test_only_rope_and_no_code_have_even_diagonals(
+    tab: Tab, book: Path, language: str, start: str, even: str, apart: str, none: str, turned: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("diagonals")
+    dots = "[...document.querySelectorAll('[data-touch=diagonals] circle[cx]')]"
+    heights = f"new Set({dots}.map((dot) => Math.round(dot.getAttribute('cy')))).size"
+    assert tab.evaluate(told) == start
+    parts = "[...document.querySelectorAll('[data-touch=diagonals] g:has(.hand) + text')].map((one) => one.textContent)"
+    tab.focus("[data-touch=diagonals] .map")
+    before = tab.evaluate(parts)
+    tab.press("PAGE_DOWN")
+    tab.wait_for(f"{told} === {even!r}")
+    assert tab.evaluate(parts) == before, "Along a diagonal, each pair adds the same."
+    added = sum(float(part.replace("−", "-")) for part in before if part)
+    assert abs(added - 6.82) < 0.05, "The score is the sum of what the pairs add."
+    assert tab.evaluate(heights) == 1
+    tab.focus("[data-touch=diagonals] select")
+    tab.press("ARROW_UP", 2)
+    tab.wait_for(f"{told}.includes({apart!r})")
+    assert tab.evaluate(heights) > 5
+    tab.press("HOME")
+    tab.wait_for(f"{told}.endsWith({none!r})")
+    tab.press("END")
+    tab.press("ARROW_UP")
+    tab.focus("[data-touch=diagonals] label:nth-child(2) select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith({turned!r})")
+    tab.focus("[data-touch=diagonals] select")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
+
+
+@needs_browser
+def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_diagonal(tab: Tab, page: Path) -> None:
+    told = TOLD.format("diagonals")
+    for width in (1200, 375):
+        tab.open(page, width=width)
+        tab.drag("[data-touch=diagonals] .map", 0.1, 0.3, down=60)
+        tab.wait_for(f"/^Query at 1[5-8], key at 7:/.test({told})")
+        tab.drag("[data-touch=diagonals] .map", 0.1, 0.95)
+        tab.wait_for(f"/^Query at 1[12], key at 1[12]:/.test({told})")
+        tab.drag("[data-touch=diagonals] .chart", 0.9, 0.5)
+        tab.wait_for(f"/^Query at 1[12], key at 1[12]: .* All 24 cells/.test({told})")
+        tab.focus("[data-touch=diagonals] .map")
+        tab.press("ARROW_RIGHT")
+        tab.press("ARROW_DOWN", 30)
+        tab.wait_for(f"{told}.startsWith('Query at 23')")
+        scrolled = tab.evaluate("scrollY")
+        tab.swipe("[data-touch=diagonals] .chart", 160)
+        tab.wait_for(f"scrollY !== {scrolled}")
+
+
+@needs_browser
+def test_words_in_the_text_set_a_figure_and_scroll_only_to_one_out_of_sight(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told, seen = TOLD.format("walk"), "document.querySelector('[data-touch=walk]').getBoundingClientRect()"
+    tab.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # so that no scrolling goes on meanwhile
+    tab.focus("button.sets")
+    tab.press("ENTER")
+    tab.wait_for(f"{told}.startsWith('Distance 31:')")
+    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert tab.evaluate("document.querySelector('[data-touch=walk] output').textContent") == "31"
+    tab.wait_for(f"{seen}.top >= -1 && {seen}.bottom <= innerHeight + 1")
+    assert tab.evaluate("document.activeElement.className") == "sets"
+    scrolled = tab.evaluate("scrollY")
+    tab.evaluate("document.querySelector('button.sets').click()")
+    tab.evaluate("document.querySelector('[data-touch=walk] select').value = '10000'")
+    tab.evaluate("document.querySelector('button.sets').click()")
+    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert tab.evaluate("scrollY") == scrolled
 
 
 @needs_axe
@@ -383,7 +489,7 @@ def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
     controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
     wanted = tab.evaluate(f'document.querySelectorAll("{controls}").length')
     reached = 0
-    for _ in range(40):
+    for _ in range(60):
         tab.press("TAB")
         reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10
@@ -394,3 +500,5 @@ def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Tab,
     tab.open(book / "en" / f"{NAME}.html", scripts=False)
     shown = "[...document.querySelectorAll('.touch')].map((one) => getComputedStyle(one).display)"
     assert tab.evaluate(shown) == ["none"] * len(TOUCHES)
+    assert tab.evaluate("document.querySelector('main').textContent.includes('Look from afar.')")
+    assert tab.evaluate("document.querySelectorAll('a[href^=\"#walk\"], button').length") == 0

@@ -152,8 +152,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # %% [markdown] lang="en"
 # <!-- touch: order -->
 #
-# The rows changed places, and that is all. The vector of "dog" is the same whether the dog bites or is bitten, so
-# nothing that comes after this layer can know which it was.
+# The rows changed places, and that is all. The vector of "dog" is the same whether [the dog bites](#order?words=dog+bites+man&attention=plain)
+# or [is bitten](#order?words=man+bites+dog&attention=plain), so nothing that comes after this layer can know which it was.
 #
 # ## The law behind it
 #
@@ -179,7 +179,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # %% [markdown] lang="zh"
 # <!-- touch: order -->
 #
-# 各行只是换了位置，此外什么也没变。不管狗是咬人还是被咬，dog 的向量都一样，因此这一层之后的任何东西
+# 各行只是换了位置，此外什么也没变。不管[狗咬人](#order?words=dog+bites+man&attention=plain)
+# 还是[狗被咬](#order?words=man+bites+dog&attention=plain)，dog 的向量都一样，因此这一层之后的任何东西
 # 都无从知道是哪一种情况。
 #
 # ## 背后的规律

@@ -496,8 +496,8 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Above: blue is large. Below: how far apart neighbours are. For bits it depends on the carry; for sinusoids every
-# step is the same, and we will soon see why.
+# Above: blue is large. Below: how far apart neighbours are. For bits it depends on the carry ([all eight flip](#odometer?position=127)
+# after 127, [one](#odometer?position=128) after 128); for sinusoids every step is the same, and we will soon see why.
 #
 # <!-- touch: odometer -->
 #
@@ -524,7 +524,7 @@ plt.show()
 # one such block on its diagonal for each frequency, and zeros elsewhere. The second wish is fulfilled.
 
 # %% [markdown] lang="zh" short=true
-# 上排：蓝处数值大。下排：相邻位置的距离。比特的步长取决于进位，各不相同；正弦的每一步都一样长，很快就会看到原因。
+# 上排：蓝处数值大。下排：相邻位置的距离。比特的步长取决于进位（127 之后[八个全翻](#odometer?position=127)，128 之后[只翻一个](#odometer?position=128)）；正弦的每一步都一样长，很快就会看到原因。
 #
 # <!-- touch: odometer -->
 #

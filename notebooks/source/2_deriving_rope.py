@@ -57,7 +57,7 @@ use_style()
 # and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
 #
 # **Turning does it.** Before any algebra: give the query an angle that grows with its position, and the key likewise.
-# Drag both, and the angle between them stays. That is all of RoPE; the rest of this notebook finds out how it is done
+# [Move both](#clock?together=yes&m=24), and the angle between them stays; [move one](#clock?together=no&m=30), and it grows. That is all of RoPE; the rest of this notebook finds out how it is done
 # with $d$ features, and whether anything else would do.
 #
 # <!-- touch: clock -->
@@ -86,7 +86,8 @@ use_style()
 # 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
 # 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
 #
-# **转动就做得到**。先别管代数：让查询转过一个随位置增长的角度，键也一样。把两者一起拖动，它们之间的角度不变。RoPE 就是这样；
+# **转动就做得到**。先别管代数：让查询转过一个随位置增长的角度，键也一样。[两者一起移动](#clock?together=yes&m=24)，它们之间的角度不变；
+# [只移动一个](#clock?together=no&m=30)，角度就变大。RoPE 就是这样；
 # 这一节余下的部分要弄清，$d$ 个特征时怎么做，以及别的办法行不行。
 #
 # <!-- touch: clock -->
@@ -917,6 +918,24 @@ panels[0].set_ylabel("position m of the query")
 figure.colorbar(image, ax=panels, label="score, minus the panel's mean", shrink=0.9)
 headline(figure, f"Only rotation sees the distance and nothing else: gap {gaps[2]:.0e} against {gaps[1]:.1f}")
 plt.show()
+
+# %% [markdown] lang="en"
+# To look closer: the same map, to drag over, for more codes. Here $W_Q$ and $W_K$ stand between the token and its query or
+# key, as in a real layer. With [RoPE](#diagonals?code=RoPE&words=alike) every diagonal is one value; with
+# [sinusoids](#diagonals?code=sinusoids&words=alike) added, or [a table](#diagonals?code=learned&words=alike), none is;
+# [without a position](#diagonals?code=none&words=alike) all of them are the same. The wish holds the two tokens fixed. Where
+# [all words differ](#diagonals?code=RoPE&words=different), scores differ along a diagonal even with RoPE, since their contents do.
+#
+# <!-- touch: diagonals -->
+
+# %% [markdown] lang="zh"
+# 再看仔细一点：还是这张图，可以拖动，编码也多了几种。这里与真实的层一样，token 要先经过 $W_Q$ 和 $W_K$ 才成为查询和键。
+# 用 [RoPE](#diagonals?code=RoPE&words=alike)，每条对角线上只有一个值；[加上正弦](#diagonals?code=sinusoids&words=alike)，
+# 或者[加上一张表](#diagonals?code=learned&words=alike)，就没有一条如此；[没有位置](#diagonals?code=none&words=alike)，
+# 所有对角线都一样。愿望说的是两个 token 固定不变。如果[词各不相同](#diagonals?code=RoPE&words=different)，
+# 即使用 RoPE，得分沿对角线也会不同，因为内容不同。
+#
+# <!-- touch: diagonals -->
 
 # %% [markdown] lang="en"
 # ## Why not the values?

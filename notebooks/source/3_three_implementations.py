@@ -899,10 +899,11 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# Left: none of the four looks 5 tokens back. Right: both tokens move along together, and A, B and D are *flat*. Any
+# Left: none of the four looks 5 tokens back. Right: both tokens move along together, and [A](#layout?keys=no&queries=no&blocks=yes&forward=yes),
+# [B](#layout?keys=no&queries=yes&blocks=yes&forward=yes) and [D](#layout?keys=yes&queries=yes&blocks=yes&forward=no) are *flat*. Any
 # pairing, and any direction, is a rotation, so the score still depends on the distance alone, and **the shift test of
 # notebook 2 passes**. Lengths are kept, and position 0 still changes nothing. At distance 0, A and D even give the
-# right score. Only C is not a rotation at all, and the shift test finds it out. (Nor is the other direction wrong in
+# right score. Only [C](#layout?keys=yes&queries=yes&blocks=no&forward=yes) is not a rotation at all, and the shift test finds it out. (Nor is the other direction wrong in
 # itself: [nanochat](https://github.com/karpathy/nanochat/blob/master/nanochat/gpt.py) turns clockwise, in training and
 # afterwards.)
 #
@@ -919,9 +920,10 @@ show_table(
 # ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). Nothing crashed.
 
 # %% [markdown] lang="zh"
-# 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，A、B、D 都是*平的*。不管怎样配对、
+# 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，[A](#layout?keys=no&queries=no&blocks=yes&forward=yes)、
+# [B](#layout?keys=no&queries=yes&blocks=yes&forward=yes)、[D](#layout?keys=yes&queries=yes&blocks=yes&forward=no) 都是*平的*。不管怎样配对、
 # 朝哪个方向，都是旋转，所以得分仍然只取决于距离，**第 2 节的平移测试照样通过**。长度不变，位置 0 仍然什么都不改变；
-# 在距离 0 处，A 和 D 的得分甚至是对的。只有 C 根本不是旋转，平移测试才查得出来。（反方向本身也没有错：
+# 在距离 0 处，A 和 D 的得分甚至是对的。只有 [C](#layout?keys=yes&queries=yes&blocks=no&forward=yes) 根本不是旋转，平移测试才查得出来。（反方向本身也没有错：
 # [nanochat](https://github.com/karpathy/nanochat/blob/master/nanochat/gpt.py) 就是顺时针转的，训练时和训练后都如此。）
 #
 # <!-- touch: layout -->

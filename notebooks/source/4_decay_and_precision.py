@@ -462,7 +462,8 @@ plt.show()
 # %% [markdown] lang="en"
 # On the left: after a few thousand positions nothing falls any more (the band spans the least and the largest value of
 # each 1,024 distances; all of them up to 131,072 were computed, for a sample misses the peaks). On the right, equal
-# vectors prefer to be near; a random key shows no trend at all; and your key peaks a thousand tokens away.
+# vectors prefer to be near; a random key shows no trend at all; and your key peaks [a thousand tokens
+# away](#walk?key=1000&distance=1000).
 #
 # <!-- touch: walk -->
 #
@@ -476,12 +477,12 @@ plt.show()
 # one distance, and slow pairs that carry meaning; they doubt, as you now may, that decay is why RoPE works.
 #
 # How about equal vectors, the best case for decay? With $q = k$ and $|q_i| = 1$ the score is $\sum_i \cos \Delta
-# \theta_i$. Even that goes below zero:
+# \theta_i$. Even that goes [below zero](#walk?key=0&base=10000&distance=4096):
 
 # %% [markdown] lang="zh"
 # 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值；131,072 以内的距离
-# 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在一千个
-# token 之外。
+# 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
+# token 之外](#walk?key=1000&distance=1000)。
 #
 # <!-- touch: walk -->
 #
@@ -493,7 +494,7 @@ plt.show()
 # 距离，而慢的对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
 #
 # 那么相等的向量呢？这对“衰减”的说法最有利了。取 $q = k$ 且 $|q_i| = 1$，得分就是 $\sum_i \cos \Delta \theta_i$。
-# 连它也会降到零以下：
+# 连它也会[降到零以下](#walk?key=0&base=10000&distance=4096)：
 
 # %%
 same = score(query, query, theta, torch.arange(0, 4097).double())
@@ -571,7 +572,7 @@ for base in (1e4, 5e5):
 
 # %% [markdown] lang="en"
 # The dot and the square mark where each curve first falls below zero: more than ten times as far out with the base
-# 500,000 as with 10,000.
+# [500,000](#walk?key=0&base=500000&distance=4096) as with [10,000](#walk?key=0&base=10000&distance=4096).
 #
 # Nothing is free. (And nothing is gained by code that takes a `base` and then computes with 10,000 all the same; such
 # code circulates.) A larger base slows all pairs but the first, so more of them barely move within a short text and say
@@ -593,7 +594,8 @@ for base in (1e4, 5e5):
 # Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
 
 # %% [markdown] lang="zh"
-# 两条曲线第一次跌到零以下的地方（圆点和方块）相差十倍以上：底数 500,000 的比底数 10,000 的远。
+# 两条曲线第一次跌到零以下的地方（圆点和方块）相差十倍以上：底数
+# [500,000](#walk?key=0&base=500000&distance=4096) 的比底数 [10,000](#walk?key=0&base=10000&distance=4096) 的远。
 #
 # 天下没有免费的午餐。（要是代码收下参数 `base`，却照样用 10,000 去算，那就什么也换不来；这样的代码还真有流传。）
 # 底数一大，除第 0 对以外所有的对都变慢了，在短文本里几乎不动的对就更多，它们说不出多少位置信息。

@@ -807,11 +807,11 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Keys near by agree, and so do the very first, whose angle is small whatever the base; those between do not. And on the
+# Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do not](#stale?tokens=12&before=no). And on the
 # right the error changes along each diagonal, so the score no longer depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
 # keys was found to work about as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)),
 # perhaps because the keys near by, hardly stale, matter most. And transformers, as of version 5.23, still rotates first,
-# for rotating the whole cache anew at each token costs time. Know which you run, and do not compare scores of one with
+# for [rotating the whole cache anew](#stale?tokens=12&before=yes) at each token costs time. Know which you run, and do not compare scores of one with
 # those of the other.
 #
 # A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
@@ -839,10 +839,10 @@ plt.show()
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
 # %% [markdown] lang="zh" short=true
-# 左图：近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），中间的键不一致。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
+# 左图：近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
 # 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
 # （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
-# 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就把整个缓存重新旋转一遍太费时间。
+# 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
 # 要清楚自己用的是哪一种，也不要拿一种的得分去和另一种比较。
 #
 # 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
@@ -1287,8 +1287,8 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both YaRNs reach
-# $8L$, as PI does, with a contrast close to that of the model as trained. That is the whole idea.
+# The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
+# $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
 # | method | which pairs are slowed | source |
 # |---|---|---|
@@ -1318,8 +1318,8 @@ show_table(
 
 # %% [markdown] lang="zh"
 # 图和表说的是同一件事：YaRN 放慢慢的对和 PI 一样彻底，又放过了快的对；PI 则把相邻 token 的对比度降到了六十分之一左右。
-# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 YaRN 都和 PI 一样够到 $8L$，
-# 对比度却与训练时相差无几。这就是全部的想法。
+# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
+# [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
 # | 方法 | 放慢哪些对 | 出处 |
 # |---|---|---|

@@ -992,11 +992,11 @@ shown = {name: [[float(f"{mean:.2e}") for mean in head] for head in each.flatten
 to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models["RoPE"][0].blocks), "means": shown})
 
 # %% [markdown] lang="en"
-# As trained, the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks
+# [As trained](#attention?reading=none), the heads of the second block jump to keys hundreds of characters back. Not to any keys: far more peaks
 # than chance would put there stand near multiples of 19.9, where pair 1 comes round, and in three heads of the first
 # seed, which is drawn, the highest where pair 2 does as well: 378 is six times 63. To the fast pairs, such a key
 # looks much like one that stands near by. Telling them apart is the work of the slow pairs, and at angles that no
-# window showed them they do it wrongly. Clamped, they put all of these keys at distance 63: about five sixths of the
+# window showed them they do it wrongly. [Clamped](#attention?reading=slow+pairs), they put all of these keys at distance 63: about five sixths of the
 # weight stays where training put it, and the peaks are small. (In the handbook you can choose a head below, and
 # clamp.)
 #
@@ -1020,9 +1020,9 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # cosines and sines by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
 
 # %% [markdown] lang="zh"
-# 不加改动时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在 19.9 的倍数附近，也就是第 1 对转
+# [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在 19.9 的倍数附近，也就是第 1 对转
 # 回原处的地方，远比碰运气多；图中画的是第一个种子，三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在快
-# 的对看来，这样的键和近处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。截住之
+# 的对看来，这样的键和近处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。[截住](#attention?reading=slow+pairs)之
 # 后，它们把所有这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方，尖峰也很小。（在手册里，你可以在下面
 # 选一个头，再截住一些对。）
 #
@@ -1158,12 +1158,14 @@ to_touch("story", {"trained": TRAINED, "edges": EDGES, "theta": story["none"]["s
 table("Loss of the RoPE model, nats per character, in windows of ... characters", stretched, loss_at)
 
 # %% [markdown] lang="en"
-# In the handbook, the figure below lets you read on yourself, with each of the scalings.
+# In the handbook, the figure below lets you read on yourself: [as trained](#story?hands=none&read=256), with
+# [PI](#story?hands=PI&read=256), [NTK](#story?hands=NTK&read=256) or [YaRN](#story?hands=YaRN&read=256).
 #
 # <!-- touch: story -->
 
 # %% [markdown] lang="zh"
-# 在手册里，用下面的图可以自己接着读，试试每一种缩放。
+# 在手册里，用下面的图可以自己接着读：[不加改动](#story?hands=none&read=256)，或者用
+# [PI](#story?hands=PI&read=256)、[NTK](#story?hands=NTK&read=256)、[YaRN](#story?hands=YaRN&read=256)。
 #
 # <!-- touch: story -->
 

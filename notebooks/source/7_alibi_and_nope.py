@@ -397,7 +397,8 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
+# (Grey is masked.) [In 64 tokens](#slopes?heads=8&distance=64) the flattest head is hardly different from no bias at all; it
+# needs [longer texts](#slopes?heads=8&distance=512) to show.
 #
 # <!-- touch: slopes -->
 #
@@ -424,7 +425,8 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
+# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，[在 64 个 token 里](#slopes?heads=8&distance=64)几乎与没有偏置一样，
+# [文本更长时](#slopes?heads=8&distance=512)才看得出差别。
 #
 # <!-- touch: slopes -->
 #

@@ -233,11 +233,11 @@ def body(notebook: NotebookNode) -> str:
     formulas: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":
-            cell.source = typesetting.prose(cell.source, formulas)
+            cell.source = typesetting.prose(cell.metadata.get(sources.IN_HANDBOOK, cell.source), formulas)
     text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
     text = typesetting.with_formulas(text, formulas)
     text = _NO_HEAD.sub("<td></td>", text)
-    return _LINK.sub(r'href="\1.html"', text)
+    return touch.with_settings(_LINK.sub(r'href="\1.html"', text))
 
 
 @cache

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from nbformat import NotebookNode
 
+from .. import touch
 from . import sources, typesetting
 
 MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
@@ -27,6 +28,11 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
             yield from (f"{cell.id}: {problem}" for problem in typesetting.problems(cell.source))
             prose = re.sub(r"(?s)```.*?```", "", cell.source)
             yield from (f"{cell.id}: a line begins with {start}: a heading" for start in _NO_HEADING.findall(prose))
+    shown = {name for cell in notebook.cells for name in touch.MARKER.findall(cell.source)}
+    for cell in notebook.cells:
+        for words, name, _ in touch.SETTING.findall(cell.metadata.get(sources.IN_HANDBOOK, "")):
+            if name not in shown:
+                yield f"{cell.id}: {words!r} sets a figure that is not here: {name}"
     for asked, cell in pairwise(notebook.cells):
         if cell.metadata.get("nbgrader", {}).get("solution") and sources.HINT not in asked.source:
             yield f"{cell.id}: the exercise has no hint"

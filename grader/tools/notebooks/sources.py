@@ -20,6 +20,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from .. import touch
 from ..chinese import CHARACTER, PUNCTUATION
 from . import wording
 
@@ -36,6 +37,10 @@ NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solu
 _BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
 _BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
     rf"(?<={CHARACTER})\n *(?={CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
+)
+
+IN_HANDBOOK = (
+    "handbook"  # key in the metadata of a cell: its text with the words that set a figure, which Jupyter lacks
 )
 
 HINT = "<details class=hint>"  # without quotes, which the handbook would make curly
@@ -106,7 +111,10 @@ def read(script: Path, language: str) -> NotebookNode:
         if "nbgrader" in cell.metadata:
             _complete(cell)
         elif cell.cell_type == "markdown":
-            cell.source = folded(unbroken(cell.source))
+            text = folded(unbroken(cell.source))
+            cell.source = touch.without_settings(text)
+            if text != cell.source:
+                cell.metadata[IN_HANDBOOK] = text
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 

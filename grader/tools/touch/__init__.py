@@ -3,6 +3,9 @@
 A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in a folder ``touch`` beside
 the pages. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing of a
 figure shows, and the picture or table before it stands for itself.
+
+Words in the text can set a figure's controls: ``[a base of 100](#NAME?base=100&words=alike)``, with the names of the
+controls. In a page, they are a button; elsewhere, and without JavaScript, only words.
 """
 
 from __future__ import annotations
@@ -14,11 +17,24 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
+SETTING = re.compile(r"\[([^][]+)\]\(#(\w+)\?([^()\s]+)\)")  # the words, the figure, and what to set
+# The same as a link in HTML, with the punctuation beside it, which else would end a line, or begin the next.
+_SETTING_IN_HTML = re.compile(r'([(（]*)<a href="#(\w+\?[^"]+)">(.*?)</a>([,.;:)，。；：）、]*)', re.DOTALL)
 
 
 def figure(name: str) -> str:
     """The element that a figure fills when the page has loaded."""
     return f'<figure class="touch" data-touch="{name}"></figure>'
+
+
+def without_settings(markdown: str) -> str:
+    """A text in which words that set a figure are words only, for a reader who has no such figure."""
+    return SETTING.sub(r"\1", markdown)
+
+
+def with_settings(page: str) -> str:
+    """HTML in which links that set a figure are what the page's script makes buttons of."""
+    return _SETTING_IN_HTML.sub(r'<span class="held">\1<span data-sets="\2">\3</span>\4</span>', page)
 
 
 def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | None = None) -> str:

@@ -32,9 +32,23 @@ touch.decades = (drawing, { left, right, y, from, to }) => {
   }
 };
 
-// A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers.
-touch.slider = (host, label, options, show, changed) => {
+// Gives a control of a figure a name, by which words in the text set it; `set` gets what they ask for, in the reader's units.
+touch.name = (control, name, set) => {
+  if (name) control.dataset.control = name;
+  control.ask = set;
+};
+
+// Sets a control of a form, as if the reader had.
+touch.put = (control, key, value, event = "input") => {
+  control[key] = value;
+  control.dispatchEvent(new Event(event));
+};
+
+// A labelled range with its value beside it. `show` turns the value into words, for eyes and for screen readers. Where the range
+// runs over something else than what these words say, such as a logarithm, `from` turns that into a value of the range.
+touch.slider = (host, label, { name, from = Number, ...options }, show, changed) => {
   const input = touch.make("input", { type: "range", ...options });
+  touch.name(input, name, (asked) => touch.put(input, "value", from(Number(asked))));
   const output = touch.make("output");
   const told = () => {
     output.textContent = show(Number(input.value));
@@ -46,24 +60,34 @@ touch.slider = (host, label, options, show, changed) => {
   return input;
 };
 
-// A labelled choice between pairs of a value and its name.
-touch.choice = (host, label, options, changed) => {
-  const choice = touch.make("select", {}, ...options.map(([value, name]) => touch.make("option", { value }, name)));
+// A labelled choice between pairs of a value and its words.
+touch.choice = (host, label, { name }, options, changed) => {
+  const choice = touch.make("select", {}, ...options.map(([value, words]) => touch.make("option", { value }, words)));
+  touch.name(choice, name, (asked) => touch.put(choice, "value", asked, "change"));
   choice.addEventListener("change", changed);
   host.append(touch.make("label", {}, touch.make("span", {}, label), choice));
   return choice;
 };
 
-// Calls `moved` with the place along a drawing, in its own units, while a pointer drags an element of it, once it goes more
-// along than up or down: a finger that scrolls the page moves nothing.
-touch.drag = (drawing, element, moved) => {
+// A box to tick, with its words; "yes" ticks it.
+touch.tick = (host, words, { name, ...options }, changed) => {
+  const box = touch.make("input", { type: "checkbox", ...options });
+  touch.name(box, name, (asked) => touch.put(box, "checked", asked === "yes", "change"));
+  box.addEventListener("change", changed);
+  host.append(touch.make("label", { class: "tick" }, box, words));
+  return box;
+};
+
+// Calls `moved` with the place in a drawing, in its own units, while a pointer drags an element of it. A finger does once it goes
+// more along than up or down, for one that scrolls the page moves nothing; or at once, where the element takes `both` directions.
+touch.drag = (drawing, element, moved, both = false) => {
   let start, along;
   const follow = (event) => {
-    const box = drawing.getBoundingClientRect();
-    moved(((event.clientX - box.left) * drawing.viewBox.baseVal.width) / box.width);
+    const box = drawing.getBoundingClientRect(), unit = drawing.viewBox.baseVal.width / box.width;
+    moved((event.clientX - box.left) * unit, (event.clientY - box.top) * unit);
   };
   element.addEventListener("pointerdown", (event) => {
-    [start, along] = [event, false];
+    [start, along] = [event, both || event.pointerType === "mouse"];
     element.setPointerCapture(event.pointerId);
   });
   element.addEventListener("pointermove", (event) => {
@@ -74,19 +98,26 @@ touch.drag = (drawing, element, moved) => {
   element.addEventListener("click", follow);
 };
 
+// A point at an angle from the middle of a clock, and the way along its rim; a whole turn at most.
+touch.point = (angle, radius) => [radius * Math.cos(angle), -radius * Math.sin(angle)].map((each) => each.toFixed(2));
+touch.arc = (from, to, radius) => {
+  const end = Math.min(to, 2 * Math.PI - 1e-3); // an arc that ends where it starts would not be drawn
+  return `M${touch.point(from, radius)}A${radius} ${radius} 0 ${end - from > Math.PI ? 1 : 0} 0 ${touch.point(end, radius)}`;
+};
+
 // Lets a pointer on a chart set a slider; `value` is the slider's at a share of the chart's width.
 touch.chart = (drawing, { left, right, top, bottom }, input, value) => {
   const [low, high] = [input.min, input.max].map(Number);
-  const at = value ?? ((share) => low + share * (high - low));
+  const at = value ?? ((share) => Math.round(low + share * (high - low)));
   const area = touch.make("svg:rect", { x: left, y: top, width: right - left, height: bottom - top, class: "chart" });
   touch.drag(drawing, area, (place) => {
-    input.value = at(Math.min(1, Math.max(0, (place - left) / (right - left))));
-    input.dispatchEvent(new Event("input"));
+    touch.put(input, "value", at(Math.min(1, Math.max(0, (place - left) / (right - left)))));
   });
   drawing.append(area);
 };
 
-// A straight scale with handles, each dragged by pointer or moved by arrow keys, Page Up and Down, Home and End.
+// A straight scale with handles, each dragged by pointer or moved by arrow keys, Page Up and Down, Home and End. A handle's
+// name is what stands on it.
 touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
   const x = (value) => left + ((right - left) * value) / last;
   drawing.append(touch.make("svg:line", { x1: left, x2: right, y1: y, y2: y, class: "axis" }));
@@ -108,6 +139,7 @@ touch.scale = (drawing, { left, right, y, last, handles }, changed) => {
     knob.addEventListener("keydown", (event) => {
       if (event.key in steps) { moved(handle.value + steps[event.key]); event.preventDefault(); }
     });
+    touch.name(knob, name, (asked) => moved(Number(asked)));
     touch.drag(drawing, knob, (place) => moved(((place - left) * last) / (right - left)));
     knob.addEventListener("pointerdown", () => knob.focus());
     drawing.append(knob);
@@ -164,6 +196,22 @@ touch.worked = (host, fields, compute) => {
   draw();
 };
 
+// Words in the text that set a figure's controls, such as `walk?base=500000&distance=31`, become a button. It scrolls only to a
+// figure of which most is out of sight.
+touch.setting = (words) => {
+  const [name, asked] = words.dataset.sets.split("?");
+  const button = touch.make("button", { type: "button", class: "sets", title: touch.say("show this in the figure", "在图中显示"),
+    "data-sets": words.dataset.sets }, ...words.childNodes);
+  button.addEventListener("click", () => {
+    const figure = document.querySelector(`[data-touch="${name}"]`);
+    for (const [control, value] of new URLSearchParams(asked)) figure.querySelector(`[data-control="${control}"]`).ask(value);
+    const { top, bottom } = figure.getBoundingClientRect(), seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+    if (seen < Math.min(bottom - top, innerHeight) / 2) figure.scrollIntoView({ block: "nearest" });
+  });
+  words.replaceWith(button);
+};
+
 touch.start = () => {
   for (const host of document.querySelectorAll("[data-touch]")) touch.figures[host.dataset.touch](host);
+  document.querySelectorAll("[data-sets]").forEach(touch.setting);
 };

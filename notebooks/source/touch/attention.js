@@ -26,25 +26,26 @@ touch.figures.attention = (host) => {
   const path = (weights) => `M${weights.map((weight, bin) => `${x(middle(bin)).toFixed(1)} ${y(weight).toFixed(1)}`).join("L")}`;
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const draw = () => {
-    const seen = means[reading.value][head.value], bin = Number(at.value), percent = (share) => `${(100 * share).toPrecision(2)} %`;
+    const seen = means[reading.value][head.value], here = Number(at.value), percent = (share) => `${(100 * share).toPrecision(2)} %`;
     const beyond = seen.reduce((sum, weight, i) => sum + (edges[i] >= trained ? weight * (edges[i + 1] - edges[i]) : 0), 0);
     curve.setAttribute("d", path(seen)); other.setAttribute("d", path(means.none[head.value]));
-    cursor.setAttribute("x1", x(middle(bin))); cursor.setAttribute("x2", x(middle(bin)));
-    dot.setAttribute("cx", x(middle(bin))); dot.setAttribute("cy", y(seen[bin]));
-    const where = span(bin), share = percent(seen[bin]), all = `${Math.round(100 * beyond)} %`;
+    cursor.setAttribute("x1", x(middle(here))); cursor.setAttribute("x2", x(middle(here)));
+    dot.setAttribute("cx", x(middle(here))); dot.setAttribute("cy", y(seen[here]));
+    const where = span(here), share = percent(seen[here]), all = `${Math.round(100 * beyond)} %`;
     told.textContent = say(
       `${names[reading.value]}: a key at distance ${where} gets ${share} on average, and all keys beyond ${trained - 1} together get ${all} of this head's weight.`,
       `${names[reading.value]}：距离 ${where} 处的一个键平均得到 ${share}；距离超过 ${trained - 1} 的所有键一共得到这个头 ${all} 的权重。`);
   };
   const span = (bin) => (edges[bin + 1] - edges[bin] > 1 ? `${edges[bin]}–${edges[bin + 1] - 1}` : `${edges[bin]}`);
-  const head = touch.choice(controls, say("head", "头"), means.none.map((_, i) => {
+  const bin = (distance) => edges.findLastIndex((edge) => edge <= distance);
+  const head = touch.choice(controls, say("head", "头"), { name: "head" }, means.none.map((_, i) => {
     const [block, one] = [Math.floor(i / heads) + 1, (i % heads) + 1];
     return [i, say(`block ${block}, head ${one}`, `第 ${block} 块第 ${one} 个头`)];
   }), () => draw());
   head.value = means.none.length - 1;
-  const reading = touch.choice(controls, say("reading", "读法"), Object.entries(names), () => draw());
-  const at = slider(controls, say("distance", "距离"), { min: 0, max: edges.length - 2, step: 1, value: 1 }, span, () => draw());
-  touch.chart(drawing, { left, right, top, bottom }, at, (share) => edges.findLastIndex((edge) => edge <= (last + 1) ** share - 1));
+  const reading = touch.choice(controls, say("reading", "读法"), { name: "reading" }, Object.entries(names), () => draw());
+  const at = slider(controls, say("distance", "距离"), { name: "distance", from: bin, min: 0, max: edges.length - 2, step: 1, value: 1 }, span, () => draw());
+  touch.chart(drawing, { left, right, top, bottom }, at, (share) => bin((last + 1) ** share - 1));
   host.append(controls, drawing, told);
   draw();
 };

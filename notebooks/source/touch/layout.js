@@ -26,12 +26,7 @@ touch.figures.layout = (host) => {
   const learnt = make("svg:path", { class: "curve other" }), curve = make("svg:path", { class: "curve" }), dot5 = make("svg:circle", { r: 6, class: "after idle" });
   drawing.append(learnt, curve, dot5);
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
-  const tick = (name) => {
-    const box = make("input", { type: "checkbox", checked: "" });
-    box.addEventListener("change", () => draw());
-    controls.append(make("label", { class: "tick" }, box, name));
-    return box;
-  };
+  const tick = (name, words) => touch.tick(controls, words, { name, checked: "" }, () => draw());
   const draw = () => {
     const [q, k] = [[queries, query], [keys, key]].map(([box, vector]) => (box.checked ? converted(vector) : vector)), sign = forward.checked ? 1 : -1;
     const score = (m, n) => dot(rotated(q, m, blocks.checked, sign), rotated(k, n, blocks.checked, sign));
@@ -47,9 +42,9 @@ touch.figures.layout = (host) => {
       `这个头往回看 ${looks} 个${looks !== back ? "，而不是 5 个" : scores[back] > 7.99 ? "，与学到的一样" : "，但不再突出"}。距离 5 处的得分：${scores[back].toFixed(2)}，满分 8。平移测试：${flat ? "通过" : "不通过"}。长度：${kept ? "不变" : "变了"}。没有任何报错。`);
   };
   const path = (scores) => `M${scores.map((score, distance) => `${x(distance).toFixed(1)} ${y(score).toFixed(1)}`).join("L")}`;
-  const keys = tick(say("keys converted", "键已转换")), queries = tick(say("queries converted", "查询已转换"));
-  const blocks = tick(say("tables repeated as a block", "表按整段重复")), forward = tick(say("right sign of the sine", "正弦符号正确"));
-  const at = slider(controls, say("query at", "查询在"), { min: far, max: 64, step: 1, value: 40 }, (value) => `${value}`, () => draw());
+  const keys = tick("keys", say("keys converted", "键已转换")), queries = tick("queries", say("queries converted", "查询已转换"));
+  const blocks = tick("blocks", say("tables repeated as a block", "表按整段重复")), forward = tick("forward", say("right sign of the sine", "正弦符号正确"));
+  const at = slider(controls, say("query at", "查询在"), { name: "query", min: far, max: 64, step: 1, value: 40 }, (value) => `${value}`, () => draw());
   host.append(controls, drawing, told);
   draw();
 };

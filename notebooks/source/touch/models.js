@@ -20,7 +20,7 @@ touch.figures.models = (host) => {
     name.setAttribute("y", y(positions) - 4);
   };
   const draw = () => {
-    const { name, own, asked, trained, advertised } = data.models[model.value], pairs = asked.length, read = 2 ** Number(length.value);
+    const { name, own, asked, trained, advertised } = data.models.find((one) => one.name === model.value), pairs = asked.length, read = 2 ** Number(length.value);
     const slowed = scaling.value === "asked" ? asked : own.map((each, i) => (asked[i] ? each : 0)); // radians for a position
     const seen = trained && !advertised ? Math.min(read, trained) : read; // chunks: no distance is longer
     const idle = slowed.map((each, i) => Boolean(trained && each) && own[i] * trained < 2 * Math.PI);
@@ -37,9 +37,9 @@ touch.figures.models = (host) => {
     told.textContent = say(`${name}, ${count(read)} tokens read: ${english}${still ? ` ${still} pairs stand still.` : ""}`,
       `${name}，读到 ${count(read)} 个 token：${chinese}${still ? `有 ${still} 对静止。` : ""}`);
   };
-  const model = touch.choice(controls, say("model", "模型"), data.models.map(({ name }, i) => [i, name]), () => draw());
-  const scaling = touch.choice(controls, say("frequencies", "频率"), [["asked", say("of its configuration", "配置里的")], ["own", say("of its training", "训练时的")]], () => draw());
-  const length = slider(controls, say("tokens read", "读到"), { min: 10, max: 21, step: 1, value: 17 }, (value) => count(2 ** value), () => draw());
+  const model = touch.choice(controls, say("model", "模型"), { name: "model" }, data.models.map(({ name }) => [name, name]), () => draw());
+  const scaling = touch.choice(controls, say("frequencies", "频率"), { name: "frequencies" }, [["asked", say("of its configuration", "配置里的")], ["own", say("of its training", "训练时的")]], () => draw());
+  const length = slider(controls, say("tokens read", "读到"), { name: "read", from: Math.log2, min: 10, max: 21, step: 1, value: 17 }, (value) => count(2 ** value), () => draw());
   host.append(controls, drawing, told);
   draw();
 };

@@ -35,7 +35,7 @@ touch.figures.odometer = (host) => {
       `From ${now} to ${next}: ${flips === 1 ? "1 bit flips" : `${flips} bits flip (thick frames)`}, and the code moves by ${jump}, the root of ${flips}. The sinusoids move by ${step}, as at every step.`,
       `从 ${now} 到 ${next}：翻转 ${flips} 个比特（粗框），编码移动 ${jump}（${flips} 的平方根）。正弦移动 ${step}，每一步都一样。`);
   };
-  const at = slider(controls, say("position p", "位置 p"), { min: 0, max: last - 1, step: 1, value: 127 }, (value) => `${value}`, () => draw());
+  const at = slider(controls, say("position p", "位置 p"), { name: "position", min: 0, max: last - 1, step: 1, value: 127 }, (value) => `${value}`, () => draw());
   host.append(controls, drawing, told);
   draw();
 };

@@ -42,7 +42,8 @@ touch.figures.order = (host) => {
     const swap = controls.appendChild(make("button", { type: "button" }, say(`swap words ${n + 1} and ${n + 2}`, `交换第 ${n + 1}、${n + 2} 个词`)));
     swap.addEventListener("click", () => { [order[n], order[n + 1]] = [order[n + 1], order[n]]; draw(); });
   });
-  const layer = touch.choice(controls, say("attention", "注意力"), [["plain", say("as above", "与上文相同")], ["causal", say("with causal mask", "带因果掩码")], ["added", say("with positions added", "加上位置")]], () => draw());
+  touch.name(controls, "words", (asked) => { order.splice(0, order.length, ...asked.split(" ").map((word) => words.indexOf(word))); draw(); });
+  const layer = touch.choice(controls, say("attention", "注意力"), { name: "attention" }, [["plain", say("as above", "与上文相同")], ["causal", say("with causal mask", "带因果掩码")], ["added", say("with positions added", "加上位置")]], () => draw());
   host.append(controls, drawing, told);
   draw();
 };

@@ -38,10 +38,10 @@ touch.figures.slopes = (host) => {
       `距离 ${count(distance)}：${heads} 个头里有 ${heads - near} 个（实线）至少给键留下一半权重。斜率最小的头每 ${halved} 个 token 减半，有多少个头都一样。${count(window)} 的窗口${kept ? "全部留下" : "一点不留"}。`);
   };
   const far = (value) => Math.round(2 ** (value / 4));
-  const many = touch.choice(controls, say("heads", "头数"), [4, 8, 16, 32].map((heads) => [heads, `${heads}`]), () => draw());
+  const many = touch.choice(controls, say("heads", "头数"), { name: "heads" }, [4, 8, 16, 32].map((heads) => [heads, `${heads}`]), () => draw());
   many.value = 8;
-  const at = slider(controls, say("distance", "距离"), { min: 0, max: 48, step: 1, value: 24 }, (value) => count(far(value)), () => draw());
-  const wide = slider(controls, say("window", "窗口"), { min: 3, max: 12, step: 1, value: 8 }, (value) => count(2 ** value), () => draw());
+  const at = slider(controls, say("distance", "距离"), { name: "distance", from: (asked) => 4 * Math.log2(asked), min: 0, max: 48, step: 1, value: 24 }, (value) => count(far(value)), () => draw());
+  const wide = slider(controls, say("window", "窗口"), { name: "window", from: Math.log2, min: 3, max: 12, step: 1, value: 8 }, (value) => count(2 ** value), () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   host.append(controls, drawing, told);
   draw();

@@ -16,7 +16,6 @@ touch.figures.stale = (host) => {
     return { group, should, has, error };
   });
   let length = trained;
-  const before = make("input", { type: "checkbox" });
   const draw = () => {
     const now = slowest(length);
     let worst = 0;
@@ -42,8 +41,10 @@ touch.figures.stale = (host) => {
   };
   const back = button(say("one back", "退一个"), () => { length -= 1; });
   const forward = button(say("next token", "下一个 token"), () => { length += 1; });
-  before.addEventListener("change", draw);
-  host.append(make("div", { class: "controls" }, back, forward, button(say("from the start", "从头开始"), () => { length = trained; })),
-    make("label", { class: "tick" }, before, say("cache keys before rotation", "键在旋转之前存入缓存")), drawing, told);
+  const controls = make("div", { class: "controls" }, back, forward, button(say("from the start", "从头开始"), () => { length = trained; }));
+  touch.name(controls, "tokens", (asked) => { length = Number(asked); draw(); });
+  host.append(controls);
+  const before = touch.tick(host, say("cache keys before rotation", "键在旋转之前存入缓存"), { name: "before" }, () => draw());
+  host.append(drawing, told);
   draw();
 };

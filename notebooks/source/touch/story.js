@@ -13,18 +13,13 @@ touch.figures.story = (host) => {
   const [left, bottom, low, high] = [2 * text + 18, top + tall, 1.6, 3.2];
   const drawing = make("svg:svg", { viewBox: `0 0 640 ${bottom + 3.6 * text}`, role: "img", "aria-label":
     say("Eight clocks, one for each pair of numbers; below them the loss over the characters read", "八个钟，每对数一个；下方是损失随已读字符数的变化") });
-  const point = (angle, from) => [from * Math.cos(angle), -from * Math.sin(angle)].map((each) => each.toFixed(2));
-  const arc = (from, to) => {
-    const end = Math.min(to, round - 1e-3); // an arc that ends where it starts would not be drawn
-    return `M${point(from, radius)}A${radius} ${radius} 0 ${end - from > Math.PI ? 1 : 0} 0 ${point(end, radius)}`;
-  };
   const clocks = theta.map((each, i) => {
     const known = trained * each; // as the reach of notebook 5
     const hand = make("svg:line", { x1: 0, y1: 0 }), strange = make("svg:path", { class: "strange" });
     const name = make("svg:text", { y: radius + text + 5, class: "small", "text-anchor": "middle" }, i ? `${i}` : say("pair 0", "第 0 对"));
     const place = `translate(${apart * ((i % row) + 0.5)} ${radius + 6 + Math.floor(i / row) * below})`;
     drawing.append(make("svg:g", { transform: place }, make("svg:circle", { r: radius, class: "face" }),
-      make("svg:path", { d: arc(0, known), class: "known" }), strange, hand, name));
+      make("svg:path", { d: touch.arc(0, known, radius), class: "known" }), strange, hand, name));
     return { hand, strange, known };
   });
   const x = (read) => left + ((right - left) * Math.log(read)) / Math.log(last);
@@ -68,9 +63,9 @@ touch.figures.story = (host) => {
     const { slowed, mean, lowest, highest } = methods[choice.value], now = read();
     const gone = clocks.map(({ hand, strange, known }, i) => { // by how much each has gone on, beyond what training showed
       const angle = (now - 1) * slowed[i], more = Math.max(0, Math.min(angle, round) - known);
-      const [x2, y2] = point(angle, radius - 6), style = `hand ${more && angle % round > known ? "key" : "query"}`;
+      const [x2, y2] = touch.point(angle, radius - 6), style = `hand ${more && angle % round > known ? "key" : "query"}`;
       for (const [key, value] of Object.entries({ x2, y2, class: style })) hand.setAttribute(key, value);
-      strange.setAttribute("d", more ? arc(known, known + more) : "");
+      strange.setAttribute("d", more ? touch.arc(known, known + more, radius) : "");
       return more;
     });
     const many = gone.filter(Boolean).length, most = Math.max(...gone), pair = gone.indexOf(most), by = Math.round((most * 360) / round);
@@ -91,9 +86,9 @@ touch.figures.story = (host) => {
       `Hands ${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The loss at the next character is ${loss.toFixed(2)}.`,
       `指针${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)}。`);
   };
-  const choice = touch.choice(controls, say("hands", "指针"), Object.entries(names), () => draw());
-  const start = Math.floor((100 * Math.log(trained / 2)) / Math.log(last)); // within training: all is well
-  const at = touch.slider(controls, say("read", "读到"), { min: 0, max: 100, step: 1, value: start },
+  const choice = touch.choice(controls, say("hands", "指针"), { name: "hands" }, Object.entries(names), () => draw());
+  const share = (read) => (100 * Math.log(read)) / Math.log(last), start = Math.floor(share(trained / 2)); // within training: all is well
+  const at = touch.slider(controls, say("read", "读到"), { name: "read", from: share, min: 0, max: 100, step: "any", value: start },
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(

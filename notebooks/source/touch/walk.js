@@ -5,7 +5,12 @@ touch.figures.walk = (host) => {
   const [pairs, made, unit, start, foot] = [64, 1000, 7.5, { x: 122, y: 144 }, 294]; // room for every distance
   const distances = [0];
   while (distances.at(-1) < 100000) distances.push(Math.max(distances.at(-1) + 1, Math.round(distances.at(-1) * 1.05)));
-  distances[distances.findIndex((each) => each > made)] = made;
+  const seat = (distance) => { // the place of a distance on the slider, which from then on has it exactly
+    const at = distances.findIndex((each) => each >= distance);
+    distances[at] = distance;
+    return at;
+  };
+  seat(made);
   const drawing = make("svg:svg", { viewBox: "0 0 640 300", role: "img", "aria-label":
     say("64 arrows laid head to tail, the fastest pair first", "64 支箭头首尾相接，转得最快的一对在最前") });
   const tip = make("svg:path", { d: "M0 0 L6 3 L0 6 z", class: "tip" });
@@ -41,10 +46,10 @@ touch.figures.walk = (host) => {
       `Distance ${count(distance)}: the walk ends ${away} from its start; the score, its part along the line, is ${x.toFixed(1)}. ${round} of 64 pairs (orange) have gone round at least once.`,
       `距离 ${count(distance)}：终点离起点 ${away}；得分是它沿直线的部分，为 ${x.toFixed(1)}。64 对里有 ${round} 对（橙色）至少转过一圈。`);
   };
-  const far = slider(controls, say("distance", "距离"), { min: 0, max: distances.length - 1, step: 1, value: distances.indexOf(10) },
+  const far = slider(controls, say("distance", "距离"), { name: "distance", from: seat, min: 0, max: distances.length - 1, step: 1, value: distances.indexOf(10) },
     (index) => count(distances[index]), () => draw());
-  const base = touch.choice(controls, say("base", "底数"), [[1e4, "10,000"], [5e5, "500,000"]], () => draw());
-  const content = touch.choice(controls, say("key", "键"), [[0, say("equal to the query", "与查询相同")],
+  const base = touch.choice(controls, say("base", "底数"), { name: "base" }, [[1e4, "10,000"], [5e5, "500,000"]], () => draw());
+  const content = touch.choice(controls, say("key", "键"), { name: "key" }, [[0, say("equal to the query", "与查询相同")],
     [made, say(`made for distance ${count(made)}`, `为距离 ${count(made)} 造的`)]], () => draw());
   host.append(controls, drawing, told);
   draw();

@@ -1,6 +1,6 @@
 // Wavelengths of 64 pairs beside the trained length, as trained and as slowed by a method; and how far that reaches.
 touch.figures.wavelengths = (host) => {
-  touch.caption(host, "To touch: which pairs know the circle, and how far does a method reach?", "动手：哪些对认得整个圆，一种方法够到多远？");
+  touch.caption(host, "To touch: which pairs know the circle, and how far does a method reach? Drag along the pairs", "动手：哪些对认得整个圆，一种方法够到多远？沿着各对拖动");
   const { make, say, slider, count } = touch;
   const pairs = Array.from({ length: 64 }, (_, i) => i);
   const spectrum = (base) => pairs.map((i) => base ** (-i / 64));
@@ -24,7 +24,10 @@ touch.figures.wavelengths = (host) => {
   const [trainedName, wantedName] = ["L", "sL"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
   wantedName.setAttribute("x", right - 6); wantedName.setAttribute("text-anchor", "end");
   const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
-  drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat());
+  const ring = make("svg:circle", { r: 7, class: "ring" }), known = make("svg:path", { class: "known" }), strange = make("svg:path", { class: "strange" });
+  const hand = make("svg:line", { x1: 0, y1: 0, class: "hand query" }), rim = 30; // of one pair's clock, where no dot is
+  drawing.append(trained, wanted, trainedName, wantedName, ...dots.flat(), ring,
+    make("svg:g", { transform: `translate(${right - rim - 8} ${bottom - rim - 10})` }, make("svg:circle", { r: rim, class: "face" }), known, strange, hand));
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const draw = () => {
     const base = 10 ** Number(inputs.base.value), L = 2 ** Number(inputs.length.value), s = 2 ** Number(inputs.factor.value);
@@ -39,16 +42,22 @@ touch.figures.wavelengths = (host) => {
     for (const [line, name, at] of [[trained, trainedName, L], [wanted, wantedName, s * L]]) {
       line.setAttribute("y1", y(at)); line.setAttribute("y2", y(at)); name.setAttribute("y", y(at) - 4);
     }
-    const many = idle.filter(Boolean).length;
+    const many = idle.filter(Boolean).length, p = Number(inputs.pair.value), [came, comes] = [L * theta[p], s * L * slowed[p]], full = 2 * Math.PI;
+    for (const key of ["cx", "cy"]) ring.setAttribute(key, dots[p][1].getAttribute(key));
+    known.setAttribute("d", touch.arc(0, came, rim)); strange.setAttribute("d", came < full && comes > came * (1 + 1e-9) ? touch.arc(came, Math.min(comes, full), rim) : "");
+    ["x2", "y2"].forEach((key, i) => hand.setAttribute(key, touch.point(comes, rim - 5)[i]));
+    const [before, after] = [came, comes].map((angle) => (angle < 10 * full ? (angle / full).toFixed(2) : count(angle / full)));
     told.textContent = say(
-      `${many} of 64 pairs never complete a turn within the trained ${count(L)}. ${methods[choice.value][0]}: nothing new up to ${count(reach)} positions, with ${count(s * L)} wanted.`,
-      `64 对里有 ${many} 对在训练的 ${count(L)} 个位置之内转不满一圈。${methods[choice.value][0]}：到 ${count(reach)} 个位置为止没有新角度，想要的是 ${count(s * L)}。`);
+      `${many} of 64 pairs never complete a turn within the trained ${count(L)}. ${methods[choice.value][0]}: nothing new up to ${count(reach)} positions, with ${count(s * L)} wanted. Pair ${p} (ringed) made ${before} turns in training, and makes ${after} up to there.`,
+      `64 对里有 ${many} 对在训练的 ${count(L)} 个位置之内转不满一圈。${methods[choice.value][0]}：到 ${count(reach)} 个位置为止没有新角度，想要的是 ${count(s * L)}。第 ${p} 对（圈出）训练时转了 ${before} 圈，读到那里要转 ${after} 圈。`);
   };
   const inputs = {}, later = () => draw();
-  const choice = touch.choice(controls, say("method", "方法"), Object.entries(methods).map(([value, [name]]) => [value, name]), later);
-  inputs.base = slider(controls, say("base", "底数"), { min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
-  inputs.length = slider(controls, say("trained length L", "训练长度 L"), { min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
-  inputs.factor = slider(controls, say("factor s", "倍数 s"), { min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
+  const choice = touch.choice(controls, say("method", "方法"), { name: "method" }, Object.entries(methods).map(([value, [name]]) => [value, name]), later);
+  inputs.base = slider(controls, say("base", "底数"), { name: "base", from: Math.log10, min: 3, max: 7, step: 0.1, value: 4 }, (v) => count(10 ** v), later);
+  inputs.length = slider(controls, say("trained length L", "训练长度 L"), { name: "length", from: Math.log2, min: 8, max: 17, step: 1, value: 12 }, (v) => count(2 ** v), later);
+  inputs.factor = slider(controls, say("factor s", "倍数 s"), { name: "factor", from: Math.log2, min: 0, max: 6, step: 1, value: 3 }, (v) => `${2 ** v}`, later);
+  inputs.pair = slider(controls, say("pair", "对"), { name: "pair", min: 0, max: 63, step: 1, value: 50 }, (v) => `${v}`, later);
+  touch.chart(drawing, { left: left + 8, right: right - 8, top, bottom }, inputs.pair);
   host.append(controls, drawing, told);
   draw();
 };
