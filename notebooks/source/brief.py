@@ -51,8 +51,8 @@ print(f"“dog” when it bites and when it is bitten: its two vectors differ by
 assert apart < 1e-6, "The order of the words changes nothing."
 
 # %% [markdown] lang="en"
-# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. Let the words change
-# places below, then give them positions. (A causal mask lets a little order through, since it says how many words stand before
+# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. Let [the words change
+# places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added). (A causal mask lets a little order through, since it says how many words stand before
 # one: [notebook 0](0_why_position.ipynb).)
 #
 # <!-- touch: order -->
@@ -70,7 +70,7 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# Two positions go in, their distance comes out. Move both words along, and the angle between the hands stays:
+# Two positions go in, their distance comes out. [Move both words along](#clock?m=32&n=25), and the angle between the hands stays:
 #
 # <!-- touch: clock -->
 #
@@ -85,7 +85,8 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # speed: pair $i$ turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
-# 不管谁咬谁，dog 的结果都一样：没有位置，句子就只是一袋词。请在下面让词交换位置，再给它们加上位置。（因果掩码会漏进
+# 不管谁咬谁，dog 的结果都一样：没有位置，句子就只是一袋词。请在下面[让词交换位置](#order?words=man+bites+dog&attention=plain)，
+# 再[加上位置](#order?words=man+bites+dog&attention=added)。（因果掩码会漏进
 # 一点词序，因为它说得出一个词前面有几个词：[第 0 节](0_why_position.ipynb)。）
 #
 # <!-- touch: order -->
@@ -102,7 +103,7 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# 进去的是两个位置，出来的是它们的距离。把两个词一起往后挪，指针之间的夹角不变：
+# 进去的是两个位置，出来的是它们的距离。[把两个词一起往后挪](#clock?m=32&n=25)，指针之间的夹角不变：
 #
 # <!-- touch: clock -->
 #
@@ -143,6 +144,12 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # matter of taste, the two halves here, neighbours elsewhere. But weights trained for the one do not work with the other:
 # [notebook 3](3_three_implementations.ipynb) converts them.)
 #
+# Here are all scores of two dozen words, a row for each query. If a score knows the distance alone, each diagonal has one colour:
+# so it is with [RoPE](#diagonals?code=RoPE&words=alike), and not with [sinusoids added](#diagonals?code=sinusoids&words=alike).
+# If [the words differ](#diagonals?code=RoPE&words=different), so do the scores; but the turn between query and key stays.
+#
+# <!-- touch: diagonals -->
+#
 # ## What distance does to a score
 #
 # For a key equal to the query, the score is a sum of cosines, one for each pair: all are 1 where the two stand together, and
@@ -151,6 +158,12 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # %% [markdown] lang="zh"
 # 这里面没有什么要学的。每一层都旋转自己的查询和键，值不动。（哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个。
 # 但是为一种训练的权重，换另一种就不能用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
+#
+# 下面是二十四个词的所有得分，每个查询一行。如果得分只看距离，每条对角线就只有一种颜色：[RoPE](#diagonals?code=RoPE&words=alike) 是
+# 这样，[加上正弦](#diagonals?code=sinusoids&words=alike)就不是。如果[词各不相同](#diagonals?code=RoPE&words=different)，
+# 得分也就不同，但查询和键之间的转角不变。
+#
+# <!-- touch: diagonals -->
 #
 # ## 距离怎样影响得分
 #
@@ -243,8 +256,9 @@ plt.show()
 # %% [markdown] lang="en"
 # PI pays near by, where fast pairs tell neighbours apart, and needs training to mend it. NTK-aware slows the pairs between too
 # little: its factor of 8 does not reach 8 times the length. YaRN takes the turns into account, and sharpens the scores a
-# little besides. What that costs a small model, measured, is below; [notebook 5](5_longer_contexts.ipynb) derives each of
-# them. For models of seven billion weights, fine-tuned to twice the length, the perplexities
+# little besides. What each costs a small model was measured: read 512 characters
+# [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with [NTK-aware](#story?hands=NTK&read=512) and
+# with [YaRN](#story?hands=YaRN&read=512) ([notebook 5](5_longer_contexts.ipynb) derives them). For models of seven billion weights, fine-tuned to twice the length, the perplexities
 # are 3.34, 3.59 and 3.35, in this order ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)).
 #
 # <!-- touch: story -->
@@ -287,7 +301,9 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # PI 的代价在近处，快的对本来要区分相邻的词，得靠训练补救。NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对
-# 转了多少圈，另外还把得分锐化一点。它们让一个小模型付出多少代价，下面是实测；各自的推导见[第 5 节](5_longer_contexts.ipynb)。七十亿个
+# 转了多少圈，另外还把得分锐化一点。它们让一个小模型付出多少代价，这里量过：读 512 个字符，
+# [不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、用 [NTK-aware](#story?hands=NTK&read=512)、
+# 用 [YaRN](#story?hands=YaRN&read=512)（推导见[第 5 节](5_longer_contexts.ipynb)）。七十亿个
 # 权重的模型，微调到两倍长度，困惑度依次是 3.34、3.59、3.35（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)）。
 #
 # <!-- touch: story -->

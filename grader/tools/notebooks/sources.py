@@ -39,9 +39,7 @@ _BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
     rf"(?<={CHARACTER})\n *(?={CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
 )
 
-IN_HANDBOOK = (
-    "handbook"  # key in the metadata of a cell: its text with the words that set a figure, which Jupyter lacks
-)
+IN_HANDBOOK = "handbook"  # key in a cell's metadata: its text with the words that set a figure, which Jupyter lacks
 
 HINT = "<details class=hint>"  # without quotes, which the handbook would make curly
 _HINT = re.compile(r"(?m)^(Hint|提示)(?:: |：)(.+(?:\n.+)*)")
