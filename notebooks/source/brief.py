@@ -52,8 +52,8 @@ assert apart < 1e-6, "The order of the words changes nothing."
 
 # %% [markdown] lang="en"
 # Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. Let [the words change
-# places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added). (A causal mask lets a little order through, since it says how many words stand before
-# one: [notebook 0](0_why_position.ipynb).)
+# places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added). (A causal
+# mask lets a little order through: a word can notice how few it sees. [Notebook 0](0_why_position.ipynb) has more.)
 #
 # <!-- touch: order -->
 #
@@ -74,20 +74,21 @@ assert apart < 1e-6, "The order of the words changes nothing."
 #
 # <!-- touch: clock -->
 #
-# This is the **rotary position embedding**, RoPE ([Su et al., 2021](https://arxiv.org/abs/2104.09864v5)). Nothing else does it,
-# as long as queries and keys are treated alike and position 0 changes nothing: then each way to have such scores for *all*
-# queries and keys is a rotation in some basis. (One feature may flip its sign at every step instead.
-# [Notebook 2](2_deriving_rope.ipynb) proves it in four steps.)
+# This is the **rotary position embedding**, RoPE ([Su et al., 2021](https://arxiv.org/abs/2104.09864v5)). If positions are
+# put into query and key alike, and position 0 changes nothing, there is no other way to have such scores for *all* queries
+# and keys: each is a rotation in some basis. (With one exception, a feature that flips its sign at every step.
+# [Notebook 2](2_deriving_rope.ipynb) proves it in four steps, and lets query and key differ: that gives ALiBi.)
 #
 # ## All of it in code
 #
-# A single hand comes round and repeats itself. So the $d$ numbers of a query make $d/2$ pairs, each of them a hand with its own
-# speed: pair $i$ turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The base $b$ was 10,000 at first.
+# A single hand comes round and nearly repeats itself. So the $d$ numbers of a query make $d/2$ pairs, each of them a hand
+# with its own speed: pair $i$, counted from 0, turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The
+# base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
-# 不管谁咬谁，dog 的结果都一样：没有位置，句子就只是一袋词。请在下面[让词交换位置](#order?words=man+bites+dog&attention=plain)，
-# 再[加上位置](#order?words=man+bites+dog&attention=added)。（因果掩码会漏进
-# 一点词序，因为它说得出一个词前面有几个词：[第 0 节](0_why_position.ipynb)。）
+# 不管谁咬谁，“狗”的结果都一样：没有位置，句子就只是一袋词。请在下面[让词交换位置](#order?words=man+bites+dog&attention=plain)，
+# 再[加上位置](#order?words=man+bites+dog&attention=added)。（因果掩码会漏进一点词序：一个词察觉得到自己看见的词有多少。
+# 详见[第 0 节](0_why_position.ipynb)。）
 #
 # <!-- touch: order -->
 #
@@ -107,14 +108,14 @@ assert apart < 1e-6, "The order of the words changes nothing."
 #
 # <!-- touch: clock -->
 #
-# 这就是**旋转位置编码**，RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。只要查询和键用同样的办法处理，位置 0
-# 又什么都不改变，就没有别的办法：凡是对*所有*的查询和键都给出这种得分的，换一组基看都是旋转。（至多有一个特征不转，
-# 每走一步变一次号。[第 2 节](2_deriving_rope.ipynb)用四步证明了这一点。）
+# 这就是**旋转位置编码**，RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。如果查询和键以同样的办法放进位置，位置 0
+# 又什么都不改变，那么要对*所有*的查询和键都得到这种得分，没有别的办法：换一组基看，全是旋转。（唯一的例外：可以有一个特征
+# 每走一步变一次号。[第 2 节](2_deriving_rope.ipynb)用四步证明了这一点，还让查询和键用不同的办法：那样会得到 ALiBi。）
 #
 # ## 全部代码
 #
-# 一根指针转一圈就回到原处，开始重复。所以把查询的 $d$ 个数分成 $d/2$ 对，每一对是一根指针，各有各的速度：每往后一个位置，第 $i$ 对
-# 转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
+# 一根指针转一圈就几乎回到原处，开始重复。所以把查询的 $d$ 个数分成 $d/2$ 对，每一对是一根指针，各有各的速度：每往后一个位置，
+# 第 $i$ 对（从 0 数起）转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
 
 
 # %%
@@ -140,9 +141,10 @@ rounds = 2 * math.pi / theta
 print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[63]:,.0f}")
 
 # %% [markdown] lang="en"
-# Nothing in this is learned. Every layer turns its queries and keys, and leaves the values alone. (Which numbers make a pair is a
-# matter of taste, the two halves here, neighbours elsewhere. But weights trained for the one do not work with the other:
-# [notebook 3](3_three_implementations.ipynb) converts them.)
+# Nothing in this is learned. Every layer turns its queries and keys. Values stay as they are: what attention mixes would
+# come out turned by where it stood, with nothing to turn it back. (Which numbers make a pair is a matter of taste, the two
+# halves here, neighbours elsewhere. But weights trained with the one do not work with the other: [notebook
+# 3](3_three_implementations.ipynb) converts them.)
 #
 # Here are all scores of two dozen words, a row for each query. If a score knows the distance alone, each diagonal has one colour:
 # so it is with [RoPE](#diagonals?code=RoPE&words=alike), and not with [sinusoids added](#diagonals?code=sinusoids&words=alike).
@@ -152,12 +154,14 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 #
 # ## What distance does to a score
 #
-# For a key equal to the query, the score is a sum of cosines, one for each pair: all are 1 where the two stand together, and
-# the farther apart, the less they agree. (The band below has all distances, the line their mean.)
+# Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, one for each pair. They are
+# all 1 where the two stand together, and agree less and less farther apart, with many ups and downs. A random key scores 0
+# on average.
 
 # %% [markdown] lang="zh"
-# 这里面没有什么要学的。每一层都旋转自己的查询和键，值不动。（哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个。
-# 但是为一种训练的权重，换另一种就不能用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
+# 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也按各自的位置转过了，却没有什么把它
+# 转回去。（哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个。但是按一种配对训练的权重，换成另一种配对就不能用：
+# [第 3 节](3_three_implementations.ipynb)讲怎样转换。）
 #
 # 下面是二十四个词的所有得分，每个查询一行。如果得分只看距离，每条对角线就只有一种颜色：[RoPE](#diagonals?code=RoPE&words=alike) 是
 # 这样，[加上正弦](#diagonals?code=sinusoids&words=alike)就不是。如果[词各不相同](#diagonals?code=RoPE&words=different)，
@@ -167,7 +171,8 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 #
 # ## 距离怎样影响得分
 #
-# 如果键与查询相同，得分就是一些余弦之和，每对一个：两者在同一处时都是 1，隔得越远，各个余弦越不一致。（下图的色带是所有的距离，线是它们的平均。）
+# 设键与查询相同，各对一样长。这时得分是一些余弦之和，每对一个。两者在同一处时，余弦都是 1；隔得越远，它们越不一致，只是一路
+# 起起伏伏。随机的键平均得 0 分。
 
 # %%
 distances = torch.arange(1, 100_001, dtype=torch.float64)
@@ -184,7 +189,7 @@ for (base, each), (colour, dashes) in zip(sums.items(), ((VERMILION, "--"), (BLA
     )
 axes.axhline(0, color=GREY, linewidth=0.8)
 point(axes, "less than a random key", (first, 0), (-12, -12), VERMILION)
-axes.set(xlabel="distance", ylabel="score, of 1", xlim=(1, 1e5), ylim=(-0.25, 1))
+axes.set(xlabel="distance", ylabel="score, of 1", xlim=(1, 1e5), ylim=(-0.3, 1))
 headline(
     figure,
     f"Base 10,000: from distance {first:,} on, an equal key may\nscore less than a random one; 500,000: from {later:,}",
@@ -194,28 +199,29 @@ plt.show()
 assert later > 10 * first
 
 # %% [markdown] lang="en"
-# A larger base moves this point out by more than ten times, one reason why models for long texts have one. (That scores
-# *decay* with distance is a saying only. What decays is a bound, and there are keys that score most far away:
-# [notebook 4](4_decay_and_precision.ipynb), which also shows why positions and angles do not belong in bfloat16.)
+# A larger base moves this point out by more than ten times, one reason why models for long texts have one. (This is for
+# equal keys. Other keys need not score less when they are far: there are some that score most there. And positions and
+# angles do not belong in bfloat16: [notebook 4](4_decay_and_precision.ipynb).)
 #
 # ## Beyond the trained length
 #
-# Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many turns
-# has been everywhere on its circle. A pair with less than one has seen an arc, and past $L$ it goes where no training step ever
-# took it. Llama 2 has 18 such pairs of 64. That these break the model, and no others, can be tested: hold the slow pairs at the
-# angles that they know, and a model reads on as well as within its window; hold the fast ones, and nothing is mended
-# ([notebook 6](6_train_short_test_long.ipynb)). So all remedies slow them down, for a text $s$ times as long:
+# Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many
+# turns has been everywhere on its circle. A **slow** pair, one with less than a turn, has seen an arc, and past $L$ it goes
+# where no training step ever took it. Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? [Notebook
+# 6](6_train_short_test_long.ipynb) tests it on small ones, trained on 64 characters: hold the slow pairs at the angles that
+# they know, and the loss stays as low as within the window; hold the fast ones, and nothing is mended. So the three
+# best-known remedies slow them down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
-# 底数更大，这一点就远出十倍还多；给长文本用的模型取大底数，这是原因之一。（“得分随距离衰减”只是一种说法：衰减的是上界，而有的键偏偏
-# 在远处得分最高。见[第 4 节](4_decay_and_precision.ipynb)，那里还说明了位置和角度为什么不该用 bfloat16。）
+# 底数更大，这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（这里说的是相同的键。别的键在远处未必得分低，
+# 有的偏偏在远处得分最高。另外，位置和角度不该用 bfloat16：见[第 4 节](4_decay_and_precision.ipynb)。）
 #
 # ## 训练长度之外
 #
-# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。不满一圈的对只见过一
-# 段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是这样。弄坏模型的是不是就是它们？可以检验：
-# 把慢的对留在它们认得的角度上，模型在窗口之外读得和窗口之内一样好；把快的对留住，什么也治不好
-# （[第 6 节](6_train_short_test_long.ipynb)）。所以各种补救都是让它们慢下来，文本长到 $s$ 倍时：
+# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。**慢**的对转不满
+# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是慢的。弄坏模型的是慢的对吗？
+# [第 6 节](6_train_short_test_long.ipynb)用在 64 个字符上训练的小模型来检验：把慢的对留在它们认得的角度上，损失就和窗口之内
+# 一样低；把快的对留住，毫无改善。所以最常用的三种补救都是让慢的对慢下来，文本长到 $s$ 倍时：
 
 
 # %%
@@ -225,7 +231,7 @@ def pi(theta: Tensor, s: float) -> Tensor:
 
 
 def ntk(theta: Tensor, s: float) -> Tensor:
-    """NTK-aware: pair 0 as it was, the last one s times slower; the same as a larger base."""
+    """NTK-aware: pair 0 as it was, the last one s times slower, as a larger base makes them."""
     return theta * s ** -torch.linspace(0, 1, len(theta), dtype=theta.dtype)
 
 
@@ -239,7 +245,7 @@ def yarn(theta: Tensor, s: float, trained: int, slow: float = 1, fast: float = 3
 TRAINED = 4096  # Llama 2
 turns = TRAINED * theta / (2 * math.pi)
 assert (int((turns < 1).sum()), len(turns)) == (18, 64)  # what the text says
-assert (frequencies(128, 10_000 * 8 ** (128 / 126)) - ntk(theta, 8)).abs().max() < 1e-12, "NTK is a larger base."
+assert (frequencies(128, 10_000 * 8 ** (128 / 126)) - ntk(theta, 8)).abs().max() < 1e-12
 remedies = {"PI": pi(theta, 8), "NTK-aware": ntk(theta, 8), "YaRN": yarn(theta, 8, TRAINED)}
 
 figure, axes = plt.subplots()
@@ -254,40 +260,43 @@ name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
-# PI pays near by, where fast pairs tell neighbours apart, and needs training to mend it. NTK-aware slows the pairs between too
-# little: its factor of 8 does not reach 8 times the length. YaRN takes the turns into account, and sharpens the scores a
-# little besides. What each costs a small model was measured: read 512 characters
-# [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with [NTK-aware](#story?hands=NTK&read=512) and
-# with [YaRN](#story?hands=YaRN&read=512) ([notebook 5](5_longer_contexts.ipynb) derives them). For models of seven billion weights, fine-tuned to twice the length, the perplexities
-# are 3.34, 3.59 and 3.35, in this order ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)).
+# Eight times the length needs a speed of one eighth, or less, in the grey. PI pays near by: it slows the fast pairs too, which
+# tell neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
+# reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides. What each costs a small model
+# was measured: read 512 characters [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with
+# [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512) ([notebook
+# 5](5_longer_contexts.ipynb) derives them). (That curve has the ramp of YaRN's code, over the index of a pair; the ramp
+# above is the paper's.) For Llama 2 7B, fine-tuned to twice its length, the perplexities, $e$ to the loss, are 3.34, 3.59
+# and 3.35 in this order ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)).
 #
 # <!-- touch: story -->
 #
-# Two codes do without angles: **ALiBi** takes a penalty from each score that grows with the distance, and **NoPE** has nothing but the mask. In
-# the same small models ALiBi reads on undisturbed, and makes next to no use of what is far away; in the window RoPE is best ([notebook
-# 7](7_alibi_and_nope.ipynb) has more of both).
+# Two codes do without angles: **ALiBi** takes a penalty from each score that grows with the distance, and **NoPE** has
+# nothing but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In the same small models ALiBi reads on undisturbed, but gains
+# nothing from far text in a manual; asked for something far back, it finds most of it at 8 times the length. In the window
+# RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
 # ## In the models of 2026
 #
 # | model | what it does with positions |
 # |---|---|
 # | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | base 500,000; pairs with less than a turn 8 times slower, a ramp above them |
-# | [Qwen3](8_models_of_2026.ipynb) | base 1,000,000; YaRN with $s = 4$, for those who ask for it |
-# | [DeepSeek-V3](8_models_of_2026.ipynb) | turns 64 numbers beside 128 that carry content only, so that keys can be cached compressed; YaRN with $s = 40$ |
-# | [gpt-oss](8_models_of_2026.ipynb) | YaRN with $s = 32$; every other layer looks back 128 tokens only |
+# | [Qwen3](8_models_of_2026.ipynb) | base 1,000,000; YaRN for those who ask for it |
+# | [DeepSeek-V3](8_models_of_2026.ipynb) | turns 64 numbers beside 128 that carry content only, so that keys can be cached compressed; YaRN |
+# | [gpt-oss](8_models_of_2026.ipynb) | YaRN; every other layer looks back 128 tokens only |
 # | [Gemma 4](8_models_of_2026.ipynb) | layers that see everything turn a quarter of their pairs, and the slow ones stand still |
-# | [Llama 4](8_models_of_2026.ipynb) | every fourth layer has no positions; there, scores grow like a logarithm of the length |
+# | [Llama 4](8_models_of_2026.ipynb) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
 #
-# Two ideas in all of them: keep the slow pairs off angles that they never saw, by a larger base, by slowing or by stopping them; and let some
-# layers or numbers find things by meaning alone.
+# Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or numbers
+# carry no position at all.
 #
 # ## If something is wrong
 #
 # | what you see | a likely cause |
 # |---|---|
-# | a converted checkpoint talks nonsense | [pairs in other seats](3_three_implementations.ipynb): scores are right only at distance 0 |
-# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) |
-# | good at first, worse and worse far on | [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
+# | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb): scores are right only at distance 0 |
+# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) in one step and not in the next |
+# | good at first, worse and worse far on | a text longer than those of training; or [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
 # | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed since |
 # | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
 # | long texts read well, but nothing is found in them | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
@@ -295,42 +304,44 @@ plt.show()
 # ## Where to go on
 #
 # To *derive* it, begin with [notebook 2](2_deriving_rope.ipynb). To *write* it, with [notebook 3](3_three_implementations.ipynb). To *stretch* a model, with
-# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb). Or read on from the start:
+# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb).
 #
-# **Next:** [notebook 0](0_why_position.ipynb) proves that attention is blind to order, and finds the crack.
+# **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
 
 # %% [markdown] lang="zh"
-# PI 的代价在近处，快的对本来要区分相邻的词，得靠训练补救。NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对
-# 转了多少圈，另外还把得分锐化一点。它们让一个小模型付出多少代价，这里量过：读 512 个字符，
-# [不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、用 [NTK-aware](#story?hands=NTK&read=512)、
-# 用 [YaRN](#story?hands=YaRN&read=512)（推导见[第 5 节](5_longer_contexts.ipynb)）。七十亿个
-# 权重的模型，微调到两倍长度，困惑度依次是 3.34、3.59、3.35（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)）。
+# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 的代价在近处：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
+# NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。每一种让小模型付出
+# 多少代价，这里量过：读 512 个字符，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
+# 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)（推导见[第 5 节](5_longer_contexts.ipynb)）。
+# （那条曲线用的是 YaRN 代码里的斜坡，按对的编号；上面的是论文里的。）Llama 2 7B 微调到两倍长度，困惑度（$e$ 的损失次方）
+# 依次是 3.34、3.59、3.35（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)）。
 #
 # <!-- touch: story -->
 #
-# 有两种编码不用角度：**ALiBi** 从每个得分里减去一个随距离增长的量，**NoPE** 除了掩码什么也没有。在同样的小模型上，ALiBi 往下读不受干扰，
-# 却几乎用不上远处的内容；窗口之内，RoPE 最好（两者详见[第 7 节](7_alibi_and_nope.ipynb)）。
+# 有两种编码不用角度：**ALiBi** 从每个得分里减去一个随距离增长的量，**NoPE** 除了掩码什么也没有（[第 7
+# 节](7_alibi_and_nope.ipynb)）。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处得到什么；问它写在很前面的事，到 8
+# 倍长度它多半还找得到。窗口之内，RoPE 最好（[第 6 节](6_train_short_test_long.ipynb)）。
 #
 # ## 2026 年的模型里
 #
 # | 模型 | 怎样处理位置 |
 # |---|---|
 # | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | 底数 500,000；不满一圈的对放慢 8 倍，再快一些的按斜坡过渡 |
-# | [Qwen3](8_models_of_2026.ipynb) | 底数 1,000,000；要用 YaRN（$s = 4$）的人自己加上 |
-# | [DeepSeek-V3](8_models_of_2026.ipynb) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN，$s = 40$ |
-# | [gpt-oss](8_models_of_2026.ipynb) | YaRN，$s = 32$；每隔一层只往回看 128 个 token |
+# | [Qwen3](8_models_of_2026.ipynb) | 底数 1,000,000；YaRN 默认不开，需要时再加 |
+# | [DeepSeek-V3](8_models_of_2026.ipynb) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN |
+# | [gpt-oss](8_models_of_2026.ipynb) | YaRN；每隔一层只往回看 128 个 token |
 # | [Gemma 4](8_models_of_2026.ipynb) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
-# | [Llama 4](8_models_of_2026.ipynb) | 每四层有一层不带位置；在那里，得分按长度的对数增长 |
+# | [Llama 4](8_models_of_2026.ipynb) | 每四层有一层不带位置；在那里，一个随位置慢慢增长的因子把得分锐化 |
 #
-# 所有这些里有两个想法：不让慢的对碰到没见过的角度，办法是加大底数、放慢或者停住它们；再就是让一些层或一些数只凭含义去找。
+# 归纳起来有三个想法：让慢的对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。
 #
 # ## 如果哪里不对
 #
 # | 现象 | 可能的原因 |
 # |---|---|
-# | 转换过的检查点胡言乱语 | [各对坐错了位置](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
-# | 带填充的一批与单独一篇结果不同 | [位置把填充也数了进去](3_three_implementations.ipynb) |
-# | 开头很好，越往后越差 | [位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
+# | 转换过的检查点胡言乱语 | [特征配错了对](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
+# | 带填充的一批与单独一篇结果不同 | [位置有时数了填充](3_three_implementations.ipynb)，有时没有 |
+# | 开头很好，越往后越差 | 文本比训练时长；或者[位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
 # | 逐个 token 读，与一次读完结果不同 | [键先旋转后缓存](5_longer_contexts.ipynb)，而转速后来变了 |
 # | 短文本变差了 | [缩放](5_longer_contexts.ipynb)对它们也起作用 |
 # | 长文本读得很好，却找不到其中的东西 | 损失低不说明用上了远处的内容：[问它一件事](6_train_short_test_long.ipynb)试试 |
@@ -338,6 +349,6 @@ plt.show()
 # ## 接着读什么
 #
 # 想*推导*，从[第 2 节](2_deriving_rope.ipynb)开始；想*实现*，从[第 3 节](3_three_implementations.ipynb)开始；想把模型*拉长*，
-# 看[第 5 节](5_longer_contexts.ipynb)和[第 6 节](6_train_short_test_long.ipynb)。或者从头读起：
+# 看[第 5 节](5_longer_contexts.ipynb)和[第 6 节](6_train_short_test_long.ipynb)。
 #
-# **下一节：**[第 0 节](0_why_position.ipynb)证明注意力看不见词序，并找到那道缝。
+# **下一节：**[第 0 节](0_why_position.ipynb)，从头读起：注意力看不见词序，只有一道缝。
