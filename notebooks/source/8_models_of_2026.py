@@ -1340,7 +1340,7 @@ to_touch("models", to_show)
 # 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。下面就是一些。
 
 # %%
-SCORES = {  # RULER: share of right answers, in per cent, in texts of 4, 8, 16, 32, 64 and 128 thousand tokens
+SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens
     "Jamba 1.5 large": (96.7, 96.6, 96.4, 96.0, 95.4, 95.1),  # 398 billion weights
     "Qwen3 235B": (97.7, 97.2, 96.4, 95.1, 93.3, 90.6),
     "Llama 3.1 8B": (95.5, 93.8, 91.6, 87.4, 84.7, 77.0),
@@ -1373,6 +1373,11 @@ finding = f"Llama 3.1 8B, trained there as well, {before[1]:.0f} to {after[1]:.0
 headline(figure, f"From the reach (dots) to twice it: Together {before[0]:.0f} to {after[0]:.0f};\n{finding}")
 name_lines(axes)
 plt.show()
+assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral 8x7B"][4]) == (
+    (88.4, 66.6),
+    23.7,
+    72.4,
+)
 
 # %% [markdown] lang="en"
 # [RULER](https://arxiv.org/abs/2404.06654) hides several things among look-alikes, follows chains of names, and counts
@@ -1381,13 +1386,14 @@ plt.show()
 #
 # - **Past the reach, and not trained there: nothing.** Together's model is Llama 2 with
 #   [PI to 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K), the one whose loss shoots up in notebook 6 (here after
-#   learning to follow instructions). Its score goes from 63.0 to 0.0.
+#   learning to follow instructions). Its score goes from 63.0 to 0.0, and LongChat and LongAlpaca, which advertise 32K
+#   as well, have 0.0 there, too.
 # - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
-#   more, from 88.4 to 66.6 ([table](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)).
-# - **Within it:** Qwen3 keeps 90.6. The row is [its makers' own](https://arxiv.org/abs/2505.09388); beyond 32,768 they advise YaRN, and the table
-#   does not say whether they used it.
+#   more, from 88.4 to 66.6.
+# - **Within it:** Qwen3 keeps 90.6. The row is [its makers' own](https://arxiv.org/abs/2505.09388); beyond 32,768 they advise YaRN, and RULER's
+#   authors do not say whether it was used.
 # - **Angles do not decide alone.** Mistral Large of July 2024 advertises 128K and has 23.7 left there; Mixtral still has
-#   72.4 at twice what it advertises ([table](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)). Jamba
+#   72.4 at twice what it advertises. Jamba
 #   has the most, 95.1, and no position code: its few layers of attention stand between recurrent ones, which know the order
 #   ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
 
@@ -1397,12 +1403,10 @@ plt.show()
 # 圆点是够到的长度，算法同上。圆圈是宣传的长度：那些模型训练文本有多长，我们不知道。
 #
 # - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
-#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0。
-# - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6
-#   （[表](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)）。
-# - **在够得到的长度之内：** Qwen3 保住 90.6。这一行是[作者自己报的](https://arxiv.org/abs/2505.09388)；超过 32,768，他们建议用 YaRN，表里没有说测的时候用没用。
-# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4
-#   （[表](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)）。最高的是 Jamba，95.1，
+#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。
+# - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
+# - **在够得到的长度之内：** Qwen3 保住 90.6。这一行是[作者自己报的](https://arxiv.org/abs/2505.09388)；超过 32,768，他们建议用 YaRN，RULER 的作者没有说测的时候用没用。
+# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，
 #   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
 
 # %% [markdown] lang="en"
