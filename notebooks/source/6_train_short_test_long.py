@@ -1721,8 +1721,8 @@ LARGE = {  # perplexity per token, once so many are read; 7 billion weights, mea
 }
 llama = frequencies(128)  # of a head of Llama 2, which all six were before they were fine-tuned
 unfinished = 4096 * llama < 2 * math.pi
-other_base = 4096 * (llama / frequencies(128, 1_000_000))[unfinished].min().item()
-reaches = {"Code Llama": other_base} | {name: k * int(name.split()[1][:-1]) for name in list(LARGE)[:5]}
+by_base = {base: 4096 * (llama / frequencies(128, base))[unfinished].min().item() for base in (20_000, 1_000_000)}
+reaches = {"Code Llama": by_base[1_000_000]} | {name: k * int(name.split()[1][:-1]) for name in list(LARGE)[:5]}
 
 gamma = ramp_over_pairs(1, 32)
 counts = list(range(32, LONGEST + 1, 32))
@@ -1760,7 +1760,7 @@ headline(figure, f"Past the reach (dots) the loss rises: {rise:.1f} nats here, a
 name_lines(left, right)
 plt.show()
 
-assert round(other_base, -3) == 112_000  # what the text says
+assert [round(reach, -2) for reach in by_base.values()] == [6_700, 112_200]  # what the text says
 assert (LARGE["YaRN 8k"][2:4], LARGE["PI 8k"][2:4]) == ([3.36, 6.05], [3.34, 8.07])
 inner = (means[8][-1] - means[8][counts.index(TRAINED)]).mean()
 twice = (means[1][counts.index(2 * TRAINED)] - means[1][counts.index(TRAINED)]).mean()
@@ -1773,15 +1773,19 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # %% [markdown] lang="en"
 # - **Up to the reach nothing is lost:** with PI and with YaRN the loss of the large models falls there or stays level.
 #   A quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
-# - **A model can read further than any text that it was trained on.** YaRN 128k was fine-tuned on texts of 65,536
-#   tokens at most ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)). Two models made from Mistral 7B were fine-tuned on 16,384
-#   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)): stretched to 64k and 128k, they read that far, and the first
-#   fails at 80k ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)). Code Llama saw 16,384 too, with the base
-#   raised to 1,000,000 ([section 2.4](https://arxiv.org/abs/2308.12950v3)). By our formula it reaches 112,000: its loss
-#   falls to 80k, and rises slowly from there.
-# - **Here and there a factor moves the place where it fails; how it fails differs.** There the loss shoots up at once.
-#   Here it creeps up, up to twice the reach hardly at all; and with $s = 8$ it rises by up to 0.1 *within* the reach:
-#   nothing new is not nothing lost. (Theirs are fine-tuned, each on its own amount of text, and read other texts, in tokens.)
+# - **Models read further than any text that they were fine-tuned on.** YaRN 128k saw 65,536 tokens at most
+#   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)). Two models
+#   made from Mistral 7B saw 16,384
+#   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)): stretched to
+#   64k and 128k, they read that far, and the first fails at 80k
+#   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)).
+# - **Another base does not slow all slow pairs alike.** Code Llama saw 16,384 tokens, with the base 1,000,000
+#   ([section 2.4](https://arxiv.org/abs/2308.12950v3)). By our formula it reaches 112,200; its loss falls to 80k, and rises slowly from there.
+#   NTK-aware with the base 20,000 reaches 6,700. Trained at 8k, it holds to 8k, and fails with the two of the figure
+#   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
+# - **In both panels a factor moves the place of failure. How they fail differs.** The large models fail at once. Ours gets
+#   worse slowly, up to twice the reach hardly at all; and with $s = 8$ its loss rises by up to 0.1 *within* the reach:
+#   nothing new is not nothing lost. (The large ones are fine-tuned, each on its own amount of text, and read other texts, in tokens.)
 #
 # Other questions, asked of models with a hundred million weights to thirteen billion:
 #
@@ -1825,12 +1829,19 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # %% [markdown] lang="zh"
 # - **在够得到的长度之内，什么也没丢：** 用了 PI 和 YaRN 的大模型，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
 #   8.07（PI），从 3.36 变成 6.05（YaRN）。
-# - **模型能读的，可以比训练时见过的任何文本都长。** YaRN 128k 微调时的文本最多 65,536 个 token（[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)）。
-#   由 Mistral 7B 做出的两个模型，微调时是 16,384 个（[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)）：拉长到 64k 和 128k，就读到了 64k 和 128k，前一个到
-#   80k 才失败（[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)）。Code Llama 见过的也是 16,384 个，底数提高到 1,000,000
-#   （[2.4 节](https://arxiv.org/abs/2308.12950v3)）。按我们的公式它够得到 112,000：损失一直降到 80k，从那里起慢慢上升。
-# - **无论大小，因子改变的都是从哪里开始失败；怎样失败却不一样。** 大模型的损失一下子冲上去；我们的慢慢爬升，到够得到的长度的两倍还几乎看不出来；而且
-#   $s = 8$ 时，在够得到的长度*之内*就升了一点，不超过 0.1：没有新东西，不等于没有损失。（大模型都微调过，所用的文本有多有少；读的文本也不同，而且按 token 计。）
+# - **模型能读的，可以比微调时见过的任何文本都长。** YaRN 128k 见过的最多 65,536 个 token
+#   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)）。
+#   由 Mistral 7B 做出的两个模型见过 16,384 个
+#   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)）：拉长到 64k 和
+#   128k，就读到了 64k 和 128k，前一个到 80k 才失败
+#   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)）。
+# - **换底数，并不是把慢的对一律放慢。** Code Llama 见过 16,384 个 token，底数是 1,000,000
+#   （[2.4 节](https://arxiv.org/abs/2308.12950v3)）。按我们的公式它够得到 112,200；损失一直降到 80k，从那里起慢慢上升。NTK-aware 取底数 20,000，够得到
+#   6,700；它在 8k 上训练过，就撑到 8k，然后和图里那两个一同失败
+#   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
+# - **两幅图里，因子改变的都是从哪里开始失败；怎样失败却不一样。** 大模型一过就失败。我们的慢慢变差，到够得到的长度的两倍还几乎看不出来；而且
+#   $s = 8$ 时，在够得到的长度*之内*损失就升了一点，不超过 0.1：没有新东西，不等于没有损失。（大模型都微调过，所用的文本有多有少；读的文本也不同，
+#   而且按 token 计。）
 #
 # 另外一些问题，问的是一亿到一百三十亿个权重的模型：
 #
