@@ -1690,8 +1690,105 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## The same questions at scale
 #
-# Our models have some eighty thousand weights and read for seconds. Others have asked the same of models with a
-# hundred million weights, with seven billion and with thirteen:
+# Our models have some eighty thousand weights and read for seconds. What of large ones? On the left of the figure,
+# our RoPE model with YaRN at several factors $s$. On the right, models of seven billion weights, fine-tuned from
+# Llama 2, in the numbers that YaRN's authors publish with their code
+# ([up to 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv),
+# [up to 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)): perplexity per token, ten texts of Proof-pile. The loss is the mean over all
+# that was read so far; the dot is the reach of notebook 5, the length at which the first pair comes to an angle that
+# it did not see.
+
+# %% [markdown] lang="zh"
+# （不要拿这些数去和论文里的数比：那里是按 *token* 计算的。如果一个 token 有 4 个字符，它的困惑度就是四个这样的数的乘积。）
+#
+# ## 同样的问题，放到大模型上
+#
+# 我们的模型大约有八万个权重，只读了几秒钟。大模型又如何？图的左边是我们的 RoPE 模型，YaRN 取几个不同的因子 $s$。右边是七十亿个权重的模型，
+# 都由 Llama 2 微调而来，数字是 YaRN 的作者随代码公布的
+# （[到 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)，
+# [到 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)）：每个 token 的困惑度，Proof-pile 里的十篇文本。损失是到此为止读过的全部内容的平均；
+# 圆点是第 5 节说的“够到”的长度：到了那里，第一次有一对转到没见过的角度。
+
+# %%
+k = 1024
+READ = [2, 4, 8, 10, 12, 16, 32, 36, 40, 64, 72, 80, 96, 104, 112, 128]  # so many k tokens
+LARGE = {  # perplexity per token, once so many are read; 7 billion weights, measured by the authors of YaRN
+    "PI 8k": [3.92, 3.51, 3.34, 8.07, 23.53, 102.74],
+    "YaRN 8k": [3.92, 3.51, 3.36, 6.05, 18.12, 77.23],
+    "PI 32k": [4.16, 3.70, 3.51, 3.29, 3.15, 2.97, 2.64, 4.00, 7.91, 187.65],
+    "YaRN 64k": [4.14, 3.69, 3.51, 3.29, 3.16, 2.99, 2.65, 2.60, 2.57, 2.42, 2.61, 4.63, 15.51, 25.26],
+    "YaRN 128k": [4.21, 3.75, 3.56, 3.34, 3.21, 3.04, 2.70, 2.64, 2.62, 2.45, 2.42, 2.39, 2.36, 2.36, 2.36, 2.37],
+    "Code Llama": [4.46, 3.95, 3.71, 3.46, 3.31, 3.11, 2.74, 2.69, 2.67, 2.55, 2.53, 2.52, 2.54, 2.56, 2.58, 2.71],
+}
+llama = frequencies(128)  # of a head of Llama 2, which all six were before they were fine-tuned
+unfinished = 4096 * llama < 2 * math.pi
+by_base = {base: 4096 * (llama / frequencies(128, base))[unfinished].min().item() for base in (20_000, 1_000_000)}
+reaches = {"Code Llama": by_base[1_000_000]} | {name: k * int(name.split()[1][:-1]) for name in list(LARGE)[:5]}
+
+gamma = ramp_over_pairs(1, 32)
+counts = list(range(32, LONGEST + 1, 32))
+means = {}  # the loss of all characters up to each count, without the text's own ups and downs: [counts, seeds]
+for factor in (1, 2, 4, 8):
+    each = read_all(models["RoPE"], theta=(1 - gamma) * theta / factor + gamma * theta) - hard.mean(0) + hard.mean()
+    means[factor] = torch.stack([each[:, :count].mean(1) for count in counts])
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.3), width_ratios=[4, 5])
+for (factor, each), dashes in zip(means.items(), ("--", ":", "-.", "-"), strict=True):
+    name = "as trained" if factor == 1 else f"YaRN, s = {factor}"
+    colour, mean = look(name)[0], each.mean(1)
+    left.fill_between(counts, each.amin(1), each.amax(1), color=colour, alpha=0.15, linewidth=0)
+    left.plot(counts, mean, color=colour, linestyle=dashes, label=name)
+    left.plot(factor * TRAINED, mean[counts.index(factor * TRAINED)], "o", color=colour, label="_")
+for name, perplexities in LARGE.items():
+    colour, dashes, _ = look("NTK" if name == "Code Llama" else name)
+    count, loss = [k * n for n in READ[: len(perplexities)]], [math.log(each) for each in perplexities]
+    right.plot(count, loss, color=colour, linestyle=dashes, label="_" if name == "PI 32k" else name)
+    right.plot(reaches[name], loss[sum(n <= reaches[name] for n in count) - 1], "o", color=colour, label="_")
+point(right, "PI 32k", (40 * k, math.log(7.91)), (-6, 0), look("PI")[0], line=False)
+for axes, title, ticks in (
+    (left, "80,000 weights, not fine-tuned", [32, 64, 128, 256, 512]),
+    (right, "7 billion weights, fine-tuned", [2 * k, 8 * k, 32 * k, 128 * k]),
+):
+    axes.set_title(title, fontweight="normal", fontsize=9.5)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [f"{n // k}k" if n >= k else f"{n}" for n in ticks])
+left.set(xlabel="characters read", ylabel="loss, nats per character", xlim=(32, LONGEST), ylim=(1.95, 2.55))
+right.set(xlabel="tokens read (k = 1,024)", ylabel="loss, nats per token", xlim=(2 * k, 128 * k), ylim=(0.7, 3.2))
+rise = (means[1][counts.index(4 * TRAINED)] - means[1][counts.index(TRAINED)]).mean()
+large_rise = [math.log(each[5] / each[2]) for each in (LARGE["YaRN 8k"], LARGE["PI 8k"])]
+finding = f"{large_rise[0]:.1f} and {large_rise[1]:.1f} with 7 billion weights, at twice it"
+headline(figure, f"Past the reach (dots) the loss rises: {rise:.1f} nats here, at four times it;\n{finding}")
+name_lines(left, right)
+plt.show()
+
+assert [round(reach, -2) for reach in by_base.values()] == [6_700, 112_200]  # what the text says
+assert (LARGE["YaRN 8k"][2:4], LARGE["PI 8k"][2:4]) == ([3.36, 6.05], [3.34, 8.07])
+inner = (means[8][-1] - means[8][counts.index(TRAINED)]).mean()
+twice = (means[1][counts.index(2 * TRAINED)] - means[1][counts.index(TRAINED)]).mean()
+assert twice < 0.05 < rise
+assert 0.02 < inner < 0.1
+assert READ[LARGE["Code Llama"].index(min(LARGE["Code Llama"]))] == 80
+for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 128k": 14}.items():
+    assert LARGE[name][:end] == sorted(LARGE[name][:end], reverse=True), "Up to the reach the loss does not rise."
+
+# %% [markdown] lang="en"
+# - **Up to the reach nothing is lost:** with PI and with YaRN the loss of the large models falls there or stays level.
+#   A quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
+# - **Models read further than any text that they were fine-tuned on.** YaRN 128k saw 65,536 tokens at most
+#   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)). Two models
+#   made from Mistral 7B saw 16,384
+#   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)): stretched to
+#   64k and 128k, they read that far, and the first fails at 80k
+#   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)).
+# - **Another base does not slow all slow pairs alike.** Code Llama saw 16,384 tokens, with the base 1,000,000
+#   ([section 2.4](https://arxiv.org/abs/2308.12950v3)). By our formula it reaches 112,200; its loss falls to 80k, and rises slowly from there.
+#   NTK-aware with the base 20,000 reaches 6,700. Trained at 8k, it holds to 8k, and fails with the two of the figure
+#   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
+# - **In both panels a factor moves the place of failure. How they fail differs.** The large models fail at once. Ours gets
+#   worse slowly, up to twice the reach hardly at all; and with $s = 8$ its loss rises by up to 0.1 *within* the reach:
+#   nothing new is not nothing lost. (The large ones are fine-tuned, each on its own amount of text, and read other texts, in tokens.)
+#
+# Other questions, asked of models with a hundred million weights to thirteen billion:
 #
 # | question | here | at scale | the same? |
 # |---|---|---|---|
@@ -1731,11 +1828,23 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 # any number of heads, and NoPE.
 
 # %% [markdown] lang="zh"
-# （不要拿这些数去和论文里的数比：那里是按 *token* 计算的。如果一个 token 有 4 个字符，它的困惑度就是四个这样的数的乘积。）
+# - **在够得到的长度之内，什么也没丢：** 用了 PI 和 YaRN 的大模型，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
+#   8.07（PI），从 3.36 变成 6.05（YaRN）。
+# - **模型能读的，可以比微调时见过的任何文本都长。** YaRN 128k 见过的最多 65,536 个 token
+#   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)）。
+#   由 Mistral 7B 做出的两个模型见过 16,384 个
+#   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)）：拉长到 64k 和
+#   128k，就读到了 64k 和 128k，前一个到 80k 才失败
+#   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)）。
+# - **换底数，并不是把慢的对一律放慢。** Code Llama 见过 16,384 个 token，底数是 1,000,000
+#   （[2.4 节](https://arxiv.org/abs/2308.12950v3)）。按我们的公式它够得到 112,200；损失一直降到 80k，从那里起慢慢上升。NTK-aware 取底数 20,000，够得到
+#   6,700；它在 8k 上训练过，就撑到 8k，然后和图里那两个一同失败
+#   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
+# - **两幅图里，因子改变的都是从哪里开始失败；怎样失败却不一样。** 大模型一过就失败。我们的慢慢变差，到够得到的长度的两倍还几乎看不出来；而且
+#   $s = 8$ 时，在够得到的长度*之内*损失就升了一点，不超过 0.1：没有新东西，不等于没有损失。（大模型都微调过，所用的文本有多有少；读的文本也不同，
+#   而且按 token 计。）
 #
-# ## 同样的问题，放到大模型上
-#
-# 我们的模型大约有八万个权重，只读了几秒钟。同样的问题，别人问过有一亿个权重的模型，也问过有七十亿和一百三十亿个权重的模型：
+# 另外一些问题，问的是一亿到一百三十亿个权重的模型：
 #
 # | 问题 | 这里 | 大模型 | 一样吗？ |
 # |---|---|---|---|

@@ -34,6 +34,7 @@ from figures import (
     SKY,
     VERMILION,
     headline,
+    name_lines,
     no_frame,
     point,
     shade_beyond,
@@ -1239,16 +1240,21 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # %% [markdown] lang="en"
 # Where this stands:
 #
-# - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) and [section
-#   3.2](https://arxiv.org/abs/2407.21783v3).
-# - Llama 4 Scout: [its configuration](https://github.com/AMD-AGI/Primus/pull/165). Its rotating layers see chunks of 8,192 tokens. Ten million are on
-#   [its makers' card](https://github.com/meta-llama/llama-models/blob/main/models/llama4/MODEL_CARD.md).
-# - Qwen3: base and factor in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
-# - DeepSeek-V3: [quoted here](https://github.com/NVIDIA/Megatron-LM/issues/1418). 64 features rotate beside 128 that do not; its factor goes into the
-#   logits, not into the tables (notebook 5): the configuration has `mscale` and `mscale_all_dim`, both 1, which amounts to the 1.0 above.
+# - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
+#   [section 3.2](https://arxiv.org/abs/2407.21783v3).
+# - Llama 4 Scout: its makers' [settings](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py),
+#   [code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) and
+#   [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md), which says ten million. Its
+#   rotating layers see chunks of 8,192 tokens ([its configuration](https://github.com/AMD-AGI/Primus/pull/165)).
+# - Qwen3: factor and lengths in [its makers' guide](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md),
+#   the base in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
+# - DeepSeek-V3: [the makers' code](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py). 64 features
+#   rotate beside 128 that do not; its factor goes into the logits, not into the tables (notebook 5): hence the 1.0 above.
 # - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
 #   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
-# - gpt-oss and Gemma 4: the defaults of transformers version 5.23.0, linked above. Gemma 4 does not say how long its texts were.
+# - gpt-oss: [the makers' code](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py), which
+#   does not round the ends of the ramp; Gemma 4: [the makers' code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py).
+#   The advertised lengths are those of transformers. Gemma 4 does not say how long its texts were.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
@@ -1257,16 +1263,21 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # %% [markdown] lang="zh"
 # 出处：
 #
-# - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)和
+# - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py)和
 #   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
-# - Llama 4 Scout：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。旋转的层只看 8,192 个 token 的一块。
-#   一千万出自[官方的模型卡](https://github.com/meta-llama/llama-models/blob/main/models/llama4/MODEL_CARD.md)。
-# - Qwen3：底数和因子见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
-# - DeepSeek-V3：[这里有引用](https://github.com/NVIDIA/Megatron-LM/issues/1418)。旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，
-#   不放进表里（第 5 节）：配置里写的是 `mscale` 和 `mscale_all_dim`，都是 1，相当于上面的 1.0。
+# - Llama 4 Scout：官方的[设置](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py)、
+#   [代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py)和
+#   [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，一千万就出自模型卡。
+#   旋转的层只看 8,192 个 token 的一块（[它的配置](https://github.com/AMD-AGI/Primus/pull/165)）。
+# - Qwen3：因子和长度见[官方说明](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md)，
+#   底数见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
+# - DeepSeek-V3：[官方代码](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py)。
+#   旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，不放进表里（第 5 节），所以上面写的是 1.0。
 # - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
 #   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
-# - gpt-oss 和 Gemma 4：transformers 5.23.0 的默认值，链接见上文。Gemma 4 没有说训练文本有多长。
+# - gpt-oss：[官方代码](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py)，斜坡的两端不取整；
+#   Gemma 4：[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)。
+#   宣传的长度出自 transformers。Gemma 4 没有说训练文本有多长。
 #
 # **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
@@ -1313,7 +1324,8 @@ to_touch("models", to_show)
 #
 # <!-- touch: models -->
 #
-# And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments tell.
+# And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments
+# tell. Here are some.
 
 # %% [markdown] lang="zh"
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
@@ -1325,7 +1337,77 @@ to_touch("models", to_show)
 #
 # <!-- touch: models -->
 #
-# 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。
+# 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。下面就是一些。
+
+# %%
+SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens
+    "Jamba 1.5 large": (96.7, 96.6, 96.4, 96.0, 95.4, 95.1),  # 398 billion weights
+    "Qwen3 235B": (97.7, 97.2, 96.4, 95.1, 93.3, 90.6),
+    "Llama 3.1 8B": (95.5, 93.8, 91.6, 87.4, 84.7, 77.0),
+    "Llama 3.1 70B": (96.5, 95.8, 95.4, 94.8, 88.4, 66.6),
+    "Mixtral 8x7B": (94.9, 92.1, 92.5, 85.9, 72.4, 44.5),
+    "Mistral Large": (96.2, 96.1, 95.1, 93.0, 78.8, 23.7),
+    "Qwen1.5 72B": (94.9, 93.8, 78.0, 67.8, 0.0, 0.0),
+    "Together 7B": (88.2, 81.1, 69.4, 63.0, 0.0, 0.0),
+}
+sizes = [4096 * 2**i for i in range(6)]
+knows = {"Together 7B": 8 * 4096}  # PI, factor 8, on Llama 2
+knows |= {name: round(reached[name.rsplit(" ", 1)[0]]) for name in SCORES if name.startswith(("Qwen3", "Llama"))}
+claims = {"Mixtral 8x7B": 32_768, "Mistral Large": 131_072, "Qwen1.5 72B": 32_768}
+
+figure, axes = plt.subplots(figsize=(5.0, 3.6))
+looks = zip(
+    (PURPLE, BLACK, BLUE, BLUE, GREY, ORANGE, SKY, VERMILION), (":", "-", "-", "--", "-.", "-", "-.", "--"), strict=True
+)
+for (name, scores), (colour, dashes) in zip(SCORES.items(), looks, strict=True):
+    axes.plot(sizes, scores, color=colour, linestyle=dashes, label=name)
+    end = knows.get(name, claims.get(name))
+    if end:
+        inside = colour if name in knows else "white"
+        axes.plot(end, scores[sizes.index(end)], "o", color=colour, markerfacecolor=inside, label="_")
+axes.set_xscale("log", base=2)
+axes.set_xticks(sizes, [f"{size // 1024}K" for size in sizes])
+axes.set(xlabel="length of the text, in tokens", ylabel="score in RULER, of 100", ylim=(-9, 103))
+before, after = ([SCORES[name][i + step] for name, i in (("Together 7B", 3), ("Llama 3.1 8B", 4))] for step in (0, 1))
+finding = f"Llama 3.1 8B, trained there as well, {before[1]:.0f} to {after[1]:.0f}"
+headline(figure, f"From the reach (dots) to twice it: Together {before[0]:.0f} to {after[0]:.0f};\n{finding}")
+name_lines(axes)
+plt.show()
+assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral 8x7B"][4]) == (
+    (88.4, 66.6),
+    23.7,
+    72.4,
+)
+
+# %% [markdown] lang="en"
+# [RULER](https://arxiv.org/abs/2404.06654) hides several things among look-alikes, follows chains of names, and counts
+# words; the scores are those of [its repository](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md).
+# A dot is the reach, computed as above. A ring is the advertised length, where we do not know how long the texts in training were.
+#
+# - **Past the reach, and not trained there: nothing.** Together's model is Llama 2 with
+#   [PI to 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K), the one whose loss shoots up in notebook 6 (here after
+#   learning to follow instructions). Its score goes from 63.0 to 0.0, and LongChat and LongAlpaca, which advertise 32K
+#   as well, have 0.0 there, too.
+# - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
+#   more, from 88.4 to 66.6.
+# - **Within it:** Qwen3 keeps 90.6. The row is [its makers' own](https://arxiv.org/abs/2505.09388); beyond 32,768 they advise YaRN, and RULER's
+#   authors do not say whether it was used.
+# - **Angles do not decide alone.** Mistral Large of July 2024 advertises 128K and has 23.7 left there; Mixtral still has
+#   72.4 at twice what it advertises. Jamba
+#   has the most, 95.1, and no position code: its few layers of attention stand between recurrent ones, which know the order
+#   ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
+
+# %% [markdown] lang="zh"
+# [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词；得分取自
+# [它的仓库](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)。
+# 圆点是够到的长度，算法同上。圆圈是宣传的长度：那些模型训练文本有多长，我们不知道。
+#
+# - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
+#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。
+# - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
+# - **在够得到的长度之内：** Qwen3 保住 90.6。这一行是[作者自己报的](https://arxiv.org/abs/2505.09388)；超过 32,768，他们建议用 YaRN，RULER 的作者没有说测的时候用没用。
+# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，
+#   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
 
 # %% [markdown] lang="en"
 # ## What else has been proposed
