@@ -162,5 +162,5 @@ def test_all_words_that_set_a_figure_find_its_controls_and_what_they_ask_for(tab
 def test_words_that_set_a_figure_are_words_on_paper(tab: Tab, prose: Path) -> None:
     tab.open(prose / "en" / "2_deriving_rope.html", medium="print")
     style = "getComputedStyle(document.querySelector({!r})).{}"
-    assert tab.evaluate(style.format(".sets", "borderBottomStyle")) == "none"
+    assert tab.evaluate(style.format(".sets", "textDecorationLine")) == "none"
     assert tab.evaluate(style.format(".sets", "color")) == tab.evaluate(style.format("body", "color"))

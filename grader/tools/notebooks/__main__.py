@@ -95,7 +95,7 @@ def build() -> None:
             f"release of {language}: {line}"
             for line in release.leaks(released, course.source_folder(folder / "course"))
         ]
-        typer.echo(f"{language}: {len(executed)} notebooks, {time.monotonic() - started:.1f} s. Release: {released}")
+        typer.echo(f"{language}: {len(executed)} pages, {time.monotonic() - started:.1f} s. Release: {released}")
     _end(found)
 
 
