@@ -55,12 +55,20 @@ class Tab:
         self._driver = driver
 
     def open(
-        self, page: Path, *, width: int = 1200, dark: bool = False, scripts: bool = True, medium: str = "screen"
+        self,
+        page: Path,
+        *,
+        width: int = 1200,
+        dark: bool = False,
+        motion: bool = False,
+        scripts: bool = True,
+        medium: str = "screen",
     ) -> None:
-        """Load a page; ``dark`` is what the reader asks for, ``scripts`` whether JavaScript runs."""
+        """Load a page; ``dark`` and ``motion`` are what the reader asks for, ``scripts`` whether JavaScript runs."""
         resize(self._driver, width, 900)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": [scheme]})
+        asked = {"color-scheme": "dark" if dark else "light", "reduced-motion": "no-preference" if motion else "reduce"}
+        features = [{"name": f"prefers-{name}", "value": value} for name, value in asked.items()]
+        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
         self._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self._driver.get(page.resolve().as_uri())
 

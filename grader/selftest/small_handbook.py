@@ -40,7 +40,10 @@ def small_handbook(folder: Path) -> Path:
         for language in sources.LANGUAGES:
             notebook = reference()
             given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
-            notebook.cells[1].outputs = [given, nbformat.v4.new_output("stream", text="wide " * 15)]
+            table = nbformat.v4.new_output(
+                "display_data", {"text/html": f"<table><tr>{'<td>wide</td>' * 15}</tr></table>"}
+            )
+            notebook.cells[1].outputs = [given, table, nbformat.v4.new_output("stream", text="long " * 30)]
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
             notebook.cells[0].source += f"\n\nLook {SET}."
             notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"

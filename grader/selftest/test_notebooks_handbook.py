@@ -329,7 +329,9 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [
         nbformat.v4.new_markdown_cell("# 0 · Title\n\n" + "word " * 1000),
-        nbformat.v4.new_markdown_cell("## Short\n\n$$\nx\n$$\n\n$$ y $$", metadata={"short": True}),
+        nbformat.v4.new_markdown_cell(
+            "## Short\n\n$$\nx\n$$\n\n$$ y $$\n\n<!-- touch: a -->", metadata={"short": True}
+        ),
         nbformat.v4.new_code_cell("\n" * 79),
         nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
         nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
@@ -338,8 +340,8 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
         nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
     ]
     assert times.points(notebook) == [3]
-    assert times.minutes(notebook, short=True) == 15, "1 for two formulas, 4 for 80 lines, 12 for 3 points: 17."
-    assert times.minutes(notebook) == 30, "5 and 10 more for 3,000 words, and a little for the titles: 32."
+    assert times.minutes(notebook, short=True) == 20, "1 for two formulas, 1 for a figure, 4 for 80 lines, 12 for 3 points."
+    assert times.minutes(notebook) == 35, "5 and 10 more for 3,000 words, and a little for the titles: 33."
 
 
 def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:

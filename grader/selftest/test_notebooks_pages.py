@@ -81,11 +81,13 @@ def test_code_goes_on_below_and_what_is_wider_than_the_screen_says_so_until_its_
     assert tab.evaluate(f"{lines}.every((one) => one.scrollWidth <= one.clientWidth)")
     heights = tab.evaluate(f"{lines}.map((one) => one.clientHeight)")
     assert max(heights) > 1.5 * min(heights), "A line is too long for one."
-    marks = "((one) => [one.classList.contains('more'), one.tabIndex])(document.querySelector('.output_area pre'))"
+    assert tab.evaluate("((one) => one.scrollWidth <= one.clientWidth)(document.querySelector('.output_area pre'))")
+    wide = "document.querySelector('.output_area table')"
+    marks = f"((one) => [one.classList.contains('more'), one.tabIndex])({wide})"
     tab.wait_for(f"{marks}.join() === 'true,0'")
-    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 9999")
+    tab.evaluate(f"{wide}.scrollLeft = 9999")
     tab.wait_for(f"!{marks}[0]")
-    tab.evaluate("document.querySelector('.output_area pre').scrollLeft = 0")
+    tab.evaluate(f"{wide}.scrollLeft = 0")
     tab.wait_for(f"{marks}[0]")
     tab.resize(1200)
     tab.wait_for(f"{marks}.join() === 'false,-1'")

@@ -232,6 +232,40 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(
 
 
 @needs_browser
+def test_the_story_reads_on_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
+    tab.open(page, motion=True)
+    told, read = TOLD.format("story"), "document.querySelector('[data-touch=story] input').value"
+    at_rest = tab.evaluate(told)
+    tab.evaluate("document.querySelector('[data-touch=story]').scrollIntoView({behavior: 'instant'})")
+    tab.wait_for(f"{told} !== {at_rest!r}")
+    assert tab.evaluate("document.querySelector('[data-touch=story] .told').ariaLive") == "off"
+    tab.focus("[data-touch=story] input")
+    tab.press("HOME")
+    tab.wait_for("document.querySelector('[data-touch=story] .told').ariaLive === 'polite'")
+    assert tab.evaluate(read) == "0"
+
+
+@needs_browser
+def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    set_to = "document.querySelector('[data-touch={}] [data-control={}]').ask('{}')"
+    for each in (
+        ("story", "hands", "YaRN"),
+        ("story", "read", "100"),
+        ("diagonals", "query", "20"),
+        ("diagonals", "key", "3"),
+    ):
+        tab.evaluate(set_to.format(*each))
+    told = [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")]
+    assert "YaRN" in told[0]
+    assert "20" in told[1]
+    for width in (375, 1200):
+        tab.resize(width)
+        tab.wait_for("document.querySelector('[data-touch=story] [data-control=hands]').value === 'YaRN'")
+        assert [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")] == told
+
+
+@needs_browser
 def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, book: Path) -> None:
     tab.open(book / "index.html")
     places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"

@@ -1690,7 +1690,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## The same questions at scale
 #
-# Our models have some eighty thousand weights and read for seconds. What of large ones? On the left of the figure,
+# Our models have some eighty thousand weights and train for seconds. What of large ones? On the left of the figure,
 # our RoPE model with YaRN at several factors $s$. On the right, models of seven billion weights, fine-tuned from
 # Llama 2, in the numbers that YaRN's authors publish with their code
 # ([up to 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv),
@@ -1703,7 +1703,7 @@ table("Perplexity per character, in windows of ... characters", rows, lambda eac
 #
 # ## 同样的问题，放到大模型上
 #
-# 我们的模型大约有八万个权重，只读了几秒钟。大模型又如何？图的左边是我们的 RoPE 模型，YaRN 取几个不同的因子 $s$。右边是七十亿个权重的模型，
+# 我们的模型大约有八万个参数，只训练几秒钟。大模型又如何？图的左边是我们的 RoPE 模型，YaRN 取几个不同的因子 $s$。右边是七十亿参数的模型，
 # 都由 Llama 2 微调而来，数字是 YaRN 的作者随代码公布的
 # （[到 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)，
 # [到 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)）：每个 token 的困惑度，Proof-pile 里的十篇文本。损失是到此为止读过的全部内容的平均；
@@ -1740,7 +1740,8 @@ for (factor, each), dashes in zip(means.items(), ("--", ":", "-.", "-"), strict=
     left.plot(counts, mean, color=colour, linestyle=dashes, label=name)
     left.plot(factor * TRAINED, mean[counts.index(factor * TRAINED)], "o", color=colour, label="_")
 for name, perplexities in LARGE.items():
-    colour, dashes, _ = look("NTK" if name == "Code Llama" else name)
+    colour = look("NTK" if name == "Code Llama" else name)[0]
+    dashes = {"YaRN 64k": "--", "YaRN 128k": "-", "Code Llama": "-.", "YaRN 8k": (0, (3, 1))}.get(name, ":")
     count, loss = [k * n for n in READ[: len(perplexities)]], [math.log(each) for each in perplexities]
     right.plot(count, loss, color=colour, linestyle=dashes, label="_" if name == "PI 32k" else name)
     right.plot(reaches[name], loss[sum(n <= reaches[name] for n in count) - 1], "o", color=colour, label="_")
@@ -1753,7 +1754,7 @@ for axes, title, ticks in (
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [f"{n // k}k" if n >= k else f"{n}" for n in ticks])
 left.set(xlabel="characters read", ylabel="loss, nats per character", xlim=(32, LONGEST), ylim=(1.95, 2.55))
-right.set(xlabel="tokens read (k = 1,024)", ylabel="loss, nats per token", xlim=(2 * k, 128 * k), ylim=(0.7, 3.2))
+right.set(xlabel="tokens read (k = 1,024)", ylabel="loss, nats per token", xlim=(2 * k, 128 * k), ylim=(0.7, 4.8))
 rise = (means[1][counts.index(4 * TRAINED)] - means[1][counts.index(TRAINED)]).mean()
 large_rise = [math.log(each[5] / each[2]) for each in (LARGE["YaRN 8k"], LARGE["PI 8k"])]
 finding = f"{large_rise[0]:.1f} and {large_rise[1]:.1f} with 7 billion weights, at twice it"
@@ -1763,6 +1764,7 @@ plt.show()
 
 assert [round(reach, -2) for reach in by_base.values()] == [6_700, 112_200]  # what the text says
 assert (LARGE["YaRN 8k"][2:4], LARGE["PI 8k"][2:4]) == ([3.36, 6.05], [3.34, 8.07])
+assert (LARGE["YaRN 8k"][0], LARGE["YaRN 128k"][0]) == (3.92, 4.21)
 inner = (means[8][-1] - means[8][counts.index(TRAINED)]).mean()
 twice = (means[1][counts.index(2 * TRAINED)] - means[1][counts.index(TRAINED)]).mean()
 assert twice < 0.05 < rise
@@ -1772,39 +1774,41 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
     assert LARGE[name][:end] == sorted(LARGE[name][:end], reverse=True), "Up to the reach the loss does not rise."
 
 # %% [markdown] lang="en"
-# - **Up to the reach nothing is lost:** with PI and with YaRN the loss of the large models falls there or stays level.
-#   A quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
+# - **Up to the reach nothing breaks:** with PI and with YaRN the loss of the large models falls there or stays level. A
+#   quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
+# - **But a larger factor has a price in short texts:** at 2k, YaRN 8k has 3.92, YaRN 128k 4.21. (Their fine-tuning
+#   differs, too.)
 # - **Models read further than any text that they were fine-tuned on.** YaRN 128k saw 65,536 tokens at most
 #   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)). Two models
 #   made from Mistral 7B saw 16,384
 #   ([script](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)): stretched to
-#   64k and 128k, they read that far, and the first fails at 80k
+#   64k and 128k, they read that far, and the first rises from 72k on
 #   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)).
 # - **Another base does not slow all slow pairs alike.** Code Llama saw 16,384 tokens, with the base 1,000,000
 #   ([section 2.4](https://arxiv.org/abs/2308.12950v3)). By our formula it reaches 112,200; its loss falls to 80k, and rises slowly from there.
 #   NTK-aware with the base 20,000 reaches 6,700. Trained at 8k, it holds to 8k, and fails with the two of the figure
 #   ([numbers](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
-# - **In both panels a factor moves the place of failure. How they fail differs.** The large models fail at once. Ours gets
-#   worse slowly, up to twice the reach hardly at all; and with $s = 8$ its loss rises by up to 0.1 *within* the reach:
+# - **In both panels a factor moves the place of failure. How they fail differs.** With PI and YaRN the large models fail
+#   at once, Code Llama slowly, and before its reach. Ours gets worse slowly, up to twice the reach hardly at all; and with $s = 8$ its loss rises by up to 0.1 *within* the reach:
 #   nothing new is not nothing lost. (The large ones are fine-tuned, each on its own amount of text, and read other texts, in tokens.)
 #
 # Other questions, asked of models with a hundred million weights to thirteen billion:
 #
-# | question | here | at scale | the same? |
+# | question | the same? | here | at scale |
 # |---|---|---|---|
-# | In the window, RoPE or a learned table? | RoPE, by more than 0.3 nats per character | RoPE, by 0.05 nats per token (125M weights, 30B tokens) and 0.07 (1.4B weights, 8B tokens) ([EleutherAI, “Experiments”](https://blog.eleuther.ai/rotary-embeddings/)) | The order is. The gap is that of a training just begun. |
-# | Past the window, does RoPE hold as trained? | no | no ([Press et al., figure 1](https://arxiv.org/abs/2108.12409v2); 124M to 774M weights: [Gopalakrishnan et al.](https://arxiv.org/abs/2509.10534v3)) | yes |
-# | And ALiBi? | to 8 times the length | 1.3B weights: to twice the length, as good as sinusoids trained there ([Press et al.](https://arxiv.org/abs/2108.12409v2)); 3B weights: trained on 2,048 tokens alone, not far ([BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)) | not so far |
-# | What breaks? | far keys draw the heads to them | scores of far keys may be “catastrophically high” (LLaMA: [Chen et al.](https://arxiv.org/abs/2306.15595v2)) | yes |
-# | Through which pairs? | the slow ones | how far Llama 2 reads follows from the pairs that complete a turn ([Liu et al.](https://arxiv.org/abs/2310.05209v2)) | yes, by another experiment |
-# | Best scaling, not fine-tuned? | past 256 characters YaRN, then NTK-aware; in windows of up to 256, NTK-aware; PI costs most | LLaMA 7B, four times the length: YaRN 3.65, PI 6.18, NTK-aware above 10 ([YaRN, ICLR version, table 5](https://openreview.net/forum?id=wHBfxhZu1u)) | At the far end YaRN's place is. The others change theirs. |
-# | And fine-tuned? | after 40 steps YaRN, NTK-aware, PI | Llama 2 7B, twice the length: PI 3.34, YaRN 3.35, NTK-aware 3.59 ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)) | YaRN stays ahead of NTK-aware. PI, given its thousand steps, draws level. |
-# | Is NoPE weaker? | in the window; far beyond it is better than RoPE | 107M weights, reasoning and arithmetic: best of five on longer inputs ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)); as a language model it reads further than RoPE, and breaks too ([Wang et al.](https://arxiv.org/abs/2404.12224)) | It depends on the task. |
-# | RoPE taken away after training? | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) | in part: it reads on; it is not ahead |
-# | Who finds what stands far back? | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey (a number hidden in the text) anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) | YaRN does |
+# | In the window, RoPE or a learned table? | same order; our gap is larger, as after a training just begun | RoPE, by more than 0.3 nats per character | RoPE, by 0.05 nats per token (125M weights, 30B tokens) and 0.07 (1.4B weights, 8B tokens) ([EleutherAI, “Experiments”](https://blog.eleuther.ai/rotary-embeddings/)) |
+# | Past the window, does RoPE hold as trained? | yes | no | no ([Press et al., figure 1](https://arxiv.org/abs/2108.12409v2); 124M to 774M weights: [Gopalakrishnan et al.](https://arxiv.org/abs/2509.10534v3)) |
+# | And ALiBi? | not so far | to 8 times the length | 1.3B weights: to twice the length, as good as sinusoids trained there ([Press et al.](https://arxiv.org/abs/2108.12409v2)); 3B weights: trained on 2,048 tokens alone, not far ([BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)) |
+# | What breaks? | yes | far keys draw the heads to them | scores of far keys may be “catastrophically high” (LLaMA: [Chen et al.](https://arxiv.org/abs/2306.15595v2)) |
+# | Through which pairs? | yes, by another experiment | the slow ones | how far Llama 2 reads follows from the pairs that complete a turn ([Liu et al.](https://arxiv.org/abs/2310.05209v2)) |
+# | Best scaling, not fine-tuned? | YaRN is first at the far end in both; the other two change places | past 256 characters YaRN, then NTK-aware; in windows of up to 256, NTK-aware; PI costs most | LLaMA 7B, four times the length: YaRN 3.65, PI 6.18, NTK-aware above 10 ([YaRN, ICLR version, table 5](https://openreview.net/forum?id=wHBfxhZu1u)) |
+# | And fine-tuned? | YaRN ahead of NTK-aware in both; PI, given its thousand steps, draws level | after 40 steps YaRN, NTK-aware, PI | Llama 2 7B, twice the length: PI 3.34, YaRN 3.35, NTK-aware 3.59 ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)) |
+# | Is NoPE weaker? | it depends on the task | in the window; far beyond it is better than RoPE | 107M weights, reasoning and arithmetic: best of five on longer inputs ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)); as a language model it reads further than RoPE, and breaks too ([Wang et al.](https://arxiv.org/abs/2404.12224)) |
+# | RoPE taken away after training? | in part: it reads on, it is not ahead | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) |
+# | Who finds what stands far back? | yes, for YaRN | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey (a number hidden in the text) anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) |
 #
 # So a model that trains in seconds shows *what* breaks, and *why*, but not by how much, nor the order of methods that
-# lie close together. (Of scale, others have more: EleutherAI in the first row, and nanochat, which trains models up
+# lie close together. (Others work at a larger scale: EleutherAI in the first row, and nanochat, which trains models up
 # to GPT-2's score and writes down what it tried with their positions, too
 # ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).)
 #
@@ -1828,36 +1832,37 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # any number of heads, and NoPE.
 
 # %% [markdown] lang="zh"
-# - **在够得到的长度之内，什么也没丢：** 用了 PI 和 YaRN 的大模型，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
+# - **在够得到的长度之内，什么也没坏：** 用了 PI 和 YaRN 的大模型，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
 #   8.07（PI），从 3.36 变成 6.05（YaRN）。
+# - **但因子越大，短文本越吃亏：** 在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。（两者的微调也不同。）
 # - **模型能读的，可以比微调时见过的任何文本都长。** YaRN 128k 见过的最多 65,536 个 token
 #   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/finetune.py)）。
 #   由 Mistral 7B 做出的两个模型见过 16,384 个
 #   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)）：拉长到 64k 和
-#   128k，就读到了 64k 和 128k，前一个到 80k 才失败
+#   128k，就读到了 64k 和 128k，前一个从 72k 起损失上升
 #   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)）。
 # - **换底数，并不是把慢的对一律放慢。** Code Llama 见过 16,384 个 token，底数是 1,000,000
 #   （[2.4 节](https://arxiv.org/abs/2308.12950v3)）。按我们的公式它够得到 112,200；损失一直降到 80k，从那里起慢慢上升。NTK-aware 取底数 20,000，够得到
 #   6,700；它在 8k 上训练过，就撑到 8k，然后和图里那两个一同失败
 #   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
-# - **两幅图里，因子改变的都是从哪里开始失败；怎样失败却不一样。** 大模型一过就失败。我们的慢慢变差，到够得到的长度的两倍还几乎看不出来；而且
+# - **两幅图里，因子改变的都是从哪里开始失败；怎样失败却不一样。** 用了 PI 和 YaRN 的大模型一过就失败；Code Llama 坏得慢，而且还没到就开始了。我们的慢慢变差，到够得到的长度的两倍还几乎看不出来；而且
 #   $s = 8$ 时，在够得到的长度*之内*损失就升了一点，不超过 0.1：没有新东西，不等于没有损失。（大模型都微调过，所用的文本有多有少；读的文本也不同，
 #   而且按 token 计。）
 #
-# 另外一些问题，问的是一亿到一百三十亿个权重的模型：
+# 另外一些问题，问的是一亿到一百三十亿参数的模型：
 #
-# | 问题 | 这里 | 大模型 | 一样吗？ |
+# | 问题 | 一样吗？ | 这里 | 大模型 |
 # |---|---|---|---|
-# | 窗口之内，RoPE 好还是可学习的表好？ | RoPE，每字符好 0.3 nat 以上 | RoPE，每 token 好 0.05 nat（125M 个权重，30B 个 token），以及 0.07 nat（1.4B 个权重，8B 个 token）（[EleutherAI，“Experiments”一节](https://blog.eleuther.ai/rotary-embeddings/)） | 次序一样；这里的差距是训练刚开始时的差距。 |
-# | 窗口之外，不加改动的 RoPE 能撑住吗？ | 不能 | 不能（[Press 等，图 1](https://arxiv.org/abs/2108.12409v2)；124M 到 774M 个权重：[Gopalakrishnan 等](https://arxiv.org/abs/2509.10534v3)） | 一样 |
-# | ALiBi 呢？ | 能到 8 倍长度 | 1.3B 个权重：能到两倍长度，和在那个长度上训练的正弦编码一样好（[Press 等](https://arxiv.org/abs/2108.12409v2)）；3B 个权重：只在 2,048 个 token 上训练，走不了多远（[BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)） | 没有这么远 |
-# | 坏在哪里？ | 远处的键把头吸引过去 | 远处的键的得分可能“catastrophically high”（高得成灾）（LLaMA：[Chen 等](https://arxiv.org/abs/2306.15595v2)） | 一样 |
-# | 经由哪些对？ | 慢的对 | Llama 2 能读多远，由转满一圈的那些对推得出来（[Liu 等](https://arxiv.org/abs/2310.05209v2)） | 一样，但实验不同 |
-# | 不微调，哪种缩放最好？ | 256 个字符之后是 YaRN，其次 NTK-aware；256 个以内的窗口里是 NTK-aware；PI 代价最大 | LLaMA 7B，四倍长度：YaRN 3.65，PI 6.18，NTK-aware 超过 10（[YaRN，ICLR 版，表 5](https://openreview.net/forum?id=wHBfxhZu1u)） | 在最远的一端，YaRN 的名次一样；另外两种互换。 |
-# | 微调之后呢？ | 40 步之后：YaRN、NTK-aware、PI | Llama 2 7B，两倍长度：PI 3.34，YaRN 3.35，NTK-aware 3.59（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)） | YaRN 仍在 NTK-aware 前面；PI 有了一千步，就追平了。 |
-# | NoPE 更弱吗？ | 窗口之内是；远在窗口之外，却比 RoPE 好 | 107M 个权重，推理和算术：五种里对更长输入泛化得最好（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）；作为语言模型，它比 RoPE 读得远，但也会垮（[Wang 等](https://arxiv.org/abs/2404.12224)） | 要看任务。 |
-# | 训练之后拿掉 RoPE 呢？ | 512 个 token 处找到的和 64 处一样多；比不加改动的 RoPE 多，比 YaRN 少 | 最多 7B 个权重：检索胜过缩放过的 RoPE（[Gelberg 等](https://arxiv.org/abs/2512.12167v1)） | 一半：能读下去，但没有领先 |
-# | 谁能找到很远处的东西？ | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口只找得到窗口之内的 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey，即藏在文本里的一个数（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） | YaRN 一样 |
+# | 窗口之内，RoPE 好还是可学习的表好？ | 次序一样；这里差距更大，像是训练刚开始时 | RoPE，每字符好 0.3 nat 以上 | RoPE，每 token 好 0.05 nat（125M 参数，30B 个 token），以及 0.07 nat（1.4B 参数，8B 个 token）（[EleutherAI，“Experiments”一节](https://blog.eleuther.ai/rotary-embeddings/)） |
+# | 窗口之外，不加改动的 RoPE 能撑住吗？ | 一样 | 不能 | 不能（[Press 等，图 1](https://arxiv.org/abs/2108.12409v2)；124M 到 774M 参数：[Gopalakrishnan 等](https://arxiv.org/abs/2509.10534v3)） |
+# | ALiBi 呢？ | 没有这么远 | 能到 8 倍长度 | 1.3B 参数：能到两倍长度，和在那个长度上训练的正弦编码一样好（[Press 等](https://arxiv.org/abs/2108.12409v2)）；3B 参数：只在 2,048 个 token 上训练，走不了多远（[BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)） |
+# | 坏在哪里？ | 一样 | 远处的键把头吸引过去 | 远处的键的得分可能“catastrophically high”（高得成灾）（LLaMA：[Chen 等](https://arxiv.org/abs/2306.15595v2)） |
+# | 经由哪些对？ | 一样，但实验不同 | 慢的对 | Llama 2 能读多远，由转满一圈的那些对推得出来（[Liu 等](https://arxiv.org/abs/2310.05209v2)） |
+# | 不微调，哪种缩放最好？ | 在最远的一端都是 YaRN 第一；另外两种互换 | 256 个字符之后是 YaRN，其次 NTK-aware；256 个以内的窗口里是 NTK-aware；PI 代价最大 | LLaMA 7B，四倍长度：YaRN 3.65，PI 6.18，NTK-aware 超过 10（[YaRN，ICLR 版，表 5](https://openreview.net/forum?id=wHBfxhZu1u)） |
+# | 微调之后呢？ | YaRN 都在 NTK-aware 前面；PI 有了一千步，就追平了 | 40 步之后：YaRN、NTK-aware、PI | Llama 2 7B，两倍长度：PI 3.34，YaRN 3.35，NTK-aware 3.59（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)） |
+# | NoPE 更弱吗？ | 要看任务 | 窗口之内是；远在窗口之外，却比 RoPE 好 | 107M 参数，推理和算术：五种里对更长输入泛化得最好（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）；作为语言模型，它比 RoPE 读得远，但也会垮（[Wang 等](https://arxiv.org/abs/2404.12224)） |
+# | 训练之后拿掉 RoPE 呢？ | 一半：能读下去，但没有领先 | 512 个 token 处找到的和 64 处一样多；比不加改动的 RoPE 多，比 YaRN 少 | 最多 7B 参数：检索胜过缩放过的 RoPE（[Gelberg 等](https://arxiv.org/abs/2512.12167v1)） |
+# | 谁能找到很远处的东西？ | 一样，就 YaRN 而言 | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口只找得到窗口之内的 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey，即藏在文本里的一个数（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） |
 #
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
 # （论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下

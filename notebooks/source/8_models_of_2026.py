@@ -1387,7 +1387,8 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # - **Past the reach, and not trained there: nothing.** Together's model is Llama 2 with
 #   [PI to 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K), the one whose loss shoots up in notebook 6 (here after
 #   learning to follow instructions). Its score goes from 63.0 to 0.0, and LongChat and LongAlpaca, which advertise 32K
-#   as well, have 0.0 there, too.
+#   as well, have 0.0 there, too. (To stretch helps even without training: FILM-7B, made for 32K and read with YaRN beyond,
+#   has 70.1 at 64K and 27.1 at 128K, by its makers' count.)
 # - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
 #   more, from 88.4 to 66.6.
 # - **Within it:** Qwen3 keeps 90.6. The row is [its makers' own](https://arxiv.org/abs/2505.09388); beyond 32,768 they advise YaRN, and RULER's
@@ -1403,7 +1404,7 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # 圆点是够到的长度，算法同上。圆圈是宣传的长度：那些模型训练文本有多长，我们不知道。
 #
 # - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
-#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。
+#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。（不训练，只拉长，也有用：FILM-7B 做到 32K，再往后用 YaRN 读，作者自己报的是 64K 处 70.1、128K 处 27.1。）
 # - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
 # - **在够得到的长度之内：** Qwen3 保住 90.6。这一行是[作者自己报的](https://arxiv.org/abs/2505.09388)；超过 32,768，他们建议用 YaRN，RULER 的作者没有说测的时候用没用。
 # - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，

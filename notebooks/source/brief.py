@@ -1,15 +1,15 @@
 # %% [markdown] lang="en"
-# # In brief · Rotary embeddings in ten minutes
+# # In brief · Rotary embeddings in a quarter of an hour
 #
 # Attention reads all words at once. How does it know which came first? Llama, Qwen, DeepSeek and Gemma *turn* the query and
-# the key of each word, like the hands of clocks, and the later the word stands, the further. This page shows why, in ten
-# minutes and with code that runs; the nine notebooks derive, test and doubt each step. You need to know what attention computes.
+# the key of each word, like the hands of clocks, and the later the word stands, the further. This page shows why, in a
+# quarter of an hour and with code that runs; the nine notebooks derive, test and doubt each step. You need to know what attention computes.
 
 # %% [markdown] lang="zh"
-# # 简明版 · 十分钟读懂旋转位置编码
+# # 简明版 · 一刻钟读懂旋转位置编码
 #
 # 注意力一下子读进所有的词，怎么知道谁先谁后？Llama、Qwen、DeepSeek、Gemma 的办法是*转*：每个词的查询和键像钟的指针，词越靠后，转得越多。
-# 这一页用十分钟和跑得起来的代码说明为什么；九节 notebook 把每一步推导、检验、质疑一遍。你只需要知道注意力怎么算。
+# 这一页用一刻钟，配上能运行的代码，说明为什么；九节 notebook 把每一步推导、检验、质疑一遍。你只需要知道注意力怎么算。
 
 # %%
 import math
@@ -63,14 +63,14 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # else. The obvious way is to **add** a code for its position to each word. It does not do it: multiply out the score, and
 # two of its four parts know only one of the positions ([notebook 1](1_before_rope.ipynb)).
 #
-# To **turn** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$ do the
+# **Turning** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$ do the
 # same to the key $k$ at position $n$. To transpose a rotation is to turn back, and turns add up, so
 #
 # $$
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# Two positions go in, their distance comes out. [Move both words along](#clock?m=32&n=25), and the angle between the hands stays:
+# Two positions go in, and only $n - m$ comes out, the distance. [Move both words along](#clock?m=32&n=25), and the angle between the hands stays:
 #
 # <!-- touch: clock -->
 #
@@ -104,7 +104,7 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# 进去的是两个位置，出来的是它们的距离。[把两个词一起往后挪](#clock?m=32&n=25)，指针之间的夹角不变：
+# 进去的是两个位置，出来的只有 $n - m$，也就是距离。[把两个词一起往后挪](#clock?m=32&n=25)，指针之间的夹角不变：
 #
 # <!-- touch: clock -->
 #
@@ -156,7 +156,7 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 #
 # Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, one for each pair. They are
 # all 1 where the two stand together, and agree less and less farther apart, with many ups and downs. A random key scores 0
-# on average.
+# on average. (The line below is the mean near a distance, the band goes from the lowest score to the highest.)
 
 # %% [markdown] lang="zh"
 # 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也按各自的位置转过了，却没有什么把它
@@ -172,7 +172,7 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # ## 距离怎样影响得分
 #
 # 设键与查询相同，各对一样长。这时得分是一些余弦之和，每对一个。两者在同一处时，余弦都是 1；隔得越远，它们越不一致，只是一路
-# 起起伏伏。随机的键平均得 0 分。
+# 起起伏伏。随机的键平均得 0 分。（下图的线是某个距离附近的平均，色带从最低的得分到最高的得分。）
 
 # %%
 distances = torch.arange(1, 100_001, dtype=torch.float64)
@@ -263,17 +263,19 @@ plt.show()
 # Eight times the length needs a speed of one eighth, or less, in the grey. PI pays near by: it slows the fast pairs too, which
 # tell neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
 # reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides. What each costs a small model
-# was measured: read 512 characters [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with
-# [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512) ([notebook
-# 5](5_longer_contexts.ipynb) derives them). (That curve has the ramp of YaRN's code, over the index of a pair; the ramp
+# was measured: read eight times its length [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with
+# [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512). ([Notebook
+# 5](5_longer_contexts.ipynb) derives them from [Chen et al.](https://arxiv.org/abs/2306.15595v2) and [Peng et
+# al.](https://arxiv.org/abs/2309.00071v2)) (That curve has the ramp of YaRN's code, over the index of a pair; the ramp
 # above is the paper's.) Models of seven billion weights, stretched and fine-tuned to 8,192 tokens,
 # hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
-# 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws what YaRN's authors measured).
+# 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws
+# [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
 #
 # <!-- touch: story -->
 #
-# Two codes do without angles: **ALiBi** takes a penalty from each score that grows with the distance, and **NoPE** has
-# nothing but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In the same small models ALiBi reads on undisturbed, but gains
+# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each score that grows with the distance, and **NoPE**
+# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi reads on undisturbed, but gains
 # nothing from far text in a manual; asked for something far back, it finds most of it at 8 times the length. In the window
 # RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
@@ -281,15 +283,15 @@ plt.show()
 #
 # | model | what it does with positions |
 # |---|---|
-# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | base 500,000; pairs with less than a turn 8 times slower, a ramp above them |
-# | [Qwen3](8_models_of_2026.ipynb) | base 1,000,000; YaRN for those who ask for it |
-# | [DeepSeek-V3](8_models_of_2026.ipynb) | turns 64 numbers beside 128 that carry content only, so that keys can be cached compressed; YaRN |
-# | [gpt-oss](8_models_of_2026.ipynb) | YaRN; every other layer looks back 128 tokens only |
-# | [Gemma 4](8_models_of_2026.ipynb) | layers that see everything turn a quarter of their pairs, and the slow ones stand still |
-# | [Llama 4](8_models_of_2026.ipynb) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
+# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) | base 500,000; pairs with less than a turn 8 times slower, a ramp above them |
+# | [Qwen3](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md) | base 1,000,000; YaRN for those who ask for it |
+# | [DeepSeek-V3](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py) | turns 64 numbers beside 128 that carry content only, so that keys can be cached compressed; YaRN |
+# | [gpt-oss](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py) | YaRN; every other layer looks back 128 tokens only |
+# | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | layers that see everything turn a quarter of their pairs, and the slow ones stand still |
+# | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
 #
 # Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or numbers
-# carry no position at all.
+# carry no position at all. [Notebook 8](8_models_of_2026.ipynb) reads these configurations with your own code.
 #
 # ## If something is wrong
 #
@@ -312,36 +314,38 @@ plt.show()
 # %% [markdown] lang="zh"
 # 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 的代价在近处：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
 # NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。每一种让小模型付出
-# 多少代价，这里量过：读 512 个字符，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
-# 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)（推导见[第 5 节](5_longer_contexts.ipynb)）。
-# （那条曲线用的是 YaRN 代码里的斜坡，按对的编号；上面的是论文里的。）七十亿参数的模型拉长并微调到 8,192 个 token，就只撑到
+# 多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
+# 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
+# [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）（那条曲线用的是 YaRN 代码里的斜坡，按对的编号；上面的是论文里的。）七十亿参数的模型拉长并微调到 8,192 个 token，就只撑到
 # 那里：再往前四分之一，困惑度（$e$ 的损失次方）用 PI 时从 3.34 变成 8.07，用 YaRN 时从 3.36 变成 6.05
-# （[第 6 节](6_train_short_test_long.ipynb)画出了 YaRN 作者测得的数）。
+# （[第 6 节](6_train_short_test_long.ipynb)画出了
+# [YaRN 作者测得的数](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
 #
 # <!-- touch: story -->
 #
-# 有两种编码不用角度：**ALiBi** 从每个得分里减去一个随距离增长的量，**NoPE** 除了掩码什么也没有（[第 7
-# 节](7_alibi_and_nope.ipynb)）。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处得到什么；问它写在很前面的事，到 8
+# 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的量，**NoPE**（[Kazemnejad
+# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处得到什么；问它写在很前面的事，到 8
 # 倍长度它多半还找得到。窗口之内，RoPE 最好（[第 6 节](6_train_short_test_long.ipynb)）。
 #
 # ## 2026 年的模型里
 #
 # | 模型 | 怎样处理位置 |
 # |---|---|
-# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) | 底数 500,000；不满一圈的对放慢 8 倍，再快一些的按斜坡过渡 |
-# | [Qwen3](8_models_of_2026.ipynb) | 底数 1,000,000；YaRN 默认不开，需要时再加 |
-# | [DeepSeek-V3](8_models_of_2026.ipynb) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN |
-# | [gpt-oss](8_models_of_2026.ipynb) | YaRN；每隔一层只往回看 128 个 token |
-# | [Gemma 4](8_models_of_2026.ipynb) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
-# | [Llama 4](8_models_of_2026.ipynb) | 每四层有一层不带位置；在那里，一个随位置慢慢增长的因子把得分锐化 |
+# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) | 底数 500,000；不满一圈的对放慢 8 倍，再快一些的按斜坡过渡 |
+# | [Qwen3](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md) | 底数 1,000,000；YaRN 默认不开，需要时再加 |
+# | [DeepSeek-V3](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN |
+# | [gpt-oss](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py) | YaRN；每隔一层只往回看 128 个 token |
+# | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
+# | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | 每四层有一层不带位置；在那里，一个随位置慢慢增长的因子把得分锐化 |
 #
-# 归纳起来有三个想法：让慢的对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。
+# 归纳起来有三个想法：让慢的对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。[第 8 节](8_models_of_2026.ipynb)
+# 用你自己的代码读这些配置。
 #
 # ## 如果哪里不对
 #
 # | 现象 | 可能的原因 |
 # |---|---|
-# | 转换过的检查点胡言乱语 | [特征配错了对](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
+# | 转换过的模型胡言乱语 | [特征配错了对](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
 # | 带填充的一批与单独一篇结果不同 | [位置有时数了填充](3_three_implementations.ipynb)，有时没有 |
 # | 开头很好，越往后越差 | 文本比训练时长；或者[位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
 # | 逐个 token 读，与一次读完结果不同 | [键先旋转后缓存](5_longer_contexts.ipynb)，而转速后来变了 |

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
+from .. import touch
 from . import typesetting
 
 # Minutes for one of each. Two readers took close to ten hours for all nine notebooks; this adds up to about that. What
 # the handbook folds away takes none.
-WORD, FORMULA, LINE, POINT = 1 / 200, 1 / 2, 1 / 20, 4
+WORD, FORMULA, LINE, POINT, TOUCH = 1 / 200, 1 / 2, 1 / 20, 4, 1  # the last is a figure to touch
 ROUND_TO = 5
 
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
@@ -51,7 +52,8 @@ def _minutes(cell: NotebookNode) -> float:
     role = cell.metadata.get("nbgrader", {})
     if cell.cell_type == "markdown":
         text = _DETAILS.sub("", cell.source)
-        return len(_FORMULA.sub("", text).split()) * WORD + len(_FORMULA.findall(text)) * FORMULA
+        figures = len(touch.MARKER.findall(text)) * TOUCH
+        return len(_FORMULA.sub("", text).split()) * WORD + len(_FORMULA.findall(text)) * FORMULA + figures
     if role.get("grade"):
         return int(role["points"]) * POINT
     return 0.0 if role.get("solution") or typesetting.folded(cell.source) else len(cell.source.split("\n")) * LINE

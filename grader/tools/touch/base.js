@@ -14,11 +14,38 @@ touch.make = (name, attributes = {}, ...children) => {
   return made;
 };
 
-// Whether a figure has a phone's width; one that draws itself otherwise then is drawn anew when that changes.
+// Whether a figure has a phone's width; one that draws itself otherwise then is drawn anew when that changes, as it was set.
 touch.narrow = (host) => {
-  const phone = matchMedia("(max-width: 40rem)");
-  phone.addEventListener("change", () => { host.replaceChildren(); touch.figures[host.dataset.touch](host); }, { once: true });
+  const phone = matchMedia("(max-width: 40rem)"), named = () => [...host.querySelectorAll("[data-control]")];
+  phone.addEventListener("change", () => {
+    const kept = named().map((one) => (one.type === "checkbox" ? (one.checked ? "yes" : "no") : one.value ?? one.ariaValueNow ?? one.textContent));
+    host.replaceChildren();
+    touch.figures[host.dataset.touch](host);
+    named().forEach((one, i) => (one.type === "range" ? touch.put(one, "value", kept[i]) : one.ask(kept[i])));
+  }, { once: true });
   return phone.matches;
+};
+
+// Lets a figure move by itself once it is seen, from 0 to 1 in some seconds, until it is touched; never where motion is not wanted.
+touch.play = (host, seconds, move) => {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  let start, moving = false, over = false;
+  for (const each of ["pointerdown", "keydown", "input", "change"]) host.addEventListener(each, () => { over ||= !moving; }, true);
+  const frame = (now) => {
+    start ??= now;
+    over ||= now - start > 1000 * seconds;
+    host.querySelector("[aria-live]").ariaLive = over ? "polite" : "off"; // it would speak at every step
+    if (over) return;
+    moving = true;
+    move((now - start) / (1000 * seconds));
+    moving = false;
+    requestAnimationFrame(frame);
+  };
+  new IntersectionObserver((seen, observer) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    observer.disconnect();
+    requestAnimationFrame(frame);
+  }, { threshold: 0.5 }).observe(host);
 };
 
 touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));

@@ -4,7 +4,7 @@ touch.figures.story = (host) => {
   const { make, say, data } = touch;
   if (!data.story) return; // the page was made without the cell's output
   const { trained, edges, theta, methods } = data.story, last = edges.at(-1), round = 2 * Math.PI;
-  const names = { none: say("as trained (RoPE)", "不加改动（RoPE）"), PI: say("all slowed alike (PI)", "一律放慢（PI）"),
+  const names = { none: say("as trained (RoPE)", "转速不变（RoPE）"), PI: say("all slowed alike (PI)", "一律放慢（PI）"),
     NTK: say("slowed the more, the slower (NTK)", "越慢的放慢越多（NTK）"), YaRN: say("slowed only if slow (YaRN)", "只放慢慢的（YaRN）") };
   touch.caption(host, `Read on past ${trained} characters, and clocks go where they have never been`,
     `读过 ${trained} 个字符再往前，钟的指针就走到从未到过的地方`);
@@ -92,8 +92,13 @@ touch.figures.story = (host) => {
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(
-    `Rotary encodings (RoPE) mark a position by turning pairs of numbers, each like the hand of a clock, at a speed of its own; blue on the rim is how far it came in training, on ${trained} characters. Drag past that: a little beyond the blue costs nothing, far beyond it does. The menu slows the hands down in three ways (notebook 5), and draws their curves, too; PI pays for it everywhere, as its hands are too slow to tell neighbours apart. The curves are measured: how surprised small models are by the next character, lower is better. The band spans models that started from other random numbers; what is hard in the text itself is taken out.`,
-    `旋转位置编码（RoPE）把一对对的数转过一个角，以此标出位置：每一对像钟的一根指针，各有各的速度；钟边的蓝色是训练时（${trained} 个字符）到过的地方。再往前拖：刚过蓝色一点点没有代价，过得远了才有。菜单里有三种让指针慢下来的办法（第 5 节），选了就画出它们的曲线；PI 处处为此付出代价，指针慢得连相邻的字符都难分清。曲线是实测的：小模型对下一个字符有多意外，越低越好。色带是从不同的随机数出发的几个模型；文本本身的难易已经去掉。`));
+    `Rotary encodings (RoPE) turn pairs of numbers, each like the hand of a clock; blue on the rim is how far it came in training, on ${trained} characters. A little beyond the blue costs nothing, far beyond it does: the menu slows the hands. (The curve is measured: the surprise of small models, lower is better, without what is hard in the text itself; the band spans models that started from other random numbers.)`,
+    `旋转位置编码（RoPE）让一对对的数像钟的指针一样转；钟边的蓝色是训练时（${trained} 个字符）到过的地方。过了蓝色一点点没有代价，过得远了才有：菜单里有让指针慢下来的办法。（曲线是实测的：小模型的意外，越低越好，文本本身的难易已经去掉；色带是从不同的随机数出发的几个模型。）`));
   host.append(controls, drawing, told, note);
   draw();
+  touch.play(host, 6, (share) => { // to far beyond training
+    at.step = "any"; // smoothly
+    touch.put(at, "value", start + share * (96 - start));
+    at.step = 1;
+  });
 };
