@@ -3,7 +3,7 @@
 touch.figures.reader = (host) => {
   const { make, say, data } = touch;
   if (!data.reader) return; // the page was made without the cell's output
-  const { letters, trained, heads, theta, slow, text, order, weights } = data.reader, alphabet = [...letters];
+  const { letters, trained, heads, theta, slow, text, at: first, order, weights } = data.reader, alphabet = [...letters];
   const number = new Map(alphabet.map((letter, i) => [letter, i])), blank = number.get(" ") ?? 0, most = 512;
   const names = { none: say("as trained", "不加改动"), PI: "PI", NTK: "NTK", YaRN: "YaRN", clamped: say("slow pairs clamped", "截住慢的对") };
   const half = (bits) => { // a float of 16 bits: a sign, five bits of exponent, ten of fraction
@@ -93,16 +93,21 @@ touch.figures.reader = (host) => {
     say("character of the text: arrow keys move it", "文本中的字符：方向键移动") });
   const readable = { " ": say("space", "空格"), "\n": say("new line", "换行") };
   const quoted = (letter) => (letter in readable ? readable[letter] : say(`“${letter}”`, `“${letter}”`));
-  let characters, cells, found, summary, at = trained + trained / 2; // at first, a character beyond the trained length
+  let characters, cells, found, summary, at = first;
   const compute = () => {
     characters = [...area.value].slice(0, most);
-    if (characters.length < 2) return void (told.textContent = say("Write two characters or more.", "请写至少两个字符。"));
+    if (characters.length < 2) { // nothing to expect anything of
+      cells = undefined;
+      shown.replaceChildren(...characters);
+      told.textContent = say("Write two characters or more.", "请写至少两个字符。");
+      return;
+    }
     const numbers = characters.map((letter) => number.get(letter) ?? blank), strange = characters.filter((letter) => !number.has(letter)).length;
     found = run(numbers, hands.value);
     const losses = numbers.slice(1).map((letter, p) => -Math.log(found.chances[p][letter]));
     const mean = (some) => (some.reduce((sum, one) => sum + one, 0) / some.length).toFixed(2);
     cells = characters.map((letter, p) => {
-      const cell = make("span", p ? { style: `--loss: ${Math.min(100, 20 * losses[p - 1]).toFixed(0)}%` } : {}, letter === "\n" ? "↵\n" : letter);
+      const cell = make("span", p ? { style: `--loss: ${Math.min(100, 4 * losses[p - 1] ** 2).toFixed(0)}%` } : {}, letter === "\n" ? "↵\n" : letter);
       cell.classList.toggle("sign", letter === "\n");
       return cell;
     });
@@ -113,21 +118,22 @@ touch.figures.reader = (host) => {
     summary = say(
       `${name[0].toUpperCase()}${name.slice(1)}: ${mean(inside)} nats${beyond.length ? ` while up to ${trained} characters are read, ${mean(beyond)} beyond` : ""}.`,
       `${name}：${beyond.length ? `读过的字符不超过 ${trained} 个时` : ""}损失 ${mean(inside)} nat${beyond.length ? `，再往后 ${mean(beyond)}` : ""}。`)
-      + (strange ? say(` ${touch.many(strange, "character")} that it does not know it reads as spaces.`, `它不认识的 ${strange} 个字符当作空格读。`) : "");
+      + (strange ? say(` It reads ${touch.many(strange, "character")} that it does not know as blank.`, `它不认识的 ${strange} 个字符当作空格读。`) : "");
     move(at);
   };
   const move = (to) => { // to a character: where a head looks from there, and what is likely to come next
+    if (!cells) return;
     at = Math.min(cells.length - 1, Math.max(0, to));
     const chosen = head.value === "mean" ? found.attention : [found.attention[head.value]];
     const looks = cells.map((_, key) => chosen.reduce((sum, rows) => sum + (rows[at][key] ?? 0), 0)), strongest = Math.max(...looks);
     cells.forEach((cell, p) => {
-      cell.style.setProperty("--look", `${((100 * looks[p]) / strongest).toFixed(0)}%`);
+      cell.style.setProperty("--look", `${(100 * Math.sqrt(looks[p] / strongest)).toFixed(0)}%`);
       cell.classList.toggle("here", p === at);
     });
     const likely = [...found.chances[at].keys()].sort((a, b) => found.chances[at][b] - found.chances[at][a]).slice(0, 4)
-      .map((letter) => `${quoted(alphabet[letter])} ${Math.round(100 * found.chances[at][letter])} %`);
-    const before = characters.slice(Math.max(0, at - 9), at + 1).join("").replaceAll("\n", "↵"), next = characters[at + 1];
-    const here = `${before.length <= at ? "…" : ""}${before}`;
+      .map((letter) => `${quoted(alphabet[letter])} ${Math.round(100 * found.chances[at][letter])}\u00a0%`);
+    const word = characters.slice(Math.max(0, at - 7), at + 1).join("").trimStart().replaceAll("\n", "↵"), next = characters[at + 1];
+    const here = `${at > 7 ? "…" : ""}${word || "␣"}`;
     shown.setAttribute("aria-valuenow", at + 1);
     shown.setAttribute("aria-valuetext", say(`${quoted(characters[at])}, ${at + 1} of ${cells.length}`, `${quoted(characters[at])}，第 ${at + 1} 个，共 ${cells.length} 个`));
     told.textContent = summary + say(` After “${here}”: ${likely.join(", ")}${next ? `; it was ${quoted(next)}` : ""}.`,
@@ -158,8 +164,8 @@ touch.figures.reader = (host) => {
   touch.name(shown, "at", (asked) => move(Number(asked) - 1));
   const own = make("label", { class: "own" }, make("span", {}, say(`Your own text, up to ${most} characters:`, `你自己的文本，最多 ${most} 个字符：`)), area);
   const note = make("p", { class: "note" }, say(
-    `The more orange a character, the more it surprised the model, which had read all before it (full at 5 nats). Choose a character by pointer or arrow keys: the bluer the line below an earlier one, the more the head looks at it from there. The model has 80,000 weights and learned from Python’s manual; nothing that you write leaves the page.`,
-    `字符越橙，读过前文的模型对它越意外（5 nat 时最橙）。用指针或方向键选一个字符：前面哪个字符下面的线越蓝，头从这里看它就越多。模型有八万个权重，是从 Python 手册学来的；你写的内容不会离开这个页面。`));
+    `The more orange a character, the more it surprised the model, which had read all before it (wholly at 5 nats, a chance of 0.7 %). Choose a character by pointer or arrow keys: the bluer the line below an earlier one, the more the head looks at it from there. The model has ${touch.count(bytes.length / 2)} weights and learned from Python’s manual; nothing that you write leaves the page.`,
+    `字符越橙，读过前文的模型对它越意外（5 nat 时最橙，概率为 0.7 %）。用指针或方向键选一个字符：前面哪个字符下面的线越蓝，头从这里看它就越多。模型有 ${touch.count(bytes.length / 2)} 个权重，是从 Python 手册学来的；你写的内容不会离开这个页面。`));
   host.append(controls, shown, told, own, back, note);
   compute();
 };
