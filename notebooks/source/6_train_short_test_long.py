@@ -1175,12 +1175,8 @@ model, *_ = models["RoPE"]  # for the page to run: its weights, one after the ot
 weights = {name: weight for name, weight in model.state_dict().items() if name != "rows.weight"}
 packed = torch.cat([weight.flatten() for weight in weights.values()]).half().numpy().tobytes()
 page = windows[None, 19, :384]
-free, mended = (
-    loss_by_position(by_distance(model, page[:, :-1], angles)[0], page[:, 1:])
-    for angles in (
-        clamped_angles(torch.arange(LONGEST), theta, settings[pairs], 63) for pairs in ("none", "slow pairs")
-    )
-)
+angles = [clamped_angles(torch.arange(LONGEST), theta, settings[name], TRAINED - 1) for name in ("none", "slow pairs")]
+free, mended = (loss_by_position(by_distance(model, page[:, :-1], each)[0], page[:, 1:]) for each in angles)
 reader = {
     "letters": "".join(alphabet),
     "text": "".join(alphabet[number] for number in page[0]),

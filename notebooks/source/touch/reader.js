@@ -12,7 +12,7 @@ touch.figures.reader = (host) => {
   };
   const bytes = atob(weights), of = {}, shapes = Object.fromEntries(order);
   let start = 0;
-  for (const [name, shape] of order) { // one after the other, the lower byte first
+  for (const [name, shape] of order) { // one after the other, in an order that the keys of an object would lose; the lower byte first
     of[name] = Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () =>
       half(bytes.charCodeAt(start++) | (bytes.charCodeAt(start++) << 8)));
   }
