@@ -118,7 +118,7 @@ touch.figures.reader = (host) => {
     summary = say(
       `${name[0].toUpperCase()}${name.slice(1)}: ${mean(inside)} nats${beyond.length ? ` while up to ${trained} characters are read, ${mean(beyond)} beyond` : ""}.`,
       `${name}：${beyond.length ? `读过的字符不超过 ${trained} 个时` : ""}损失 ${mean(inside)} nat${beyond.length ? `，再往后 ${mean(beyond)}` : ""}。`)
-      + (strange ? say(` It reads ${touch.many(strange, "character")} that it does not know as blank.`, `它不认识的 ${strange} 个字符当作空格读。`) : "");
+      + (strange ? say(` It reads ${touch.many(strange, "character")} that it does not know as blanks.`, `它不认识的 ${strange} 个字符当作空格读。`) : "");
     move(at);
   };
   const move = (to) => { // to a character: where a head looks from there, and what is likely to come next
@@ -166,6 +166,6 @@ touch.figures.reader = (host) => {
   const note = make("p", { class: "note" }, say(
     `The more orange a character, the more it surprised the model, which had read all before it (wholly at 5 nats, a chance of 0.7 %). Choose a character by pointer or arrow keys: the bluer the line below an earlier one, the more the head looks at it from there. The model has ${touch.count(bytes.length / 2)} weights and learned from Python’s manual; nothing that you write leaves the page.`,
     `字符越橙，读过前文的模型对它越意外（5 nat 时最橙，概率为 0.7 %）。用指针或方向键选一个字符：前面哪个字符下面的线越蓝，头从这里看它就越多。模型有 ${touch.count(bytes.length / 2)} 个权重，是从 Python 手册学来的；你写的内容不会离开这个页面。`));
-  host.append(controls, shown, told, own, back, note);
+  host.append(controls, shown, told, make("div", { class: "controls" }, own, back), note);
   compute();
 };
