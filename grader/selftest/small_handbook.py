@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import math
+import struct
 from pathlib import Path
 
 import nbformat
@@ -20,6 +23,33 @@ STORY = {
     for name, slow in (("none", 0.1), ("PI", 0.01), ("NTK", 0.02), ("YaRN", 0.01))
 }
 TOKENS, PLACES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+# A model to run: two blocks of one head, of four features, that know four characters.
+_BLOCK = {
+    "attention_norm": [4],
+    "mlp_norm": [4],
+    "project": [12, 4],
+    "output": [4, 4],
+    "mlp.0": [8, 4],
+    "mlp.2": [4, 8],
+}
+ORDER = [
+    ("letters.weight", [4, 4]),
+    *((f"blocks.{block}.{name}.weight", shape) for block in (0, 1) for name, shape in _BLOCK.items()),
+    ("norm.weight", [4]),
+    ("head.weight", [4, 4]),
+]
+SIZE = sum(math.prod(shape) for _, shape in ORDER)
+READER = {
+    "letters": "ab c",
+    "text": "abc cab\nabacab bacab ccb",
+    "at": 9,
+    "trained": 6,
+    "heads": 1,
+    "theta": {"none": [1.0, 0.3], "PI": [0.1, 0.03], "NTK": [1.0, 0.03], "YaRN": [1.0, 0.1]},
+    "slow": [False, True],
+    "order": ORDER,
+    "weights": base64.b64encode(struct.pack(f"<{SIZE}e", *(2 * math.sin(k * k) for k in range(SIZE)))).decode(),
+}
 SET = "[from afar](#walk?base=500000&distance=31&key=0)"  # words that set a figure
 NUMBERS = {
     "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
@@ -29,6 +59,7 @@ NUMBERS = {
         {"name": "Gemma 4", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
     ],
     "order": {"words": ["dog", "bites", "man"], "token": [TOKENS] * 3, "place": [PLACES] * 3},
+    "reader": READER,
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
 }
 LONG = f"${'+'.join('x' * typesetting.LONG)}$"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import re
 from pathlib import Path
 
@@ -10,13 +12,15 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 import nbformat
+import torch
+from torch.nn.functional import cross_entropy, rms_norm
 
 from grader.tools import touch
 from grader.tools.notebooks import execute, sources, touches
 from grader.tools.touch import MARKER
 
 from .browser import Tab, needs_axe, needs_browser
-from .small_handbook import NUMBERS, TOUCHES
+from .small_handbook import NUMBERS, ORDER, READER, TOUCHES
 from .small_notebook import NAME, reference
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -515,6 +519,73 @@ def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language
     tab.focus("[data-touch=attention] select")
     tab.press("HOME")
     tab.wait_for(f"{told}.includes('2.0 %')")
+
+
+def surprise(*, clamped: bool) -> list[str]:
+    """The small model's mean loss within and beyond its trained length, by torch; a new line is read as a blank."""
+    half = torch.frombuffer(bytearray(base64.b64decode(str(READER["weights"]))), dtype=torch.float16)
+    parts = half.float().split([math.prod(shape) for _, shape in ORDER])
+    of = {name.removesuffix(".weight"): part.view(shape) for (name, shape), part in zip(ORDER, parts, strict=True)}
+    letters = torch.tensor(["ab c".index(letter) for letter in str(READER["text"]).replace("\n", " ")])
+    position = torch.arange(len(letters))
+    back = position[:, None] - position
+    angles = torch.stack([back * 1.0, (back.clamp(max=5) if clamped else back) * 0.3], dim=-1)
+    z = of["letters"][letters]
+    for block in ("blocks.0", "blocks.1"):
+        every = rms_norm(z, (4,), of[f"{block}.attention_norm"]) @ of[f"{block}.project"].T
+        query, key, value = every.split(4, dim=-1)
+        query, key = (torch.complex(each[:, :2], each[:, 2:]) for each in (query, key))
+        turned = query[:, None] * key.conj() * torch.polar(torch.ones_like(angles), angles)
+        scores = (turned.real.sum(-1) / 2).masked_fill(back < 0, -torch.inf)
+        z = z + scores.softmax(-1) @ value @ of[f"{block}.output"].T
+        inner = (rms_norm(z, (4,), of[f"{block}.mlp_norm"]) @ of[f"{block}.mlp.0"].T).relu()
+        z = z + inner @ of[f"{block}.mlp.2"].T
+    logits = rms_norm(z, (4,), of["norm"]) @ of["head"].T
+    losses = cross_entropy(logits[:-1], letters[1:], reduction="none")
+    return [f"{part.mean():.2f}" for part in (losses[:6], losses[6:])]
+
+
+@needs_browser
+def test_the_page_runs_a_model_as_torch_does(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told, chosen = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .here').textContent"
+    free, clamped = surprise(clamped=False), surprise(clamped=True)
+    assert free[0] == clamped[0]
+    assert free[1] != clamped[1]
+    start = "{}: {} nats while up to 6 characters are read, {} beyond. It reads 1 character that it does not know"
+    assert tab.evaluate(told).startswith(start.format("As trained", *free))
+    tab.focus("[data-touch=reader] select")
+    tab.press("END")
+    tab.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
+    tab.focus("[data-touch=reader] .read")
+    assert tab.evaluate(chosen) == "b"
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.includes('After “…cab↵aba”: ') && {chosen} === 'a'")
+    assert tab.evaluate(told).endswith("; it was “c”.")
+    tab.press("END")
+    tab.wait_for(f"{told}.match(/“[^”]+”: (“.”|space) /) && !{told}.includes('it was')")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes('After “a”: ') && {told}.endsWith('; it was “b”.')")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-valuetext')") == "“a”, 1 of 24"
+
+
+@needs_browser
+def test_the_model_of_the_page_reads_what_one_writes(tab: Tab, book: Path) -> None:
+    tab.open(book / "zh" / f"{NAME}.html")
+    told, count = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .read').ariaValueMax"
+    assert f"，再往后 {surprise(clamped=False)[1]}。它不认识的 1 个字符当作空格读。" in tab.evaluate(told)
+    tab.focus("[data-touch=reader] textarea")
+    tab.evaluate("document.activeElement.setSelectionRange(0, 0)")
+    tab.press("DELETE", 2)
+    tab.wait_for(f"{count} === '22'")
+    tab.evaluate("document.activeElement.select()")
+    tab.press("a")
+    tab.wait_for(f"{told} === '请写至少两个字符。'")
+    tab.press("b")
+    tab.wait_for(f"{told}.startsWith('不加改动：损失 ') && {count} === '2'")
+    tab.focus("[data-touch=reader] button")
+    tab.press(" ")
+    tab.wait_for(f"{count} === '24'")
 
 
 @needs_browser

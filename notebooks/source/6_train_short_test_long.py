@@ -21,6 +21,7 @@
 # 西：文本是 Python 自带的手册。最后会有一张你自己测出来的表，旁边是大上一千倍到十几万倍的模型的结果。
 
 # %%
+import base64
 import math
 from copy import deepcopy
 from functools import partial
@@ -1168,6 +1169,41 @@ table("Loss of the RoPE model, nats per character, in windows of ... characters"
 # [PI](#story?hands=PI&read=256)、[NTK](#story?hands=NTK&read=256)、[YaRN](#story?hands=YaRN&read=256)。
 #
 # <!-- touch: story -->
+
+# %%
+model, *_ = models["RoPE"]  # for the page to run: its weights, one after the other, as floats of 16 bits
+weights = {name: weight for name, weight in model.state_dict().items() if name != "rows.weight"}
+packed = torch.cat([weight.flatten() for weight in weights.values()]).half().numpy().tobytes()
+page = windows[None, 19, :384]
+angles = [clamped_angles(torch.arange(LONGEST), theta, settings[name], TRAINED - 1) for name in ("none", "slow pairs")]
+free, mended = (loss_by_position(by_distance(model, page[:, :-1], each)[0], page[:, 1:]) for each in angles)
+reader = {
+    "letters": "".join(alphabet),
+    "text": "".join(alphabet[number] for number in page[0]),
+    "at": (free - mended).argmax().item(),  # what comes next, clamping helps most to expect
+    "trained": TRAINED,
+    "heads": HEADS,
+    "theta": {short: method["slowed"] for short, method in story.items()},
+    "slow": slow.tolist(),
+    "order": [(name, weight.shape) for name, weight in weights.items()],
+    "weights": base64.b64encode(packed).decode(),
+}
+to_touch("reader", reader)
+
+# %% [markdown] lang="en"
+# A curve averages over many texts. In the handbook, the first of the three models itself runs below and reads one
+# held-out text, [as trained](#reader?hands=none), with [YaRN](#reader?hands=YaRN), or with its
+# [slow pairs clamped](#reader?hands=clamped). You can see what surprises it and where its heads look, and give it a
+# text of your own. At first that character is chosen after which clamping helps most.
+#
+# <!-- touch: reader -->
+
+# %% [markdown] lang="zh"
+# 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none)，用
+# [YaRN](#reader?hands=YaRN)，或者[截住慢的对](#reader?hands=clamped)。可以看到什么让它意外、它的头在看哪里，也可以换
+# 成你自己写的文本。一开始选中的字符，是截住之后对下一个字符的预测改善最大的那个。
+#
+# <!-- touch: reader -->
 
 # %%
 inside = {name: loss_at(each, TRAINED) for name, each in stretched.items()}
