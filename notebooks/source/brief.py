@@ -207,10 +207,15 @@ assert later > 10 * first
 #
 # Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many
 # turns has been everywhere on its circle. A **slow** pair, one with less than a turn, has seen an arc, and past $L$ it goes
-# where no training step ever took it. Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? [Notebook
-# 6](6_train_short_test_long.ipynb) tests it on small ones, trained on 64 characters: hold the slow pairs at the angles that
-# they know, and the loss stays as low as within the window; hold the fast ones, and nothing is mended. So the three
-# best-known remedies slow them down, for a text $s$ times as long:
+# where no training step ever took it. Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained
+# on 64 characters, and it runs in this page. The more orange a character, the more it surprised the model. [As
+# trained](#reader?hands=none), it gets lost past its length. [Hold the slow pairs](#reader?hands=clamped) at the angles that they
+# know, and it reads on as well as before.
+#
+# <!-- touch: reader -->
+#
+# ([Notebook 6](6_train_short_test_long.ipynb) trains such models and measures it: with the fast pairs held instead, nothing is
+# mended.) So the three best-known remedies slow the slow pairs down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
 # 底数更大，这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（这里说的是相同的键。别的键在远处未必得分低，
@@ -220,8 +225,13 @@ assert later > 10 * first
 #
 # 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。**慢**的对转不满
 # 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是慢的。弄坏模型的是慢的对吗？
-# [第 6 节](6_train_short_test_long.ipynb)用在 64 个字符上训练的小模型来检验：把慢的对留在它们认得的角度上，损失就和窗口之内
-# 一样低；把快的对留住，毫无改善。所以最常用的三种补救都是让慢的对慢下来，文本长到 $s$ 倍时：
+# 这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none)，它过了训练长度就
+# 迷失。[把慢的对留在](#reader?hands=clamped)它们认得的角度上，它往下读得和先前一样好。
+#
+# <!-- touch: reader -->
+#
+# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是快的对，毫无改善。）所以最常用的三种补救都是让
+# 慢的对慢下来，文本长到 $s$ 倍时：
 
 
 # %%
