@@ -340,7 +340,7 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
         nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
     ]
     assert times.points(notebook) == [3]
-    assert times.minutes(notebook, short=True) == 20, "1 for two formulas, 1 for a figure, 4 for 80 lines, 12 for 3 points."
+    assert times.minutes(notebook, short=True) == 20, "2 for formulas and a figure, 4 for 80 lines, 12 for 3 points."
     assert times.minutes(notebook) == 35, "5 and 10 more for 3,000 words, and a little for the titles: 33."
 
 
