@@ -1391,11 +1391,10 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 #   has 70.1 at 64K and 27.1 at 128K, by its makers' count.)
 # - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
 #   more, from 88.4 to 66.6.
-# - **Within it:** Qwen3 keeps 90.6. The row is [its makers' own](https://arxiv.org/abs/2505.09388); beyond 32,768 they advise YaRN, and RULER's
-#   authors do not say whether it was used.
+# - **Within it:** Qwen3 keeps 90.6, by [its makers' count](https://arxiv.org/abs/2505.09388v1) (appendix A.1.1), with YaRN at the factor 4.
 # - **Angles do not decide alone.** Mistral Large of July 2024 advertises 128K and has 23.7 left there; Mixtral still has
-#   72.4 at twice what it advertises. Jamba
-#   has the most, 95.1, and no position code: its few layers of attention stand between recurrent ones, which know the order
+#   72.4 at twice what it advertises (the Mistral Large of November, as long, has 48.1). Jamba
+#   has the most, 95.1, by its makers' count, and no position code: its few layers of attention stand between recurrent ones, which know the order
 #   ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
 
 # %% [markdown] lang="zh"
@@ -1406,8 +1405,8 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
 #   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。（不训练，只拉长，也有用：FILM-7B 做到 32K，再往后用 YaRN 读，作者自己报的是 64K 处 70.1、128K 处 27.1。）
 # - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
-# - **在够得到的长度之内：** Qwen3 保住 90.6。这一行是[作者自己报的](https://arxiv.org/abs/2505.09388)；超过 32,768，他们建议用 YaRN，RULER 的作者没有说测的时候用没用。
-# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，
+# - **在够得到的长度之内：** Qwen3 保住 90.6，是[作者自己报的](https://arxiv.org/abs/2505.09388v1)（附录 A.1.1），用了因子为 4 的 YaRN。
+# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4（十一月的 Mistral Large 同样长，有 48.1）。最高的是 Jamba，95.1，也是作者自己报的，
 #   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
 
 # %% [markdown] lang="en"

@@ -155,7 +155,7 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # ## What distance does to a score
 #
 # Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, one for each pair. They are
-# all 1 where the two stand together, and agree less and less farther apart, with many ups and downs. A random key scores 0
+# all 1 where the two stand together, and agree less farther apart, with many ups and downs. A random key scores 0
 # on average. (The line below is the mean near a distance, the band goes from the lowest score to the highest.)
 
 # %% [markdown] lang="zh"
@@ -171,7 +171,7 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 #
 # ## 距离怎样影响得分
 #
-# 设键与查询相同，各对一样长。这时得分是一些余弦之和，每对一个。两者在同一处时，余弦都是 1；隔得越远，它们越不一致，只是一路
+# 设键与查询相同，各对一样长。这时得分是一些余弦之和，每对一个。两者在同一处时，余弦都是 1；隔得远了，它们就不那么一致，一路
 # 起起伏伏。随机的键平均得 0 分。（下图的线是某个距离附近的平均，色带从最低的得分到最高的得分。）
 
 # %%
@@ -199,7 +199,7 @@ plt.show()
 assert later > 10 * first
 
 # %% [markdown] lang="en"
-# A larger base moves this point out by more than ten times, one reason why models for long texts have one. (This is for
+# This larger base moves the point out by more than ten times, one reason why models for long texts have one. (This is for
 # equal keys. Other keys need not score less when they are far: there are some that score most there. And positions and
 # angles do not belong in bfloat16: [notebook 4](4_decay_and_precision.ipynb).)
 #
@@ -209,8 +209,8 @@ assert later > 10 * first
 # turns has been everywhere on its circle. A **slow** pair, one with less than a turn, has seen an arc, and past $L$ it goes
 # where no training step ever took it. Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained
 # on 64 characters, and it runs in this page. The more orange a character, the more it surprised the model. [As
-# trained](#reader?hands=none), it gets lost past its length. [Hold the slow pairs](#reader?hands=clamped) at the angles that they
-# know, and it reads on as well as before.
+# trained](#reader?hands=none), it guesses worse past its length. [Hold the slow pairs](#reader?hands=clamped) at the angles that they
+# know, and it reads on as well as before. (The boxed character is where that helps most.)
 #
 # <!-- touch: reader -->
 #
@@ -218,20 +218,20 @@ assert later > 10 * first
 # mended.) So the three best-known remedies slow the slow pairs down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
-# 底数更大，这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（这里说的是相同的键。别的键在远处未必得分低，
+# 这个更大的底数把这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（这里说的是相同的键。别的键在远处未必得分低，
 # 有的偏偏在远处得分最高。另外，位置和角度不该用 bfloat16：见[第 4 节](4_decay_and_precision.ipynb)。）
 #
 # ## 训练长度之外
 #
 # 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。**慢**的对转不满
-# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是慢的。弄坏模型的是慢的对吗？
+# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是慢的。是不是慢的对弄坏了模型？
 # 这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none)，它过了训练长度就
-# 迷失。[把慢的对留在](#reader?hands=clamped)它们认得的角度上，它往下读得和先前一样好。
+# 猜得差一些。[把慢的对留在](#reader?hands=clamped)它们认得的角度上，它往下读得和先前一样好。（方框里的字符，是留住慢的对最有用的地方。）
 #
 # <!-- touch: reader -->
 #
-# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是快的对，毫无改善。）所以最常用的三种补救都是让
-# 慢的对慢下来，文本长到 $s$ 倍时：
+# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是快的对，毫无改善。）所以文本长到 $s$ 倍时，最常用的三种
+# 补救都是让慢的对再慢下来：
 
 
 # %%
@@ -277,8 +277,8 @@ plt.show()
 # [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512). ([Notebook
 # 5](5_longer_contexts.ipynb) derives them from [Chen et al.](https://arxiv.org/abs/2306.15595v2) and [Peng et
 # al.](https://arxiv.org/abs/2309.00071v2)) (That curve has the ramp of YaRN's code, over the index of a pair; the ramp
-# above is the paper's.) Models of seven billion weights, stretched and fine-tuned to 8,192 tokens,
-# hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
+# above is the paper's.) Models of seven billion weights, stretched to 8,192 tokens and
+# fine-tuned, hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
 # 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws
 # [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
 #
@@ -322,7 +322,7 @@ plt.show()
 # **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
 
 # %% [markdown] lang="zh"
-# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 的代价在近处：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
+# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
 # NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。每一种让小模型付出
 # 多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
 # 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
@@ -334,7 +334,7 @@ plt.show()
 # <!-- touch: story -->
 #
 # 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的量，**NoPE**（[Kazemnejad
-# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处得到什么；问它写在很前面的事，到 8
+# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处的文字获益；问它写在很前面的事，到 8
 # 倍长度它多半还找得到。窗口之内，RoPE 最好（[第 6 节](6_train_short_test_long.ipynb)）。
 #
 # ## 2026 年的模型里
@@ -359,7 +359,7 @@ plt.show()
 # | 带填充的一批与单独一篇结果不同 | [位置有时数了填充](3_three_implementations.ipynb)，有时没有 |
 # | 开头很好，越往后越差 | 文本比训练时长；或者[位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
 # | 逐个 token 读，与一次读完结果不同 | [键先旋转后缓存](5_longer_contexts.ipynb)，而转速后来变了 |
-# | 短文本变差了 | [缩放](5_longer_contexts.ipynb)对它们也起作用 |
+# | 短文本变差了 | [缩放](5_longer_contexts.ipynb)对短文本也起了作用 |
 # | 长文本读得很好，却找不到其中的东西 | 损失低不说明用上了远处的内容：[问它一件事](6_train_short_test_long.ipynb)试试 |
 #
 # ## 接着读什么
