@@ -662,7 +662,7 @@ show_table("The largest difference from adjacent pairs", ["of features", "of sco
 #   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24), until the converter [counted the heads of keys
 #   right](https://github.com/ggml-org/llama.cpp/pull/3364).
 # - **Biases** of queries and keys are reordered like rows.
-# - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388)) stand between projection and
+# - **Norms on queries and keys** (as in [Qwen3](https://arxiv.org/abs/2505.09388v1)) stand between projection and
 #   rotation. The root mean square over a head does not care about order, but its weight has one entry for each feature,
 #   shared by all heads: `[head_dim]`, reordered as a single head.
 # - **Values and the output projection stay.** Nothing rotates them.
@@ -685,7 +685,7 @@ show_table("The largest difference from adjacent pairs", ["of features", "of sco
 #   在转换工具懂得这一点之前，Llama 2 70B [满口胡话](https://github.com/ggml-org/llama.cpp/issues/2376)；
 #   [TinyLlama](https://github.com/jzhang38/TinyLlama/issues/24) 也是，直到转换工具[把键的头数算对](https://github.com/ggml-org/llama.cpp/pull/3364)。
 # - 查询和键的**偏置**，与行一样重排。
-# - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388)）在投影与旋转之间。整个头的均方根与次序无关，
+# - **查询和键的归一化**（如 [Qwen3](https://arxiv.org/abs/2505.09388v1)）在投影与旋转之间。整个头的均方根与次序无关，
 #   但归一化的权重每个特征一个、各头共用，形状是 `[head_dim]`，要当作一个头来重排。
 # - **值和输出投影不动**。没有谁旋转它们。
 # - 有些模型只旋转每个头的前一部分，

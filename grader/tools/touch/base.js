@@ -27,7 +27,7 @@ touch.narrow = (host) => {
 };
 
 // Lets a figure move by itself once it is seen, from 0 to 1 in some seconds, until it is touched; never where motion is not wanted.
-touch.play = (host, seconds, move) => {
+touch.play = (host, seconds, move, stopped) => {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   let start, moving = false, over = false;
   for (const each of ["pointerdown", "keydown", "input", "change"]) host.addEventListener(each, () => { over ||= !moving; }, true);
@@ -35,7 +35,7 @@ touch.play = (host, seconds, move) => {
     start ??= now;
     over ||= now - start > 1000 * seconds;
     host.querySelector("[aria-live]").ariaLive = over ? "polite" : "off"; // it would speak at every step
-    if (over) return;
+    if (over) return stopped();
     moving = true;
     move((now - start) / (1000 * seconds));
     moving = false;
@@ -45,7 +45,7 @@ touch.play = (host, seconds, move) => {
     if (!seen.some((one) => one.isIntersecting)) return;
     observer.disconnect();
     requestAnimationFrame(frame);
-  }, { threshold: 0.5 }).observe(host);
+  }, { threshold: 0.3 }).observe(host);
 };
 
 touch.caption = (host, english, chinese) => host.append(touch.make("figcaption", {}, touch.say(english, chinese)));

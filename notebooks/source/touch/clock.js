@@ -49,7 +49,7 @@ touch.figures.clock = (host) => {
     if (together.checked) other.set(other.value + by);
     draw();
   });
-  const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one", "一对")], ["eight", say("eight", "八对")]], () => arrange());
+  const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one, 0.35 radians a position", "一对，每个位置 0.35 弧度")], ["eight", say("eight", "八对")]], () => arrange());
   const arrange = () => {
     faces.replaceChildren();
     clocks = layouts[pairs.value].map(clock);

@@ -56,7 +56,9 @@ touch.figures.story = (host) => {
   });
   const band = make("svg:path", { class: "band" }), curve = make("svg:path", { class: "curve" });
   const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit key" }), dot = make("svg:circle", { r: 6 });
-  drawing.append(...others, band, curve, cursor, dot);
+  const seen = make("svg:rect", { width: 640, height: bottom }); // all of the curve, unless it is just being read
+  for (const each of [band, curve]) each.setAttribute("clip-path", "url(#story-seen)");
+  drawing.append(make("svg:clipPath", { id: "story-seen" }, seen), ...others, band, curve, cursor, dot);
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const read = () => Math.round(last ** (Number(at.value) / 100));
   const draw = () => {
@@ -96,9 +98,11 @@ touch.figures.story = (host) => {
     `旋转位置编码（RoPE）让一对对的数像钟的指针一样转；钟边的蓝色是训练时（${trained} 个字符）到过的地方。过了蓝色一点点没有代价，过得远了才有：菜单里有让指针慢下来的办法。（曲线是实测的：小模型的意外，越低越好，文本本身的难易已经去掉；色带是从不同的随机数出发的几个模型。）`));
   host.append(controls, drawing, told, note);
   draw();
-  touch.play(host, 6, (share) => { // to far beyond training
+  touch.play(host, 9, (share) => { // to far beyond training, with the curve; and then with slower hands
     at.step = "any"; // smoothly
-    touch.put(at, "value", start + share * (96 - start));
+    if (share < 0.7) touch.put(at, "value", start + (share / 0.7) * (96 - start));
+    else if (choice.value === "none") touch.put(choice, "value", "YaRN", "change");
     at.step = 1;
-  });
+    seen.setAttribute("width", share < 0.7 ? x(read()) : 640);
+  }, () => seen.setAttribute("width", 640));
 };

@@ -22,7 +22,7 @@ touch.figures.wavelengths = (host) => {
     say("pair 0 (fast) to pair 63 (slow); wavelength in positions", "第 0 对（快）到第 63 对（慢）；波长以位置计")));
   const [trained, wanted] = ["query", "key"].map((style) => make("svg:line", { x1: left, x2: right, class: `limit ${style}` }));
   const [trainedName, wantedName] = ["L", "sL"].map((name) => make("svg:text", { x: left + 6, class: "small" }, name));
-  wantedName.setAttribute("x", right - 6); wantedName.setAttribute("text-anchor", "end");
+  wantedName.setAttribute("x", left + 30); // beside the other, on the left, where the dots are low
   const dots = pairs.map((i) => ["before", "after"].map((style) => make("svg:circle", { cx: left + 8 + ((right - left - 16) * i) / 63, class: style, r: style === "after" ? 3.4 : 2 })));
   const ring = make("svg:circle", { r: 7, class: "ring" }), known = make("svg:path", { class: "known" }), strange = make("svg:path", { class: "strange" });
   const hand = make("svg:line", { x1: 0, y1: 0, class: "hand query" }), rim = 30; // of one pair's clock, where no dot is
