@@ -26,12 +26,24 @@ use_style()
 # %% [markdown] lang="en"
 # ## Attention is blind to order
 #
-# Take one attention head with any weights, and read a sentence forwards and backwards:
+# Take one attention head with any weights. Each row below is what it makes of one word. Let [the words change
+# places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added).
+#
+# <!-- touch: order -->
+#
+# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. (A causal mask lets a little
+# order through: a word can notice how few it sees. [Notebook 0](0_why_position.ipynb) has more.) The same in code:
 
 # %% [markdown] lang="zh"
 # ## 注意力看不见词序
 #
-# 随便取一个注意力头，把一个句子正着读一遍，再倒着读一遍：
+# 随便取一个注意力头。下面每一行是它由一个词算出的东西。请[让词交换位置](#order?words=man+bites+dog&attention=plain)，
+# 再[加上位置](#order?words=man+bites+dog&attention=added)。
+#
+# <!-- touch: order -->
+#
+# 不管谁咬谁，“狗”（dog）的结果都一样：没有位置，句子就只是一袋词。（因果掩码会漏进一点词序：一个词察觉得到自己看见的词有多少。
+# 详见[第 0 节](0_why_position.ipynb)。）写成代码：
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -51,12 +63,6 @@ print(f"“dog” when it bites and when it is bitten: its two vectors differ by
 assert apart < 1e-6, "The order of the words changes nothing."
 
 # %% [markdown] lang="en"
-# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. Let [the words change
-# places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added). (A causal
-# mask lets a little order through: a word can notice how few it sees. [Notebook 0](0_why_position.ipynb) has more.)
-#
-# <!-- touch: order -->
-#
 # ## Turn, do not add
 #
 # What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on nothing
@@ -86,12 +92,6 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
-# 不管谁咬谁，“狗”的结果都一样：没有位置，句子就只是一袋词。请在下面[让词交换位置](#order?words=man+bites+dog&attention=plain)，
-# 再[加上位置](#order?words=man+bites+dog&attention=added)。（因果掩码会漏进一点词序：一个词察觉得到自己看见的词有多少。
-# 详见[第 0 节](0_why_position.ipynb)。）
-#
-# <!-- touch: order -->
-#
 # ## 要转，不要加
 #
 # 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词**加**上一个表示位置的
@@ -272,12 +272,16 @@ plt.show()
 # %% [markdown] lang="en"
 # Eight times the length needs a speed of one eighth, or less, in the grey. PI pays near by: it slows the fast pairs too, which
 # tell neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
-# reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides. What each costs a small model
+# reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides.
+#
+# What each costs a small model
 # was measured: read eight times its length [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with
 # [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512). ([Notebook
 # 5](5_longer_contexts.ipynb) derives them from [Chen et al.](https://arxiv.org/abs/2306.15595v2) and [Peng et
-# al.](https://arxiv.org/abs/2309.00071v2)) (That curve has the ramp of YaRN's code, over the index of a pair; the ramp
-# above is the paper's.) Models of seven billion weights, stretched to 8,192 tokens and
+# al.](https://arxiv.org/abs/2309.00071v2)) (There, YaRN has the ramp of its authors' code, over the index of a
+# pair; the one above is the paper's.)
+#
+# Models of seven billion weights, stretched to 8,192 tokens and
 # fine-tuned, hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
 # 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws
 # [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
@@ -323,11 +327,13 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
-# NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。每一种让小模型付出
-# 多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
+# NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。
+#
+# 每一种让小模型付出多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
 # 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
-# [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）（那条曲线用的是 YaRN 代码里的斜坡，按对的编号；上面的是论文里的。）七十亿参数的模型拉长并微调到 8,192 个 token，就只撑到
-# 那里：再往前四分之一，困惑度（$e$ 的损失次方）用 PI 时从 3.34 变成 8.07，用 YaRN 时从 3.36 变成 6.05
+# [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）（图里的 YaRN 用的是作者代码里的斜坡，按对的编号；上面的是论文里的。）
+#
+# 七十亿参数的模型拉长到 8,192 个 token 并微调，就只撑到那里：再往前四分之一，困惑度（$e$ 的损失次方）用 PI 时从 3.34 变成 8.07，用 YaRN 时从 3.36 变成 6.05
 # （[第 6 节](6_train_short_test_long.ipynb)画出了
 # [YaRN 作者测得的数](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
 #
