@@ -241,12 +241,14 @@ def test_the_story_reads_on_by_itself_until_it_is_touched(tab: Tab, page: Path) 
     told, read = TOLD.format("story"), "document.querySelector('[data-touch=story] input').value"
     at_rest = tab.evaluate(told)
     tab.evaluate("document.querySelector('[data-touch=story]').scrollIntoView({behavior: 'instant'})")
-    tab.wait_for(f"{told} !== {at_rest!r}")
-    assert tab.evaluate("document.querySelector('[data-touch=story] .told').ariaLive") == "off"
+    off = "document.querySelector('[data-touch=story] .told').ariaLive === 'off'"
+    tab.wait_for(f"{told} !== {at_rest!r} && {off}")
     tab.focus("[data-touch=story] input")
     tab.press("HOME")
     tab.wait_for("document.querySelector('[data-touch=story] .told').ariaLive === 'polite'")
     assert tab.evaluate(read) == "0"
+    tab.evaluate("document.querySelector('[data-touch=story] [data-control=read]').ask('70')")
+    assert " 70 " in tab.evaluate(told)
 
 
 @needs_browser

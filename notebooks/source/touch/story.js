@@ -99,10 +99,8 @@ touch.figures.story = (host) => {
   host.append(controls, drawing, told, note);
   draw();
   touch.play(host, 9, (share) => { // to far beyond training, with the curve; and then with slower hands
-    at.step = "any"; // smoothly
     if (share < 0.7) touch.put(at, "value", start + (share / 0.7) * (96 - start));
     else if (choice.value === "none") touch.put(choice, "value", "YaRN", "change");
-    at.step = 1;
     seen.setAttribute("width", share < 0.7 ? x(read()) : 640);
   }, () => seen.setAttribute("width", 640));
 };
