@@ -176,7 +176,31 @@ def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     assert tab.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
     tab.focus("[data-touch=clock] select")
     tab.press("ARROW_DOWN")
-    tab.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 8")
+    tab.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 4")
+
+
+@needs_browser
+@pytest.mark.parametrize(("pairs", "distance"), [("one", 7), ("four", 7), ("four", 26)])
+def test_clocks_add_up_to_the_score_that_rope_gives(tab: Tab, page: Path, pairs: str, distance: int) -> None:
+    tab.open(page)
+    for control, value in (("pairs", pairs), ("m", distance + 5)):
+        tab.evaluate(f"document.querySelector('[data-touch=clock] [data-control={control}]').ask('{value}')")
+    speeds, query, key = {
+        "one": ([0.35], [0.9, 0.5], [0.8, -0.3]),
+        "four": (
+            [100 ** (-i / 4) for i in range(4)],
+            [1.2, 0.5, -0.6, 1.1, 0.9, 0.8, 1.3, 0.2],
+            [0.8, -0.7, 1.0, 0.6, -0.4, 1.1, 1.1, -0.5],
+        ),
+    }[pairs]
+    q, k = (torch.view_as_complex(torch.tensor(vector, dtype=torch.float64).view(-1, 2)) for vector in (query, key))
+    turned = torch.polar(torch.ones(len(speeds), dtype=torch.float64), distance * torch.tensor(speeds).double())
+    parts = (q * turned * k.conj()).real  # RoFormer, equation 12
+    texts = "[...document.querySelectorAll('[data-touch=clock] .part')].map((one) => one.textContent)"
+    shown = [float(text.replace("−", "-")) for text in tab.evaluate(texts)]
+    assert shown == [round(part, 2) for part in parts.tolist()]
+    total = tab.evaluate("document.querySelector('[data-touch=clock] .sum').textContent").split(" = ")[-1]
+    assert float(total.replace("−", "-")) == round(parts.sum().item(), 2)
 
 
 @needs_browser
@@ -191,22 +215,62 @@ def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
 @needs_browser
 def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
     tab.open(page)
-    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 9 positions of 0.35 come nearest to pi
-    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 4:')")
+    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 0.51 and 8 positions of 0.35 come near
+    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 3:')")
 
 
 @needs_browser
 @pytest.mark.parametrize(
-    ("opening", "words", "gone"),
+    ("opening", "some", "none"),
     [
-        ("index.html", "{}), {} characters read: {} of 2 clocks", "(orange), pair 1 farthest, by {}°"),
-        ("zh/index.html", "{}），已读 {} 个字符：2 个钟里有 {} 个", "第 1 对走得最远，多走了 {}°"),
+        ("index.html", "words, this text has 21: at its end, {} of 5 hands", "no angle is new"),
+        ("zh/index.html", "这段文本 21 个：到末尾，5 根指针里有 {} 根", "没有陌生的角度"),
+    ],
+)
+def test_the_sentence_shows_which_hands_come_to_new_angles(
+    tab: Tab, book: Path, opening: str, some: str, none: str
+) -> None:
+    tab.open(book / opening)
+    told, figure = TOLD.format("sentence"), "document.querySelectorAll('[data-touch=sentence] {}').length"
+    assert some.format(3) in tab.evaluate(told)
+    assert tab.evaluate(figure.format(".hand")) == 21 * 5
+    assert tab.evaluate(figure.format(".hand.key")) == 8 * 3, "Three slow pairs, in eight words beyond training."
+    tab.focus("[data-touch=sentence] input[type=checkbox]")
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes({some.format(0)!r})")
+    assert tab.evaluate(figure.format(".hand.key")) == 0, "Slowed down, they stay where they were in training."
+    tab.press(" ")
+    tab.focus("[data-touch=sentence] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({none!r})")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes({some.format(4)!r})")  # four words: not even pair 0 comes round; later it does
+
+
+@needs_browser
+def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, book: Path) -> None:
+    tab.open(book / "index.html", motion=True)
+    told = "document.querySelector('[data-touch=sentence] .told')"
+    tab.wait_for(f"{told}.ariaLive === 'off' && {told}.textContent.includes(' 0 of 5 ')")
+    tab.focus("[data-touch=sentence] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.ariaLive === 'polite'")
+    assert tab.evaluate(f"{told}.textContent").startswith("Trained on 14 words")
+    assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "All words are read again."
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "words", "gone"),
+    [
+        ("en", "{}), {} characters read: {} of 2 clocks", "(orange), pair 1 farthest, by {}°"),
+        ("zh", "{}），已读 {} 个字符：2 个钟里有 {} 个", "第 1 对走得最远，多走了 {}°"),
     ],
 )
 def test_the_story_counts_the_clocks_that_went_on_beyond_training(
-    tab: Tab, book: Path, opening: str, words: str, gone: str
+    tab: Tab, book: Path, language: str, words: str, gone: str
 ) -> None:
-    tab.open(book / opening)
+    tab.open(book / language / f"{NAME}.html")
     told, hands = (
         TOLD.format("story"),
         "[...document.querySelectorAll('[data-touch=story] .hand')].map((one) => one.classList[1])",
@@ -236,22 +300,6 @@ def test_the_story_counts_the_clocks_that_went_on_beyond_training(
 
 
 @needs_browser
-def test_the_story_reads_on_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
-    tab.open(page, motion=True)
-    told, read = TOLD.format("story"), "document.querySelector('[data-touch=story] input').value"
-    at_rest = tab.evaluate(told)
-    tab.evaluate("document.querySelector('[data-touch=story]').scrollIntoView({behavior: 'instant'})")
-    off = "document.querySelector('[data-touch=story] .told').ariaLive === 'off'"
-    tab.wait_for(f"{told} !== {at_rest!r} && {off}")
-    tab.focus("[data-touch=story] input")
-    tab.press("HOME")
-    tab.wait_for("document.querySelector('[data-touch=story] .told').ariaLive === 'polite'")
-    assert tab.evaluate(read) == "0"
-    tab.evaluate("document.querySelector('[data-touch=story] [data-control=read]').ask('70')")
-    assert " 70 " in tab.evaluate(told)
-
-
-@needs_browser
 def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, page: Path) -> None:
     tab.open(page)
     set_to = "document.querySelector('[data-touch={}] [data-control={}]').ask('{}')"
@@ -272,8 +320,8 @@ def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, p
 
 
 @needs_browser
-def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, book: Path) -> None:
-    tab.open(book / "index.html")
+def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, page: Path) -> None:
+    tab.open(page)
     places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"
     tall = "document.querySelector('[data-touch=story] svg').viewBox.baseVal.height"
     before = tab.evaluate(tall)
@@ -559,6 +607,17 @@ def test_the_page_runs_a_model_as_torch_does(tab: Tab, page: Path) -> None:
     tab.focus("[data-touch=reader] select")
     tab.press("END")
     tab.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
+    tints = "[...document.querySelectorAll('[data-touch=reader] .read span')].map((one) => one.style.cssText)"
+    shaded = tab.evaluate(tints)
+    tab.focus("[data-touch=reader] [data-control=colour]")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('Blue: less surprised')")
+    changed = [one for one in tab.evaluate(tints) if "--loss" in one]
+    assert all("--loss: 0%" in one for one in changed[:6]), "Within the trained length, clamping changes nothing."
+    assert {"first", "second"} == {re.findall(r"var\(--(\w+)\)", one)[0] for one in changed[6:]}
+    tab.press("HOME")
+    tab.wait_for(f"!{told}.includes('Blue')")
+    assert tab.evaluate(tints) == shaded
     tab.focus("[data-touch=reader] .read")
     assert tab.evaluate(chosen) == "b"
     tab.press("ARROW_RIGHT")

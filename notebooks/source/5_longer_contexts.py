@@ -5,7 +5,11 @@
 # nothing crashes; the model just talks nonsense. This notebook finds out why, and derives the remedies in the order in
 # which they were found: position interpolation, NTK-aware scaling, its dynamic form, and YaRN.
 #
-# One question sorts them all: *how often does a pair turn within the length that training saw?*
+# One question sorts them all: *how often does a pair turn within the length that training saw?* Here are five pairs, of base 20,
+# below each word of a sentence. [Train on less](#sentence?trained=6), and more of them are lost; [on all of
+# it](#sentence?trained=21), and none is. Or [slow them down](#sentence?trained=13&slower=yes), those alone that need it: that is where this notebook ends.
+#
+# <!-- touch: sentence -->
 
 # %% [markdown] lang="zh"
 # # 5 · 更长的上下文
@@ -14,7 +18,11 @@
 # 只是模型开始胡言乱语。这一节要弄清楚为什么，并按问世的先后推导出各种补救办法：位置插值、NTK-aware 缩放、
 # 它的动态版本，以及 YaRN。
 #
-# 把它们全部理清，只需一个问题：*在训练见过的长度之内，一对特征转了多少圈？*
+# 把它们全部理清，只需一个问题：*在训练见过的长度之内，一对特征转了多少圈？* 下面一句话的每个词下面有五对，底数是 20。
+# [训练得短一些](#sentence?trained=6)，走失的就多几对；[训练到整句](#sentence?trained=21)，就一对也不走失。也可以
+# [让它们慢下来](#sentence?trained=13&slower=yes)，只放慢需要放慢的：这一节的终点就是那里。
+#
+# <!-- touch: sentence -->
 
 # %%
 import math

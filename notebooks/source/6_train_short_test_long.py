@@ -104,8 +104,8 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # with $\theta_i = 10000^{-2i/d}$, $i = 0 \dots d/2 - 1$. For RoPE, $d$ is the size of a head. Ours is 16, so
 # $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
 #
-# (A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
-# measure, we give it 512 rows, of which training reaches the first 64; the others stay as random as they were.)
+# A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
+# measure, we give it 512 rows, of which training reaches the first 64; the others stay as random as they were.
 
 # %% [markdown] lang="zh"
 # ## 五种编码，三个位置
@@ -124,8 +124,8 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # 其中 $\theta_i = 10000^{-2i/d}$，$i = 0 \dots d/2 - 1$。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
 # 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的频率是十的整数次幂。
 #
-# （可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，训练只
-# 碰得到前 64 行，其余各行始终是初始的随机数。）
+# 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，训练只
+# 碰得到前 64 行，其余各行始终是初始的随机数。
 
 # %%
 WIDTH, HEADS = 64, 4
@@ -468,15 +468,15 @@ for code, (model, *_) in models.items():
     print(f"{code:>11}: one long pass and a short one differ by at most {gap:.0e}")
 
 # %% [markdown] lang="en"
-# And here are the five, far beyond what they have seen. (All read the same 24 windows, and some places in these are
+# And here are the five, far beyond what they have seen. All read the same 24 windows, and some places in these are
 # harder than others, for whoever reads them. So a guess that knows no positions reads along: it has only counted, in
 # the training text, what follows which two characters. What *it* finds hard is the text's doing. Curves over the
-# position leave that out; the tables do not.)
+# position leave that out; the tables do not.
 
 # %% [markdown] lang="zh"
-# 下面是五个模型的表现，一直读到远远超出训练长度的地方。（它们读的是同样的 24 个窗口，窗口里有些地方谁来读都难。所以再
+# 下面是五个模型的表现，一直读到远远超出训练长度的地方。它们读的是同样的 24 个窗口，窗口里有些地方谁来读都难。所以再
 # 请一个不知道位置的猜测者来读：它只在训练文本里数过，哪两个字符后面跟着什么。*它*觉得难的地方，那是文本的缘故。随位置
-# 变化的曲线去掉了这一部分，表里没有去。）
+# 变化的曲线去掉了这一部分，表里没有去。
 
 # %%
 n = len(alphabet)
@@ -1193,14 +1193,14 @@ to_touch("reader", reader)
 # %% [markdown] lang="en"
 # A curve averages over many texts. In the handbook, the first of the three models itself runs below and reads one
 # held-out text, [as trained](#reader?hands=none), with [YaRN](#reader?hands=YaRN), or with its
-# [slow pairs clamped](#reader?hands=clamped). You can see what surprises it and where its heads look, and give it a
-# text of your own. At first that character is chosen after which clamping helps most.
+# [slow pairs clamped](#reader?hands=clamped). You can see what surprises it, [what clamping
+# changes](#reader?hands=clamped&colour=change), and where its heads look, and give it a text of your own. At first that character is chosen after which clamping helps most.
 #
 # <!-- touch: reader -->
 
 # %% [markdown] lang="zh"
 # 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none)，用
-# [YaRN](#reader?hands=YaRN)，或者[截住慢的对](#reader?hands=clamped)。可以看到什么让它意外、它的头在看哪里，也可以换
+# [YaRN](#reader?hands=YaRN)，或者[截住慢的对](#reader?hands=clamped)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
 # 成你自己写的文本。一开始选中的字符，是截住之后对下一个字符的预测改善最大的那个。
 #
 # <!-- touch: reader -->

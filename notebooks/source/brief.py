@@ -76,7 +76,8 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# Two positions go in, and only $n - m$ comes out, the distance. [Move both words along](#clock?m=32&n=25), and the angle between the hands stays:
+# Two positions go in, and only $n - m$ comes out, the distance. [Move both words along](#clock?pairs=one&m=32&n=25), and the angle between the
+# hands stays. A query has more than two numbers: [take them in pairs](#clock?pairs=four), each a hand with a speed of its own, and add up what each pair gives.
 #
 # <!-- touch: clock -->
 #
@@ -87,8 +88,8 @@ assert apart < 1e-6, "The order of the words changes nothing."
 #
 # ## All of it in code
 #
-# A single hand comes round and nearly repeats itself. So the $d$ numbers of a query make $d/2$ pairs, each of them a hand
-# with its own speed: pair $i$, counted from 0, turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The
+# Why several speeds? A single hand comes round and nearly repeats itself. So, of the $d/2$ pairs that $d$ numbers make, pair $i$,
+# counted from 0, turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The
 # base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
@@ -104,7 +105,8 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# 进去的是两个位置，出来的只有 $n - m$，也就是距离。[把两个词一起往后挪](#clock?m=32&n=25)，指针之间的夹角不变：
+# 进去的是两个位置，出来的只有 $n - m$，也就是距离。[把两个词一起往后挪](#clock?pairs=one&m=32&n=25)，指针之间的夹角不变。查询不止两个数：
+# [两两配成对](#clock?pairs=four)，每一对是一根指针，各有各的转速；各对得到的加起来，就是得分。
 #
 # <!-- touch: clock -->
 #
@@ -114,8 +116,7 @@ assert apart < 1e-6, "The order of the words changes nothing."
 #
 # ## 全部代码
 #
-# 一根指针转一圈就几乎回到原处，开始重复。所以把查询的 $d$ 个数分成 $d/2$ 对，每一对是一根指针，各有各的速度：每往后一个位置，
-# 第 $i$ 对（从 0 数起）转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
+# 为什么要有几种转速？一根指针转一圈就几乎回到原处，开始重复。所以 $d$ 个数凑成的 $d/2$ 对里，每往后一个位置，第 $i$ 对（从 0 数起）转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
 
 
 # %%
@@ -207,10 +208,15 @@ assert later > 10 * first
 #
 # Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many
 # turns has been everywhere on its circle. A **slow** pair, one with less than a turn, has seen an arc, and past $L$ it goes
-# where no training step ever took it. Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained
-# on 64 characters, and it runs in this page. The more orange a character, the more it surprised the model. [As
-# trained](#reader?hands=none), it guesses worse past its length. [Hold the slow pairs](#reader?hands=clamped) at the angles that they
-# know, and it reads on as well as before. (The boxed character is where that helps most.)
+# where no training step ever took it (orange; [train on less](#sentence?trained=6), and more pairs are slow):
+#
+# <!-- touch: sentence -->
+#
+# Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained on 64 characters, and it runs in
+# this page. The more orange a character, the more it surprised the model. [As
+# trained](#reader?hands=none&colour=surprise), it guesses worse past its length. [Hold the slow
+# pairs](#reader?hands=clamped&colour=surprise) at the angles that they know, and it reads on as well as before; [what that
+# changes](#reader?hands=clamped&colour=change) is blue where it is surprised less. (The boxed character is where that helps most.)
 #
 # <!-- touch: reader -->
 #
@@ -224,9 +230,13 @@ assert later > 10 * first
 # ## 训练长度之外
 #
 # 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。**慢**的对转不满
-# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方。Llama 2 的 64 对里有 18 对是慢的。是不是慢的对弄坏了模型？
-# 这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none)，它过了训练长度就
-# 猜得差一些。[把慢的对留在](#reader?hands=clamped)它们认得的角度上，它往下读得和先前一样好。（方框里的字符，是留住慢的对最有用的地方。）
+# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方（橙色；[训练得短一些](#sentence?trained=6)，慢的对就更多）：
+#
+# <!-- touch: sentence -->
+#
+# Llama 2 的 64 对里有 18 对是慢的。是不是慢的对弄坏了模型？这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none&colour=surprise)，它过了训练长度就
+# 猜得差一些。[把慢的对留在](#reader?hands=clamped&colour=surprise)它们认得的角度上，它往下读得和先前一样好；
+# [看看变化](#reader?hands=clamped&colour=change)：蓝色的地方意外变小了。（方框里的字符，是留住慢的对最有用的地方。）
 #
 # <!-- touch: reader -->
 #

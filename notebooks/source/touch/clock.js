@@ -1,47 +1,69 @@
-// Clock hands: where the query at m and the key at n point, pair by pair, and the angle between them.
+// From two vectors to their score: the numbers of query and key in pairs; each pair as a hand, turned by its position; what each
+// pair adds, and the sum. With one pair, or with four.
 touch.figures.clock = (host) => {
   touch.caption(host, "To touch: drag the hands, or m and n along the line; or take the arrow keys", "动手：拖动指针，或沿直线拖动 m 和 n，也可以用方向键");
-  const { make, say } = touch;
-  const layouts = { one: [0.35], eight: Array.from({ length: 8 }, (_, i) => 10000 ** (-i / 8)) }; // speeds
-  const drawing = make("svg:svg", { viewBox: "0 0 640 350", role: "group",
-    "aria-label": say("Clocks with two hands each", "每个钟有两根指针") });
-  const faces = drawing.appendChild(make("svg:g"));
-  const clock = (speed, i, { length }) => {
-    const [x, y, size] = length === 1 ? [320, 118, 2.3] : [80 + 160 * (i % 4), 72 + 130 * Math.floor(i / 4), 1];
-    const [key, query] = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `hand ${style}` }));
-    const arc = make("svg:path", { class: "arc" });
-    const name = length === 1 ? [] : [make("svg:text", { y: -54, class: "small", "text-anchor": "middle" }, say(`pair ${i}`, `第 ${i} 对`))];
-    const grip = make("svg:circle", { r: 46, class: "grip" });
-    faces.append(make("svg:g", { transform: `translate(${x} ${y}) scale(${size})` }, make("svg:circle", { r: 46, class: "face" }), arc, key, query, ...name, grip));
-    touch.drag(drawing, grip, (toX, toY) => turn(Math.atan2(y - toY, toX - x), speed));
+  const { make, say } = touch, phone = touch.narrow(host), [text, left, radius] = phone ? [21, 0, 66] : [13, 104, 58];
+  const layouts = { // speeds, and the numbers of a query and of a key, without a position
+    one: [[0.35], [0.9, 0.5], [0.8, -0.3]],
+    four: [[0, 1, 2, 3].map((i) => 100 ** (-i / 4)), [1.2, 0.5, -0.6, 1.1, 0.9, 0.8, 1.3, 0.2], [0.8, -0.7, 1.0, 0.6, -0.4, 1.1, 1.1, -0.5]],
+  };
+  const numbers = 1.6 * text + 30, middle = numbers + 30 + 1.4 * text + radius, adds = middle + radius + text, score = adds + 3.8 * text, line = score + 50;
+  const drawing = make("svg:svg", { viewBox: `0 0 640 ${line + 2.6 * text + 8}`, role: "group", "aria-label":
+    say("Query and key in pairs, each pair a clock with two hands, and their score", "查询和键分成对，每对是有两根指针的钟，还有得分") });
+  const write = (x, y, words, more = {}) => make("svg:text", { x, y, class: "small", "text-anchor": "middle", ...more }, words);
+  const put = (element, values) => Object.entries(values).forEach(([key, value]) => element.setAttribute(key, value));
+  const figure = (value) => value.toFixed(2).replace("-", "−");
+  const rows = phone ? [] : [[numbers, say("the numbers", "各个数")], [middle, say("turned by", "按位置")], [middle + 1.3 * text, say("their position", "转动之后")], [adds + 1.2 * text, say("what each adds", "各自加多少")]];
+  const faces = drawing.appendChild(make("svg:g")), sum = drawing.appendChild(write(left + (640 - left) / 2, score, "", { class: "sum" }));
+  drawing.append(...rows.map(([y, words]) => write(0, y + text / 3, words, { "text-anchor": "start" })));
+  const pair = (speed, i, { length }) => {
+    const x = left + ((640 - left) * (i + 0.5)) / length, [, q, k] = layouts[pairs.value], group = make("svg:g");
+    for (const [name, vector, style, side] of [["q", q, "after", -32], ["k", k, "idle", 32]]) { // two bars each
+      for (const j of [0, 1]) {
+        const value = vector[2 * i + j], tall = Math.abs(value) * 22, at = x + side + (j ? 2 : -16);
+        group.append(make("svg:rect", { x: at, y: numbers - Math.max(0, value) * 22, width: 14, height: tall, class: style }));
+      }
+      group.append(make("svg:line", { x1: x + side - 20, x2: x + side + 20, y1: numbers, y2: numbers, class: "axis hair" }), write(x + side, 1.1 * text, name));
+    }
+    const hands = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `hand ${style}` }));
+    const [unturnedKey, unturnedQuery] = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `ghost ${style}` }));
+    const arc = make("svg:path", { class: "arc" }), grip = make("svg:circle", { r: radius, class: "grip" });
+    const bar = make("svg:rect", { y: adds, height: 0.8 * text, class: "before" }), part = write(x, adds + 2 * text, "", { class: "small part" });
+    const own = [k, q].map((vector) => [Math.atan2(vector[2 * i + 1], vector[2 * i]), (radius * Math.hypot(vector[2 * i], vector[2 * i + 1])) / 1.4]);
+    [unturnedKey, unturnedQuery].forEach((ghost, which) => { const [x2, y2] = touch.point(...own[which]); put(ghost, { x2, y2 }); });
+    group.append(write(x, middle - radius - 0.4 * text, "↓"), make("svg:g", { transform: `translate(${x} ${middle})` },
+      make("svg:circle", { r: radius, class: "face" }), unturnedKey, unturnedQuery, arc, ...hands, grip), make("svg:line", { x1: x, x2: x, y1: adds - 3, y2: adds + 0.8 * text + 3, class: "axis hair" }), bar, part);
+    faces.append(group);
+    touch.drag(drawing, grip, (toX, toY) => turn(Math.atan2(middle - toY, toX - x), speed, own));
     grip.addEventListener("pointerdown", () => { held = null; });
-    return { speed, key, query, arc };
+    return { x, speed, own, hands, arc, bar, part };
   };
   let clocks = [], held; // the position whose hand is being dragged: the nearer one
-  const turn = (to, speed) => {
-    const [ofQuery, ofKey] = [query, key].map(({ value }) => Math.atan2(Math.sin(to - value * speed), Math.cos(to - value * speed)));
+  const wrapped = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
+  const turn = (to, speed, own) => {
+    const [ofKey, ofQuery] = [key, query].map(({ value }, which) => wrapped(to - own[which][0] - value * speed));
     held ??= Math.abs(ofQuery) < Math.abs(ofKey) ? query : key;
     held.knob.ask(held.value + (held === query ? ofQuery : ofKey) / speed);
   };
-  const controls = make("div", { class: "controls" });
-  const told = make("p", { "aria-live": "polite", class: "told" });
+  const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const draw = () => {
-    const [m, n] = [query.value, key.value];
-    clocks.forEach((clock) => {
-      for (const [hand, position, radius] of [[clock.query, m, 42], [clock.key, n, 34]]) {
-        const [x, y] = touch.point(position * clock.speed, radius);
-        hand.setAttribute("x2", x); hand.setAttribute("y2", y);
-      }
-      const between = (m - n) * clock.speed, turned = Math.sign(between) * Math.min(Math.abs(between), 2 * Math.PI - 0.001);
-      const [from, to] = [n * clock.speed, n * clock.speed + turned].map((angle) => touch.point(angle, 20));
-      clock.arc.setAttribute("d", `M${from} A20 20 0 ${Math.abs(turned) > Math.PI ? 1 : 0} ${turned > 0 ? 0 : 1} ${to}`);
+    const distance = query.value - key.value;
+    const parts = clocks.map(({ x, speed, own, hands, arc, bar, part }) => {
+      const angles = [key, query].map(({ value }, which) => own[which][0] + value * speed), between = wrapped(angles[1] - angles[0]);
+      angles.forEach((angle, which) => { const [x2, y2] = touch.point(angle, own[which][1]); put(hands[which], { x2, y2 }); });
+      const [from, to] = [angles[0], angles[0] + between].map((angle) => touch.point(angle, 20));
+      put(arc, { d: `M${from}A20 20 0 0 ${between > 0 ? 0 : 1} ${to}` });
+      const [[, ofKey], [, ofQuery]] = own, added = (ofKey * ofQuery * (1.4 / radius) ** 2) * Math.cos(between);
+      put(bar, { x: x + Math.min(0, added) * 30, width: Math.abs(added) * 30 });
+      part.textContent = figure(added);
+      return added;
     });
-    const score = clocks.reduce((sum, { speed }) => sum + Math.cos((m - n) * speed), 0);
-    told.textContent = say(
-      `m − n = ${m - n}: the angles between the hands depend on it alone, and so does the score of equal vectors, ${score.toFixed(2).replace("-", "−")}.`,
-      `m − n = ${m - n}：两针之间的角度只取决于它，相等向量的得分（${score.toFixed(2).replace("-", "−")}）也是如此。`);
+    const total = figure(parts.reduce((sum, part) => sum + part, 0)), terms = parts.map((part, i) => (i ? `${part < 0 ? "−" : "+"} ${figure(Math.abs(part))}` : figure(part)));
+    sum.textContent = `${say("score", "得分")} = ${terms.length > 1 ? `${terms.join(" ")} = ` : ""}${total}`;
+    told.textContent = say(`m − n = ${distance}: the ${clocks.length > 1 ? "angles" : "angle"} between the hands and the score, ${total}, depend on it alone, whatever m is.`,
+      `m − n = ${distance}：两针之间的角度和得分（${total}）只取决于它，不管 m 是多少。`);
   };
-  const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: 302, last: 40, handles: [
+  const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: line, last: 40, handles: [
     { name: "m", label: say("position m of the query", "查询的位置 m"), start: 12, style: "query" },
     { name: "n", label: say("position n of the key", "键的位置 n"), start: 5, style: "key" },
   ] }, (moved, by) => {
@@ -49,10 +71,10 @@ touch.figures.clock = (host) => {
     if (together.checked) other.set(other.value + by);
     draw();
   });
-  const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one, 0.35 radians a position", "一对，每个位置 0.35 弧度")], ["eight", say("eight", "八对")]], () => arrange());
+  const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one, 0.35 radians a position", "一对，每个位置 0.35 弧度")], ["four", say("four, with base 100", "四对，底数 100")]], () => arrange());
   const arrange = () => {
     faces.replaceChildren();
-    clocks = layouts[pairs.value].map(clock);
+    clocks = layouts[pairs.value][0].map(pair);
     draw();
   };
   const together = touch.tick(controls, say("move m and n together", "m 和 n 一起移动"), { name: "together" }, () => {});

@@ -104,21 +104,27 @@ touch.figures.reader = (host) => {
     }
     const numbers = characters.map((letter) => number.get(letter) ?? blank), strange = characters.filter((letter) => !number.has(letter)).length;
     found = run(numbers, hands.value);
-    const losses = numbers.slice(1).map((letter, p) => -Math.log(found.chances[p][letter]));
+    const surprise = ({ chances }) => numbers.slice(1).map((letter, p) => -Math.log(chances[p][letter])), losses = surprise(found);
+    const compared = colour.value === "change" && surprise(run(numbers, "none"));
+    const style = (p) => { // orange: more, blue: less
+      const more = compared && losses[p] - compared[p];
+      return compared ? `--loss: ${Math.min(100, 50 * Math.abs(more)).toFixed(0)}%; --tint: var(--${more > 0 ? "second" : "first"})` : `--loss: ${Math.min(100, 4 * losses[p] ** 2).toFixed(0)}%`;
+    };
     const mean = (some) => (some.reduce((sum, one) => sum + one, 0) / some.length).toFixed(2);
     cells = characters.map((letter, p) => {
-      const cell = make("span", p ? { style: `--loss: ${Math.min(100, 4 * losses[p - 1] ** 2).toFixed(0)}%` } : {}, letter === "\n" ? "↵\n" : letter);
+      const cell = make("span", p ? { style: style(p - 1) } : {}, letter === "\n" ? "↵\n" : letter);
       cell.classList.toggle("sign", letter === "\n");
       return cell;
     });
-    const mark = make("span", { class: "bound" }, say("trained up to here", "训练到此为止"));
+    const mark = make("span", { class: "bound" });
     shown.replaceChildren(...cells.slice(0, trained), ...(cells.length > trained ? [mark] : []), ...cells.slice(trained));
     shown.setAttribute("aria-valuemax", cells.length);
     const [inside, beyond] = [losses.slice(0, trained), losses.slice(trained)], name = names[hands.value];
     summary = say(
       `${name[0].toUpperCase()}${name.slice(1)}: ${mean(inside)} nats${beyond.length ? ` while up to ${trained} characters are read, ${mean(beyond)} beyond` : ""}.`,
       `${name}：${beyond.length ? `读过的字符不超过 ${trained} 个时` : ""}损失 ${mean(inside)} nat${beyond.length ? `，再往后 ${mean(beyond)}` : ""}。`)
-      + (strange ? say(` It reads ${touch.many(strange, "character")} that it does not know as blanks.`, `它不认识的 ${strange} 个字符当作空格读。`) : "");
+      + (strange ? say(` It reads ${touch.many(strange, "character")} that it does not know as blanks.`, `它不认识的 ${strange} 个字符当作空格读。`) : "")
+      + (compared ? say(" Blue: less surprised than as trained; orange: more.", "蓝：比不加改动时意外小；橙：意外大。") : "");
     move(at);
   };
   const move = (to) => { // to a character: where a head looks from there, and what is likely to come next
@@ -155,6 +161,7 @@ touch.figures.reader = (host) => {
     });
   }
   const hands = touch.choice(controls, say("hands", "指针"), { name: "hands" }, Object.entries(names), () => compute());
+  const colour = touch.choice(controls, say("colour", "颜色"), { name: "colour" }, [["surprise", say("surprise", "意外")], ["change", say("what the hands change", "指针带来的变化")]], () => compute());
   const head = touch.choice(controls, say("looking", "谁在看"), { name: "head" }, [["mean", say(`block ${blocks}, all heads`, `第 ${blocks} 块，全部的头`)],
     ...Array.from({ length: heads }, (_, i) => [i, say(`block ${blocks}, head ${i + 1}`, `第 ${blocks} 块第 ${i + 1} 个头`)])], () => move(at));
   const area = make("textarea", { rows: 3, maxlength: most, spellcheck: "false" }, text), back = make("button", { type: "button" }, say("as given", "恢复原文"));
@@ -164,8 +171,8 @@ touch.figures.reader = (host) => {
   touch.name(shown, "at", (asked) => move(Number(asked) - 1));
   const own = make("label", { class: "own" }, make("span", {}, say(`Your own text, up to ${most} characters:`, `你自己的文本，最多 ${most} 个字符：`)), area);
   const note = make("p", { class: "note" }, say(
-    `The more orange a character, the more it surprised the model, which had read all before it (wholly at 5 nats, a chance of 0.7 %). Choose a character by pointer or arrow keys: the bluer the line below an earlier one, the more the head looks at it from there. The model has ${touch.count(bytes.length / 2)} weights and learned from Python’s manual; nothing that you write leaves the page.`,
-    `字符越橙，读过前文的模型对它越意外（5 nat 时最橙，概率为 0.7 %）。用指针或方向键选一个字符：前面哪个字符下面的线越蓝，头从这里看它就越多。模型有 ${touch.count(bytes.length / 2)} 个权重，是从 Python 手册学来的；你写的内容不会离开这个页面。`));
+    `The more orange a character, the more it surprised the model, which had read all before it (wholly at 5 nats, a chance of 0.7 %); the blue bar stands where training ended. Choose a character by pointer or arrow keys: the bluer the line below an earlier one, the more the head looks at it from there. The model has ${touch.count(bytes.length / 2)} weights and learned from Python’s manual; nothing that you write leaves the page.`,
+    `字符越橙，读过前文的模型对它越意外（5 nat 时最橙，概率为 0.7 %）；蓝色竖线是训练长度。用指针或方向键选一个字符：前面哪个字符下面的线越蓝，头从这里看它就越多。模型有 ${touch.count(bytes.length / 2)} 个权重，是从 Python 手册学来的；你写的内容不会离开这个页面。`));
   host.append(controls, shown, told, make("div", { class: "controls" }, own, back), note);
   compute();
 };

@@ -43,22 +43,22 @@ touch.figures.story = (host) => {
     const share = next > bin ? Math.max(0, (x(read) - x(middle(bin))) / (x(middle(next)) - x(middle(bin)))) : 0;
     return values[bin] + share * (values[next] - values[bin]);
   };
-  const dashes = { none: "8 4", PI: "2 3", NTK: "9 3 2 3", YaRN: "none" };
-  const other = (key, d) => make("svg:path", { d, class: "curve other", style: `stroke-dasharray: ${dashes[key]}` });
+  const dashes = { none: "8 4", PI: "2 3", NTK: "9 3 2 3", YaRN: "none" }; // and colours, as in the charts of the notebooks
+  const inks = { none: "var(--second)", PI: "color-mix(in srgb, #cc79a7 75%, var(--ink))", NTK: "color-mix(in srgb, #009e73 85%, var(--ink))", YaRN: "var(--ink)" };
+  const drawn = (key, chosen) => `stroke: ${inks[key]}; stroke-dasharray: ${chosen ? "none" : dashes[key]}`;
+  const other = (key, d) => make("svg:path", { d, class: "curve other", style: drawn(key) });
   const others = Object.entries(methods).map(([key, { mean }]) => other(key, `M${line(mean)}`));
   const ends = Object.entries(methods).map(([key, { mean }]) => [key, y(mean.at(-1))]).sort(([, one], [, other]) => one - other);
   ends.forEach((end, i) => { end[1] = Math.max(end[1], i ? ends[i - 1][1] + 1.4 * text : 0); }); // room for each name
   const labels = ends.map(([key, at]) => {
-    const name = make("svg:text", { x: right + 38, y: at + text / 3, class: "small" }, key === "none" ? "RoPE" : key);
+    const name = make("svg:text", { x: right + 38, y: at + text / 3, class: "small", style: `fill: ${inks[key]}` }, key === "none" ? "RoPE" : key);
     const sample = other(key, `M${right + 6} ${at}h28`);
     drawing.append(sample, name);
     return [key, name, sample];
   });
   const band = make("svg:path", { class: "band" }), curve = make("svg:path", { class: "curve" });
-  const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit key" }), dot = make("svg:circle", { r: 6 });
-  const seen = make("svg:rect", { width: 640, height: bottom }); // all of the curve, unless it is just being read
-  for (const each of [band, curve]) each.setAttribute("clip-path", "url(#story-seen)");
-  drawing.append(make("svg:clipPath", { id: "story-seen" }, seen), ...others, band, curve, cursor, dot);
+  const cursor = make("svg:line", { y1: top, y2: bottom, class: "limit" }), dot = make("svg:circle", { r: 6 });
+  drawing.append(...others, band, curve, cursor, dot);
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const read = () => Math.round(last ** (Number(at.value) / 100));
   const draw = () => {
@@ -73,17 +73,19 @@ touch.figures.story = (host) => {
     const many = gone.filter(Boolean).length, most = Math.max(...gone), pair = gone.indexOf(most), by = Math.round((most * 360) / round);
     const loss = along(mean, now);
     curve.setAttribute("d", `M${line(mean)}`);
+    curve.setAttribute("style", drawn(choice.value, true));
+    band.setAttribute("style", `fill: ${inks[choice.value]}`);
     for (const [key, label, sample] of labels) {
       const chosen = key === choice.value; // drawn as its curve is: solid
       label.classList.toggle("chosen", chosen);
       sample.setAttribute("class", chosen ? "curve" : "curve other");
-      sample.setAttribute("style", `stroke-dasharray: ${chosen ? "none" : dashes[key]}`);
+      sample.setAttribute("style", drawn(key, chosen));
     }
     const compared = labels.flatMap(([key, ...drawn]) => (key === "none" ? [] : drawn)); // not before the hands are slowed
     for (const each of [...others, ...compared]) each.style.display = choice.value === "none" ? "none" : "";
     band.setAttribute("d", `M${line(highest)}L${line([...lowest]).split("L").reverse().join("L")}Z`);
     for (const key of ["x1", "x2"]) cursor.setAttribute(key, x(now));
-    dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("class", many ? "idle" : "after");
+    dot.setAttribute("cx", x(now)); dot.setAttribute("cy", y(loss)); dot.setAttribute("style", `fill: ${inks[choice.value]}`);
     told.textContent = say(
       `Hands ${names[choice.value]}, ${touch.many(now, "character")} read: ${many} of ${theta.length} clocks went where training never took them${many ? ` (orange), pair ${pair} farthest, by ${by}°` : ""}. The loss at the next character is ${loss.toFixed(2)}.`,
       `指针${names[choice.value]}，已读 ${now} 个字符：${theta.length} 个钟里有 ${many} 个走到过训练时从未到过的地方${many ? `（橙色），第 ${pair} 对走得最远，多走了 ${by}°` : ""}。下一个字符的损失是 ${loss.toFixed(2)}。`);
@@ -98,9 +100,4 @@ touch.figures.story = (host) => {
     `旋转位置编码（RoPE）让一对对的数像钟的指针一样转；钟边的蓝色是训练时（${trained} 个字符）到过的地方。过了蓝色一点点没有代价，过得远了才有：菜单里有让指针慢下来的办法。（曲线是实测的：小模型的意外，越低越好，文本本身的难易已经去掉；色带是从不同的随机数出发的几个模型。）`));
   host.append(controls, drawing, told, note);
   draw();
-  touch.play(host, 9, (share) => { // to far beyond training, with the curve; and then with slower hands
-    if (share < 0.7) touch.put(at, "value", start + (share / 0.7) * (96 - start));
-    else if (choice.value === "none") touch.put(choice, "value", "YaRN", "change");
-    seen.setAttribute("width", share < 0.7 ? x(read()) : 640);
-  }, () => seen.setAttribute("width", 640));
 };
