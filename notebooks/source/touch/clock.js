@@ -2,22 +2,21 @@
 // pair adds, and the sum. With one pair, or with four.
 touch.figures.clock = (host) => {
   touch.caption(host, "To touch: drag the hands, or m and n along the line; or take the arrow keys", "动手：拖动指针，或沿直线拖动 m 和 n，也可以用方向键");
-  const { make, say } = touch, phone = touch.narrow(host), [text, left, radius] = phone ? [21, 0, 66] : [13, 104, 58];
+  const { make, say } = touch, phone = touch.narrow(host), [text, left, small] = phone ? [21, 0, 66] : [13, 104, 58];
   const layouts = { // speeds, and the numbers of a query and of a key, without a position
     one: [[0.35], [0.9, 0.5], [0.8, -0.3]],
     four: [[0, 1, 2, 3].map((i) => 100 ** (-i / 4)), [1.2, 0.5, -0.6, 1.1, 0.9, 0.8, 1.3, 0.2], [0.8, -0.7, 1.0, 0.6, -0.4, 1.1, 1.1, -0.5]],
   };
-  const numbers = 1.6 * text + 30, middle = numbers + 30 + 1.4 * text + radius, adds = middle + radius + text, score = adds + 3.8 * text, line = score + 50;
+  const numbers = 1.6 * text + 30, top = numbers + 30 + 1.4 * text, adds = top + 2 * small + text, score = adds + 3.8 * text, line = score + 50;
   const drawing = make("svg:svg", { viewBox: `0 0 640 ${line + 2.6 * text + 8}`, role: "group", "aria-label":
     say("Query and key in pairs, each pair a clock with two hands, and their score", "查询和键分成对，每对是有两根指针的钟，还有得分") });
   const write = (x, y, words, more = {}) => make("svg:text", { x, y, class: "small", "text-anchor": "middle", ...more }, words);
   const put = (element, values) => Object.entries(values).forEach(([key, value]) => element.setAttribute(key, value));
   const figure = (value) => value.toFixed(2).replace("-", "−");
-  const rows = phone ? [] : [[numbers, say("the numbers", "各个数")], [middle, say("turned by", "按位置")], [middle + 1.3 * text, say("their position", "转动之后")], [adds + 1.2 * text, say("what each adds", "各自加多少")]];
   const faces = drawing.appendChild(make("svg:g")), sum = drawing.appendChild(write(left + (640 - left) / 2, score, "", { class: "sum" }));
-  drawing.append(...rows.map(([y, words]) => write(0, y + text / 3, words, { "text-anchor": "start" })));
   const pair = (speed, i, { length }) => {
     const x = left + ((640 - left) * (i + 0.5)) / length, [, q, k] = layouts[pairs.value], group = make("svg:g");
+    const radius = length > 1 ? small : small + 1.6 * text, middle = top + radius; // what one pair adds is the score: there is room
     for (const [name, vector, style, side] of [["q", q, "after", -32], ["k", k, "idle", 32]]) { // two bars each
       for (const j of [0, 1]) {
         const value = vector[2 * i + j], tall = Math.abs(value) * 22, at = x + side + (j ? 2 : -16);
@@ -31,12 +30,13 @@ touch.figures.clock = (host) => {
     const bar = make("svg:rect", { y: adds, height: 0.8 * text, class: "before" }), part = write(x, adds + 2 * text, "", { class: "small part" });
     const own = [k, q].map((vector) => [Math.atan2(vector[2 * i + 1], vector[2 * i]), (radius * Math.hypot(vector[2 * i], vector[2 * i + 1])) / 1.4]);
     [unturnedKey, unturnedQuery].forEach((ghost, which) => { const [x2, y2] = touch.point(...own[which]); put(ghost, { x2, y2 }); });
-    group.append(write(x, middle - radius - 0.4 * text, "↓"), make("svg:g", { transform: `translate(${x} ${middle})` },
-      make("svg:circle", { r: radius, class: "face" }), unturnedKey, unturnedQuery, arc, ...hands, grip), make("svg:line", { x1: x, x2: x, y1: adds - 3, y2: adds + 0.8 * text + 3, class: "axis hair" }), bar, part);
+    group.append(write(x, top - 0.4 * text, "↓"), make("svg:g", { transform: `translate(${x} ${middle})` },
+      make("svg:circle", { r: radius, class: "face" }), unturnedKey, unturnedQuery, arc, ...hands, grip));
+    if (length > 1) group.append(make("svg:line", { x1: x, x2: x, y1: adds - 3, y2: adds + 0.8 * text + 3, class: "axis hair" }), bar, part);
     faces.append(group);
     touch.drag(drawing, grip, (toX, toY) => turn(Math.atan2(middle - toY, toX - x), speed, own));
     grip.addEventListener("pointerdown", () => { held = null; });
-    return { x, speed, own, hands, arc, bar, part };
+    return { x, radius, speed, own, hands, arc, bar, part };
   };
   let clocks = [], held; // the position whose hand is being dragged: the nearer one
   const wrapped = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
@@ -48,7 +48,7 @@ touch.figures.clock = (host) => {
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const draw = () => {
     const distance = query.value - key.value;
-    const parts = clocks.map(({ x, speed, own, hands, arc, bar, part }) => {
+    const parts = clocks.map(({ x, radius, speed, own, hands, arc, bar, part }) => {
       const angles = [key, query].map(({ value }, which) => own[which][0] + value * speed), between = wrapped(angles[1] - angles[0]);
       angles.forEach((angle, which) => { const [x2, y2] = touch.point(angle, own[which][1]); put(hands[which], { x2, y2 }); });
       const [from, to] = [angles[0], angles[0] + between].map((angle) => touch.point(angle, 20));
@@ -75,6 +75,9 @@ touch.figures.clock = (host) => {
   const arrange = () => {
     faces.replaceChildren();
     clocks = layouts[pairs.value][0].map(pair);
+    const rows = [[numbers, say("the numbers", "各个数")], [top + clocks[0].radius, say("turned by", "按位置")], [top + clocks[0].radius + 1.3 * text, say("their position", "转动之后")],
+      [adds + 1.2 * text, clocks.length > 1 ? say("what each adds", "各自加多少") : ""]];
+    if (!phone) faces.append(...rows.map(([y, words]) => write(0, y + text / 3, words, { "text-anchor": "start" })));
     draw();
   };
   const together = touch.tick(controls, say("move m and n together", "m 和 n 一起移动"), { name: "together" }, () => {});
