@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
-from figures import BLACK, GREY, VERMILION, headline, look, name_lines, point, use_style
+from figures import BLACK, DIVERGING, GREY, VERMILION, headline, look, name_lines, no_frame, point, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -66,9 +66,40 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # ## Turn, do not add
 #
 # What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on nothing
-# else. The obvious way is to **add** a code for its position to each word. It does not do it: multiply out the score, and
-# two of its four parts know only one of the positions ([notebook 1](1_before_rope.ipynb)).
+# else. The obvious way is to **add** a code for its position to each word; here, to query and key. It does not do it. Multiply out
+# the score of the query at $m$ and the key at $n$: of its four parts, one knows no position, two know one each, and only the last
+# knows the distance ([notebook 1](1_before_rope.ipynb)).
+
+# %% [markdown] lang="zh"
+# ## 要转，不要加
 #
+# 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词（这里是查询和键）**加**上一个
+# 表示位置的编码。这样做不到。把 $m$ 处的查询和 $n$ 处的键的得分乘开：四项里，一项不知道位置，两项各知道一个位置，只有最后一项知道距离
+# （[第 1 节](1_before_rope.ipynb)）。
+
+# %%
+q, k = torch.randn(2, 32, generator=generator)  # of two words, wherever they stand
+turn = torch.outer(torch.arange(24), 20 ** -torch.linspace(0, 1, 16))
+PE = torch.cat([turn.sin(), turn.cos()], dim=-1)  # [24, 32]: sinusoids
+parts = {
+    r"$q \cdot k$": (q @ k).expand(24, 24),
+    r"$q \cdot \mathrm{PE}(n)$": (PE @ q).expand(24, 24),
+    r"$\mathrm{PE}(m) \cdot k$": (PE @ k)[:, None].expand(24, 24),
+    r"$\mathrm{PE}(m) \cdot \mathrm{PE}(n)$": PE @ PE.T,
+}
+assert (sum(parts.values()) - (q + PE) @ (k + PE).T).abs().max() < 1e-4
+
+figure, panels = plt.subplots(1, 5, figsize=(7.2, 1.9))
+for axes, sign, (name, part) in zip(panels, " =+++", [("score", sum(parts.values())), *parts.items()], strict=True):
+    axes.imshow(part, cmap=DIVERGING, vmin=-24, vmax=24)
+    axes.set_title(name, loc="center", fontweight="normal")
+    axes.text(-0.13, 0.5, sign, transform=axes.transAxes, ha="center", va="center")
+    no_frame(axes)
+panels[0].set(xlabel="key at n", ylabel="query at m")
+headline(figure, "A position that is added also leaves stripes, which know one position only")
+plt.show()
+
+# %% [markdown] lang="en"
 # **Turning** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$ do the
 # same to the key $k$ at position $n$. To transpose a rotation is to turn back, and turns add up, so
 #
@@ -93,11 +124,6 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
-# ## 要转，不要加
-#
-# 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词**加**上一个表示位置的
-# 编码。这样做不到：把得分乘开，四项里有两项只知道其中一个位置（[第 1 节](1_before_rope.ipynb)）。
-#
 # **转**就做得到。让矩阵 $R_m$ 把查询 $q$ 转过一个随位置 $m$ 增长的角度，位置 $n$ 上的键 $k$ 也由 $R_n$ 同样转动。
 # 旋转的转置就是转回去，转过的角度又可以相加，所以
 #
