@@ -317,12 +317,12 @@ plt.show()
 # al.](https://arxiv.org/abs/2309.00071v2)) (There, YaRN has the ramp of its authors' code, over the index of a
 # pair; the one above is the paper's.)
 #
+# <!-- touch: story -->
+#
 # Models of seven billion weights, stretched to 8,192 tokens and
 # fine-tuned, hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
 # 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws
 # [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
-#
-# <!-- touch: story -->
 #
 # Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each score that grows with the distance, and **NoPE**
 # ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi reads on undisturbed, but gains
@@ -369,11 +369,11 @@ plt.show()
 # 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
 # [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）（图里的 YaRN 用的是作者代码里的斜坡，按对的编号；上面的是论文里的。）
 #
+# <!-- touch: story -->
+#
 # 七十亿参数的模型拉长到 8,192 个 token 并微调，就只撑到那里：再往前四分之一，困惑度（$e$ 的损失次方）用 PI 时从 3.34 变成 8.07，用 YaRN 时从 3.36 变成 6.05
 # （[第 6 节](6_train_short_test_long.ipynb)画出了
 # [YaRN 作者测得的数](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
-#
-# <!-- touch: story -->
 #
 # 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的量，**NoPE**（[Kazemnejad
 # 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处的文字获益；问它写在很前面的事，到 8
