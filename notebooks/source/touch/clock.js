@@ -59,9 +59,9 @@ touch.figures.clock = (host) => {
       return added;
     });
     const total = figure(parts.reduce((sum, part) => sum + part, 0)), terms = parts.map((part, i) => (i ? `${part < 0 ? "−" : "+"} ${figure(Math.abs(part))}` : figure(part)));
-    sum.textContent = `${say("score", "得分")} = ${terms.length > 1 ? `${terms.join(" ")} = ` : ""}${total}`;
-    told.textContent = say(`m − n = ${distance}: the ${clocks.length > 1 ? "angles" : "angle"} between the hands and the score, ${total}, depend on it alone, whatever m is.`,
-      `m − n = ${distance}：两针之间的角度和得分（${total}）只取决于它，不管 m 是多少。`);
+    sum.textContent = `${say("score", "得分")} = ${total}${terms.length > 1 ? ` ≈ ${terms.join(" ")}` : ""}`; // all are rounded
+    told.textContent = say(`m − n = ${distance}: with these q and k, it alone decides the ${clocks.length > 1 ? "angles" : "angle"} between the hands and the score, ${total}.`,
+      `m − n = ${distance}：对这里的 q 和 k，只有它决定两针之间的角度和得分（${total}）。`);
   };
   const [query, key] = touch.scale(drawing, { left: 30, right: 610, y: line, last: 40, handles: [
     { name: "m", label: say("position m of the query", "查询的位置 m"), start: 12, style: "query" },
