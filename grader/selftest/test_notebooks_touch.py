@@ -248,10 +248,16 @@ def test_the_sentence_shows_which_hands_come_to_new_angles(
 
 
 @needs_browser
-def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, book: Path) -> None:
-    tab.open(book / "index.html", motion=True)
+def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
+    tab.open(page, motion=True)
     told = "document.querySelector('[data-touch=sentence] .told')"
-    tab.wait_for(f"{told}.ariaLive === 'off' && {told}.textContent.includes(' 0 of 5 ')")
+    assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "It does not move before it is seen."
+    tab.evaluate(  # what it went through is kept: it may be over before one looks
+        f"window.moved = []; new MutationObserver(() => window.moved.push({told}.ariaLive + {told}.textContent))"
+        f".observe({told}, {{childList: true}})"
+    )
+    tab.evaluate("document.querySelector('[data-touch=sentence]').scrollIntoView({behavior: 'instant'})")
+    tab.wait_for("window.moved.some((one) => one.startsWith('off') && one.includes(' 0 of 5 '))")
     tab.focus("[data-touch=sentence] input")
     tab.press("ARROW_RIGHT")
     tab.wait_for(f"{told}.ariaLive === 'polite'")
