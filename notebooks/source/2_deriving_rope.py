@@ -392,7 +392,8 @@ plt.show()
 # = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
-# Every term depends on $m - n$ only, so the sum does. RoFormer, section 3.2.2, takes for the angles per position, the
+# Every term depends on $m - n$ only, so the sum does; [four of them](#clock?pairs=four) in the figure with the clock show
+# how it comes about. RoFormer, section 3.2.2, takes for the angles per position, the
 # **speeds**, what the sinusoids had (section 3.5 of [Vaswani et al.](https://arxiv.org/abs/1706.03762v7)):
 #
 # $$
@@ -419,7 +420,7 @@ plt.show()
 # = \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} (m - n) \theta_i} .
 # $$
 #
-# 每一项只取决于 $m - n$，总和也就如此。每走一个位置转过的角度，我们称为**转速**。RoFormer 的 3.2.2 节沿用了正弦编码的取
+# 每一项只取决于 $m - n$，总和也就如此；上面带钟的图可以显示其中[四项](#clock?pairs=four)怎样相加。每走一个位置转过的角度，我们称为**转速**。RoFormer 的 3.2.2 节沿用了正弦编码的取
 # 法（[Vaswani 等](https://arxiv.org/abs/1706.03762v7)，3.5 节）：
 #
 # $$
