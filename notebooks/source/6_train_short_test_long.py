@@ -1192,15 +1192,15 @@ to_touch("reader", reader)
 
 # %% [markdown] lang="en"
 # A curve averages over many texts. In the handbook, the first of the three models itself runs below and reads one
-# held-out text, [as trained](#reader?hands=none), with [YaRN](#reader?hands=YaRN), or with its
-# [slow pairs clamped](#reader?hands=clamped). You can see what surprises it, [what clamping
+# held-out text, [as trained](#reader?hands=none&colour=surprise), with [YaRN](#reader?hands=YaRN&colour=surprise), or with its
+# [slow pairs clamped](#reader?hands=clamped&colour=surprise). You can see what surprises it, [what clamping
 # changes](#reader?hands=clamped&colour=change), and where its heads look, and give it a text of your own. At first that character is chosen after which clamping helps most.
 #
 # <!-- touch: reader -->
 
 # %% [markdown] lang="zh"
-# 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none)，用
-# [YaRN](#reader?hands=YaRN)，或者[截住慢的对](#reader?hands=clamped)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
+# 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none&colour=surprise)，用
+# [YaRN](#reader?hands=YaRN&colour=surprise)，或者[截住慢的对](#reader?hands=clamped&colour=surprise)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
 # 成你自己写的文本。一开始选中的字符，是截住之后对下一个字符的预测改善最大的那个。
 #
 # <!-- touch: reader -->
