@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -63,6 +64,30 @@ def test_pages_lead_to_each_other(tmp_path: Path) -> None:
     assert f'href="{NAME}.html"' in pages["zh/index.html"]
     assert 'href="../index.html"' in pages["zh/index.html"]
     assert [pages[f"{language}/{NAME}.html"].count('="../index.html"') for language in sources.LANGUAGES] == [2, 0]
+
+
+def test_a_notebook_has_its_small_picture_beside_its_title_and_its_finding_on_the_first_page(tmp_path: Path) -> None:
+    with small_walkthrough(tmp_path / "source"):
+        with (tmp_path / "source" / "title.toml").open("a", encoding="utf-8") as file:
+            file.write(f'{NAME} = {{ en = "One & one <is> two.", zh = "一加一是二。" }}\n')
+        (tmp_path / "source" / "emblems").mkdir()
+        (tmp_path / "source" / "emblems" / f"{NAME}.svg").write_text("<svg>mine</svg>", encoding="utf-8")
+        (tmp_path / "zh" / "executed").mkdir(parents=True)
+        (tmp_path / "zh" / "executed" / f"{NAME}.ipynb").write_text(nbformat.writes(reference()), encoding="utf-8")
+        (tmp_path / "en" / "executed").mkdir(parents=True)
+        (tmp_path / "en" / "executed" / f"{NAME}.ipynb").write_text(nbformat.writes(reference()), encoding="utf-8")
+        pages = [path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en", "zh"])]
+    assert [page.count("<svg>mine</svg>") for page in pages] == [1, 1, 1, 1]
+    assert [page.count("<p>One &amp; one &lt;is&gt; two.</p>") for page in pages] == [1, 0, 0, 0]
+    assert [page.count("<p>一加一是二。</p>") for page in pages] == [0, 1, 0, 0]
+
+
+def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> None:
+    stems = [script.stem for script in sources.scripts()]
+    assert [*sources.front().findings] == stems
+    assert all([*said] == [*sources.LANGUAGES] for said in sources.front().findings.values())
+    for stem in stems:
+        assert ElementTree.fromstring(sources.emblem(stem)).tag == "{http://www.w3.org/2000/svg}svg", stem
 
 
 def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tmp_path: Path) -> None:

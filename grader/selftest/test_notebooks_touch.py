@@ -199,6 +199,9 @@ def test_clocks_add_up_to_the_score_that_rope_gives(tab: Tab, page: Path, pairs:
     texts = "[...document.querySelectorAll('[data-touch=clock] .part')].map((one) => one.textContent)"
     shown = [float(text.replace("−", "-")) for text in tab.evaluate(texts)]
     assert shown == [round(part, 2) for part in parts.tolist() if len(parts) > 1]  # one pair adds what the score is
+    drawn = tab.evaluate("[...document.querySelectorAll('[data-touch=clock] text')].map((one) => one.textContent)")
+    turned_by = [f"= {position * 0.35:.2f} rad" for position in (distance + 5, 5)]
+    assert [text for text in drawn if "rad" in text] == (turned_by if pairs == "one" else [])
     total = tab.evaluate("document.querySelector('[data-touch=clock] .sum').textContent").split()[2]
     assert float(total.replace("−", "-")) == round(parts.sum().item(), 2)
 

@@ -58,6 +58,7 @@ class Page:
         minutes: How long it takes, exercises included.
         short_minutes: How long its part of the short way takes.
         points: Those of each checking cell, of which an exercise may have two.
+        emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
         references: The works that it cites.
         figures: Those to touch.
@@ -69,6 +70,7 @@ class Page:
     minutes: int
     short_minutes: int
     points: list[int]
+    emblem: str
     content: str
     headings: tuple[Heading, ...]
     references: list[references.Reference]
@@ -128,6 +130,7 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
             opening=touch.figure(front.opening) if front.opening else "",
             brief=next((page for page in pages if page.name == brief), None),
             pages=walk,
+            findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
             script=_script([front.opening] if front.opening else [], numbers[language]),
@@ -173,6 +176,7 @@ def page(path: Path, language: str) -> Page:
         minutes=times.minutes(english),
         short_minutes=times.minutes(english, short=True),
         points=times.points(english),
+        emblem=sources.emblem(path.stem),
         content=touch.MARKER.sub(lambda found: touch.figure(found[1]), content),
         headings=headings,
         references=cited,

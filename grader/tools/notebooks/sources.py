@@ -11,7 +11,7 @@ import re
 import shutil
 import tomllib
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -68,16 +68,24 @@ class Front:
         title: What the notebooks are called together, by language.
         about: What they are about, by language.
         opening: The figure to touch that opens them; none if empty.
+        findings: For a script's stem, what that notebook finds, in a sentence, by language.
     """
 
     title: dict[str, str]
     about: dict[str, str]
     opening: str = ""
+    findings: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def front() -> Front:
     """What ``title.toml`` says of the notebooks together."""
     return Front(**tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8")))
+
+
+def emblem(stem: str) -> str:
+    """The small picture, as SVG, that stands beside a notebook's title in the handbook; empty if it has none."""
+    path = SOURCES / "emblems" / f"{stem}.svg"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def cells(script: Path) -> list[NotebookNode]:

@@ -13,16 +13,22 @@ touch.figures.clock = (host) => {
   const write = (x, y, words, more = {}) => make("svg:text", { x, y, class: "small", "text-anchor": "middle", ...more }, words);
   const put = (element, values) => Object.entries(values).forEach(([key, value]) => element.setAttribute(key, value));
   const figure = (value) => value.toFixed(2).replace("-", "−");
-  const faces = drawing.appendChild(make("svg:g")), sum = drawing.appendChild(write(left + (640 - left) / 2, score, "", { class: "sum" }));
+  const faces = drawing.appendChild(make("svg:g")), sum = drawing.appendChild(write(0, score, "", { class: "sum" }));
   const pair = (speed, i, { length }) => {
-    const x = left + ((640 - left) * (i + 0.5)) / length, [, q, k] = layouts[pairs.value], group = make("svg:g");
-    const radius = length > 1 ? small : small + 1.6 * text, middle = top + radius; // what one pair adds is the score: there is room
-    for (const [name, vector, style, side] of [["q", q, "after", -32], ["k", k, "idle", 32]]) { // two bars each
+    const alone = length === 1, [, q, k] = layouts[pairs.value], group = make("svg:g"); // alone, q and k stand to the left and right
+    const [x, radius, middle] = alone ? [320, 104, score / 2 - text] : [left + ((640 - left) * (i + 0.5)) / length, small, top + small];
+    const [apart, zero, wide, unit] = alone ? [270, middle, 22, 60] : [32, numbers, 14, 22], turns = [];
+    for (const [name, vector, style, side] of [["q", q, "after", -1], ["k", k, "idle", 1]]) { // two bars each
+      const at = x + side * apart;
       for (const j of [0, 1]) {
-        const value = vector[2 * i + j], tall = Math.abs(value) * 22, at = x + side + (j ? 2 : -16);
-        group.append(make("svg:rect", { x: at, y: numbers - Math.max(0, value) * 22, width: 14, height: tall, class: style }));
+        const value = vector[2 * i + j] * unit;
+        group.append(make("svg:rect", { x: at + (j ? 2 : -2 - wide), y: zero - Math.max(0, value), width: wide, height: Math.abs(value), class: style }));
       }
-      group.append(make("svg:line", { x1: x + side - 20, x2: x + side + 20, y1: numbers, y2: numbers, class: "axis hair" }), write(x + side, 1.1 * text, name));
+      group.append(make("svg:line", { x1: at - wide - 6, x2: at + wide + 6, y1: zero, y2: zero, class: "axis hair" }), write(at, zero - (alone ? 54 + text : numbers - 1.1 * text), name));
+      if (!alone) continue;
+      const by = x + side * 172; // between the numbers and the clock: by how much they are turned
+      turns.push([write(by, zero - text, ""), write(by, zero + 2 * text, "")]);
+      group.append(write(by, zero + 0.5 * text, side < 0 ? "⟶" : "⟵", { class: "place" }), ...turns.at(-1));
     }
     const hands = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `hand ${style}` }));
     const [unturnedKey, unturnedQuery] = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `ghost ${style}` }));
@@ -30,13 +36,14 @@ touch.figures.clock = (host) => {
     const bar = make("svg:rect", { y: adds, height: 0.8 * text, class: "before" }), part = write(x, adds + 2 * text, "", { class: "small part" });
     const own = [k, q].map((vector) => [Math.atan2(vector[2 * i + 1], vector[2 * i]), (radius * Math.hypot(vector[2 * i], vector[2 * i + 1])) / 1.4]);
     [unturnedKey, unturnedQuery].forEach((ghost, which) => { const [x2, y2] = touch.point(...own[which]); put(ghost, { x2, y2 }); });
-    group.append(write(x, top - 0.4 * text, "↓"), make("svg:g", { transform: `translate(${x} ${middle})` },
+    if (!alone) group.append(write(x, top - 0.4 * text, "↓"));
+    group.append(make("svg:g", { transform: `translate(${x} ${middle})` },
       make("svg:circle", { r: radius, class: "face" }), unturnedKey, unturnedQuery, arc, ...hands, grip));
-    if (length > 1) group.append(make("svg:line", { x1: x, x2: x, y1: adds - 3, y2: adds + 0.8 * text + 3, class: "axis hair" }), bar, part);
+    if (!alone) group.append(make("svg:line", { x1: x, x2: x, y1: adds - 3, y2: adds + 0.8 * text + 3, class: "axis hair" }), bar, part);
     faces.append(group);
     touch.drag(drawing, grip, (toX, toY) => turn(Math.atan2(middle - toY, toX - x), speed, own));
     grip.addEventListener("pointerdown", () => { held = null; });
-    return { x, radius, speed, own, hands, arc, bar, part };
+    return { x, radius, speed, own, turns, hands, arc, bar, part };
   };
   let clocks = [], held; // the position whose hand is being dragged: the nearer one
   const wrapped = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
@@ -48,9 +55,13 @@ touch.figures.clock = (host) => {
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const draw = () => {
     const distance = query.value - key.value;
-    const parts = clocks.map(({ x, radius, speed, own, hands, arc, bar, part }) => {
+    const parts = clocks.map(({ x, radius, speed, own, turns, hands, arc, bar, part }) => {
       const angles = [key, query].map(({ value }, which) => own[which][0] + value * speed), between = wrapped(angles[1] - angles[0]);
       angles.forEach((angle, which) => { const [x2, y2] = touch.point(angle, own[which][1]); put(hands[which], { x2, y2 }); });
+      turns.forEach(([times, by], which) => {
+        const position = [query, key][which].value;
+        [times.textContent, by.textContent] = [`${position} × ${speed}`, say(`= ${figure(position * speed)} rad`, `= ${figure(position * speed)} 弧度`)];
+      });
       const [from, to] = [angles[0], angles[0] + between].map((angle) => touch.point(angle, 20));
       put(arc, { d: `M${from}A20 20 0 0 ${between > 0 ? 0 : 1} ${to}` });
       const [[, ofKey], [, ofQuery]] = own, added = (ofKey * ofQuery * (1.4 / radius) ** 2) * Math.cos(between);
@@ -74,10 +85,11 @@ touch.figures.clock = (host) => {
   const pairs = touch.choice(controls, say("pairs", "对数"), { name: "pairs" }, [["one", say("one, 0.35 radians a position", "一对，每个位置 0.35 弧度")], ["four", say("four, with base 100", "四对，底数 100")]], () => arrange());
   const arrange = () => {
     faces.replaceChildren();
+    sum.setAttribute("x", pairs.value === "one" ? 320 : left + (640 - left) / 2);
     clocks = layouts[pairs.value][0].map(pair);
-    const rows = [[numbers, say("the numbers", "各个数")], [top + clocks[0].radius, say("turned by", "按位置")], [top + clocks[0].radius + 1.3 * text, say("their position", "转动之后")],
-      [adds + 1.2 * text, clocks.length > 1 ? say("what each adds", "各自加多少") : ""]];
-    if (!phone) faces.append(...rows.map(([y, words]) => write(0, y + text / 3, words, { "text-anchor": "start" })));
+    const rows = [[numbers, say("the numbers", "各个数")], [top + small, say("turned by", "按位置")], [top + small + 1.3 * text, say("their position", "转动之后")],
+      [adds + 1.2 * text, say("what each adds", "各自加多少")]];
+    if (!phone && clocks.length > 1) faces.append(...rows.map(([y, words]) => write(0, y + text / 3, words, { "text-anchor": "start" })));
     draw();
   };
   const together = touch.tick(controls, say("move m and n together", "m 和 n 一起移动"), { name: "together" }, () => {});
