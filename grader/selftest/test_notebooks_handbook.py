@@ -283,6 +283,7 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert handbook._folded(drawing, "en").startswith("<details")
     assert '<span class="line"' in handbook._folded(drawing, "en")
     assert ">The set-up<" in handbook._folded('<div class="highlight"><pre><b>import</b> math</pre></div>', "en")
+    assert ">这道练习的检查<" in handbook._folded("<pre><span>with</span> quiet():\n    assert</pre>", "zh")
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 

@@ -115,7 +115,11 @@ def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tenso
 # T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
 # $$
 #
-# At $\Delta = 0$ all arrows point the same way and $T_u = u$. At a large $\Delta$ the fast pairs point anywhere.
+# At $\Delta = 0$ all arrows point the same way and $T_u = u$. [Ten tokens apart](#walk?key=0&base=10000&distance=10) the fast
+# pairs already bend away; at [a large distance](#walk?key=0&base=10000&distance=1000) they point anywhere. For equal query and
+# key, each pair of length 1, the score is the part of the walk that goes to the right.
+#
+# <!-- touch: walk -->
 
 # %% [markdown] lang="zh"
 # ## 用箭头走路
@@ -126,7 +130,11 @@ def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tenso
 # T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
 # $$
 #
-# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。当 $\Delta$ 很大时，转得快的那些对指向哪里都有可能。
+# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。[相隔十个 token](#walk?key=0&base=10000&distance=10) 时，快的对已经
+# 拐开；[相隔很远](#walk?key=0&base=10000&distance=1000)时，它们指向哪里都有可能。如果查询和键相等，每对长度都是 1，得分就是
+# 这条路向右走了多远。
+#
+# <!-- touch: walk -->
 
 # %% [markdown] lang="en"
 # ### Exercise 4.1 · Lay the arrows (2 points)
@@ -465,8 +473,6 @@ plt.show()
 # vectors prefer to be near; a random key shows no trend at all; and your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
-# <!-- touch: walk -->
-#
 # What does the random key stand for? If the phases of the $h_i$ are independent and uniform, turning them further by
 # $\Delta \theta_i$ leaves them so, and the score has the same distribution at every distance: *for random phases RoPE
 # favours no distance.* That is a statement about random phases and no more. Where the mean of $h_i$ over many tokens is
@@ -483,8 +489,6 @@ plt.show()
 # 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值；131,072 以内的距离
 # 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
 # token 之外](#walk?key=1000&distance=1000)。
-#
-# <!-- touch: walk -->
 #
 # 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的
 # 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。如果 $h_i$ 对许多 token 的均值不为零，

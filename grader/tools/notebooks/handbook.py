@@ -28,6 +28,8 @@ _SUMMARIES = {
     ("figure", "zh"): "画图的代码",
     ("set-up", "en"): "The set-up",
     ("set-up", "zh"): "准备工作",
+    ("checks", "en"): "The checks of this exercise",
+    ("checks", "zh"): "这道练习的检查",
 }
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
@@ -204,7 +206,7 @@ def _line(line: str) -> str:
 
 
 def _folded(code: str, language: str) -> str:
-    """Code that imports what follows needs, or draws a figure, behind a line to click on; other code as it is."""
+    """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
     kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
     summary = _SUMMARIES.get((kind, language))
     return (

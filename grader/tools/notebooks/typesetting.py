@@ -32,12 +32,16 @@ _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 # Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
 _GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
 
-_SET_UP = re.compile(r"(?:import|from)\b")
+_FOLDED = {  # what the page folds away, by what its code shows
+    "figure": re.compile(r"(?s).*plt\.show\("),
+    "set-up": re.compile(r"(?:import|from)\b"),
+    "checks": re.compile(r"with quiet\(\):"),
+}
 
 
 def folded(code: str) -> str:
-    """What a cell does whose code the page folds away: ``figure``, ``set-up``, or neither."""
-    return "figure" if "plt.show(" in code else "set-up" if _SET_UP.match(code) else ""
+    """What a cell does whose code the page folds away: ``figure``, ``set-up``, ``checks``, or none of them."""
+    return next((kind for kind, shows in _FOLDED.items() if shows.match(code)), "")
 
 
 def prose(source: str, formulas: list[str]) -> str:
