@@ -284,6 +284,9 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> N
     assert '<span class="line"' in handbook._folded(drawing, "en")
     assert ">The set-up<" in handbook._folded('<div class="highlight"><pre><b>import</b> math</pre></div>', "en")
     assert ">这道练习的检查<" in handbook._folded("<pre><span>with</span> quiet():\n    assert</pre>", "zh")
+    claims = "far = 2\nassert far == 2\nassert far != 3\nprint('held')\n"
+    assert ">What the text says, checked<" in handbook._folded(f"<pre>{claims}</pre>", "en")
+    assert not handbook._folded(f"<pre>{claims}near = 1\n</pre>", "en").startswith("<details")
     assert not handbook._folded("<pre></pre>", "en").startswith("<details")
 
 

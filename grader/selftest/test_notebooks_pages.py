@@ -157,7 +157,7 @@ def test_all_words_that_set_a_figure_find_its_controls_and_what_they_ask_for(tab
     assert pressed >= 50
     tab.open(prose / "en" / "4_decay_and_precision.html")
     tab.evaluate("document.querySelector('.sets').dataset.sets = 'walk?distance=5'")  # but it sets what it was made for
-    assert tab.evaluate(PRESS) == ["walk?distance=5: distance is 1000"]
+    assert tab.evaluate(PRESS) == ["walk?distance=5: distance is 10"]
 
 
 @needs_browser

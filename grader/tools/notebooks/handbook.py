@@ -30,6 +30,8 @@ _SUMMARIES = {
     ("set-up", "zh"): "准备工作",
     ("checks", "en"): "The checks of this exercise",
     ("checks", "zh"): "这道练习的检查",
+    ("claims", "en"): "What the text says, checked",
+    ("claims", "zh"): "正文里的说法，逐条检查",
 }
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)

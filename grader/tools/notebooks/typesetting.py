@@ -33,15 +33,17 @@ _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 _GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
 
 _FOLDED = {  # what the page folds away, by what its code shows
-    "figure": re.compile(r"(?s).*plt\.show\("),
+    "figure": re.compile(r"(?s).*(?:plt\.show|to_touch)\("),
     "set-up": re.compile(r"(?:import|from)\b"),
     "checks": re.compile(r"with quiet\(\):"),
 }
 
 
 def folded(code: str) -> str:
-    """What a cell does whose code the page folds away: ``figure``, ``set-up``, ``checks``, or none of them."""
-    return next((kind for kind, shows in _FOLDED.items() if shows.match(code)), "")
+    """What a cell that the page folds away does: ``figure``, ``set-up``, ``checks``, ``claims``; empty for others."""
+    lines = code.splitlines()
+    claims = 2 * sum("assert " in line for line in lines) >= len(lines) > 1
+    return next((kind for kind, shows in _FOLDED.items() if shows.match(code)), "claims" if claims else "")
 
 
 def prose(source: str, formulas: list[str]) -> str:
