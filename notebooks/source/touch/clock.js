@@ -27,7 +27,7 @@ touch.figures.clock = (host) => {
       group.append(make("svg:line", { x1: at - wide - 6, x2: at + wide + 6, y1: zero, y2: zero, class: "axis hair" }), write(at, zero - (alone ? 54 + text : numbers - 1.1 * text), name));
       if (!alone) continue;
       const by = x + side * 172; // between the numbers and the clock: by how much they are turned
-      turns.push([write(by, zero - text, ""), write(by, zero + 2 * text, "")]);
+      turns.push([write(by, zero - text, ""), write(by, zero + 2 * text, ""), write(at, zero + 34 + 1.2 * text, "")]);
       group.append(write(by, zero + 0.5 * text, side < 0 ? "⟶" : "⟵", { class: "place" }), ...turns.at(-1));
     }
     const hands = ["key", "query"].map((style) => make("svg:line", { x1: 0, y1: 0, class: `hand ${style}` }));
@@ -58,9 +58,9 @@ touch.figures.clock = (host) => {
     const parts = clocks.map(({ x, radius, speed, own, turns, hands, arc, bar, part }) => {
       const angles = [key, query].map(({ value }, which) => own[which][0] + value * speed), between = wrapped(angles[1] - angles[0]);
       angles.forEach((angle, which) => { const [x2, y2] = touch.point(angle, own[which][1]); put(hands[which], { x2, y2 }); });
-      turns.forEach(([times, by], which) => {
-        const position = [query, key][which].value;
-        [times.textContent, by.textContent] = [`${position} × ${speed}`, say(`= ${figure(position * speed)} rad`, `= ${figure(position * speed)} 弧度`)];
+      turns.forEach((words, which) => {
+        const { value } = [query, key][which], by = figure(value * speed);
+        [`${value} × ${speed}`, say(`= ${by} rad`, `= ${by} 弧度`), `${"mn"[which]} = ${value}`].forEach((said, i) => { words[i].textContent = said; });
       });
       const [from, to] = [angles[0], angles[0] + between].map((angle) => touch.point(angle, 20));
       put(arc, { d: `M${from}A20 20 0 0 ${between > 0 ? 0 : 1} ${to}` });
