@@ -1162,78 +1162,34 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %%
-LLAMA3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "original_max_position_embeddings": 8192}
+LLAMA = {
+    "rope_type": "llama3",
+    "rope_theta": 500_000.0,
+    "original_max_position_embeddings": 8192,
+    "low_freq_factor": 1.0,
+}
+RAMP = {"beta_fast": 32.0, "beta_slow": 1.0}  # where they are written down
+
+
+def yarn(base: float, factor: float, length: int, **more: float | bool) -> dict:
+    """What a configuration with YaRN says, in the words of transformers."""
+    return {
+        "rope_type": "yarn",
+        "rope_theta": base,
+        "factor": factor,
+        "original_max_position_embeddings": length,
+        **more,
+    }
+
+
 MODELS = {  # name: features that rotate, longest distance in training, advertised length, and what the configuration says
-    "Llama 3.1": (128, 8192, 131_072, LLAMA3 | {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}),
-    "Llama 4 Scout": (
-        128,
-        8192,
-        10_000_000,
-        LLAMA3 | {"factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0},
-    ),
-    "Qwen3": (
-        128,
-        32_768,
-        131_072,
-        {
-            "rope_type": "yarn",
-            "rope_theta": 1_000_000.0,
-            "factor": 4.0,
-            "original_max_position_embeddings": 32_768,
-        },
-    ),
-    "DeepSeek-V3": (
-        64,
-        4096,
-        131_072,
-        {
-            "rope_type": "yarn",
-            "rope_theta": 10_000.0,
-            "factor": 40.0,
-            "original_max_position_embeddings": 4096,
-            "beta_fast": 32.0,
-            "beta_slow": 1.0,
-            "attention_factor": 1.0,
-        },
-    ),
-    "DeepSeek-V4": (
-        64,
-        65_536,
-        1_048_576,
-        {
-            "rope_type": "yarn",
-            "rope_theta": 160_000.0,
-            "factor": 16.0,
-            "original_max_position_embeddings": 65_536,
-            "beta_fast": 32.0,
-            "beta_slow": 1.0,
-            "attention_factor": 1.0,
-        },
-    ),
-    "gpt-oss": (
-        64,
-        4096,
-        131_072,
-        {
-            "rope_type": "yarn",
-            "rope_theta": 150_000.0,
-            "factor": 32.0,
-            "original_max_position_embeddings": 4096,
-            "beta_fast": 32.0,
-            "beta_slow": 1.0,
-            "truncate": False,
-        },
-    ),
-    "Gemma 4": (
-        512,
-        None,
-        131_072,
-        {
-            "rope_type": "proportional",
-            "rope_theta": 1_000_000.0,
-            "partial_rotary_factor": 0.25,
-        },
-    ),
+    "Llama 3.1": (128, 8192, 131_072, LLAMA | {"factor": 8.0, "high_freq_factor": 4.0}),
+    "Llama 4 Scout": (128, 8192, 10_000_000, LLAMA | {"factor": 16.0, "high_freq_factor": 1.0}),
+    "Qwen3": (128, 32_768, 131_072, yarn(1e6, 4.0, 32_768)),
+    "DeepSeek-V3": (64, 4096, 131_072, yarn(10_000.0, 40.0, 4096, attention_factor=1.0, **RAMP)),
+    "DeepSeek-V4": (64, 65_536, 1_048_576, yarn(160_000.0, 16.0, 65_536, attention_factor=1.0, **RAMP)),
+    "gpt-oss": (64, 4096, 131_072, yarn(150_000.0, 32.0, 4096, truncate=False, **RAMP)),
+    "Gemma 4": (512, None, 131_072, {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25}),
 }
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 

@@ -15,7 +15,7 @@ touch.figures.stale = (host) => {
     drawing.append(group);
     return { group, should, has, error };
   });
-  let length = trained;
+  let length = 2 * trained; // on paper, too, one sees what it is about
   const draw = () => {
     const now = slowest(length);
     let worst = 0;
