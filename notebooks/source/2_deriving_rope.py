@@ -790,6 +790,36 @@ for name, step in {"RoPE": rotation, "xPos": rotation / 0.98, "ALiBi": shear}.it
 assert torch.linalg.matrix_power(shear, 2 - 9)[0, 1] == 2 - 9, "A shear adds n - m times one feature to the other."
 
 # %% [markdown] lang="en"
+# Follow a query and a key from position 0 (the large dot) to 16:
+
+# %% [markdown] lang="zh"
+# 跟着一个查询和一个键，从位置 0（大点）走到 16：
+
+# %%
+paths = {  # the matrix G, the query and the key
+    "RoPE": (rotation, [0.9, 0.5], [0.8, -0.3]),
+    "xPos": (rotation / 0.95, [0.9, 0.5], [0.8, -0.3]),
+    "ALiBi": (shear, [0.5, 0.0], [0.0, 1.0]),
+}
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.6))
+for axes, (name, (step, *vectors)) in zip(panels, paths.items(), strict=True):
+    for word, colour, one, vector in zip(
+        ("query", "key"), (BLUE, VERMILION), (step.inverse().T, step), vectors, strict=True
+    ):
+        start = torch.tensor(vector, dtype=torch.float64)
+        path = torch.stack([torch.linalg.matrix_power(one, p) @ start for p in range(17)])
+        axes.plot(*path.T, color=colour, linestyle="-", marker="o", markersize=2.5, linewidth=0.8, label=word)
+        axes.plot(*start, color=colour, marker="o", markersize=7)
+        kept = path.norm(dim=-1) / start.norm()
+        assert (kept.max() - kept.min() < 1e-9) == (name == "RoPE"), "Only RoPE keeps the lengths."
+    axes.set_title(name, fontweight="normal", fontsize=9.5)
+    axes.set_aspect("equal", adjustable="datalim")
+    no_frame(axes)
+panels[0].legend(loc="center", fontsize=SMALL)
+headline(figure, "On a circle, query and key keep their lengths; on spirals and straight lines they do not")
+plt.show()
+
+# %% [markdown] lang="en"
 # ### Exercise 2.4 · The shift test (2 points)
 #
 # Turn the wish into a measurement, which works for any code. Write `shift_gap`: move both tokens along by
