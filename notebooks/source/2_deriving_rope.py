@@ -632,6 +632,25 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
+# The law in pictures: turned back by 2 positions and on by 7, a vector is turned by 5.
+
+# %% [markdown] lang="zh"
+# 用图来看这条定律：往回转 2 个位置，再往前转 7 个，就是转 5 个。
+
+# %%
+R = [rotation_matrix(p * speeds(8, 100.0)) for p in range(8)]
+law = {r"$R_2^\top$": R[2].T, r"$R_7$": R[7], r"$R_2^\top R_7$": R[2].T @ R[7], r"$R_5$": R[5]}
+figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.9))
+for axes, sign, (name, matrix) in zip(panels, " ·==", law.items(), strict=True):
+    axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1)
+    axes.set_title(name, loc="center", fontweight="normal")
+    axes.text(-0.12, 0.5, sign, transform=axes.transAxes, ha="center", va="center")
+    no_frame(axes)
+assert (law[r"$R_2^\top R_7$"] - R[5]).abs().max() < 1e-12
+headline(figure, "Only the distance, 7 - 2, is left: eight features, purple positive, orange negative")
+plt.show()
+
+# %% [markdown] lang="en"
 # ## Was anything lost?
 #
 # We asked for equality of complex numbers, where the wish speaks of real scores only, and we put pairs side by side by
