@@ -66,15 +66,15 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # ## Turn, do not add
 #
 # What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on nothing
-# else. The obvious way is to **add** a code for its position to each word; here, to query and key. It does not do it. Multiply out
-# the score of the query at $m$ and the key at $n$: of its four parts, one knows no position, two know one each, and only the last
-# knows the distance ([notebook 1](1_before_rope.ipynb)).
+# else. The obvious way is to **add** a code for its position, $\mathrm{PE}(m)$ at position $m$, to each word; here, to query and key.
+# It does not do it. Multiply out the score of the query at $m$ and the key at $n$: of its four parts, one knows no position, two know
+# one each, and only the last knows the distance ([notebook 1](1_before_rope.ipynb)).
 
 # %% [markdown] lang="zh"
 # ## 要转，不要加
 #
 # 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词（这里是查询和键）**加**上一个
-# 表示位置的编码。这样做不到。把 $m$ 处的查询和 $n$ 处的键的得分乘开：四项里，一项不知道位置，两项各知道一个位置，只有最后一项知道距离
+# 表示位置的编码，位置 $m$ 处是 $\mathrm{PE}(m)$。这样做不到。把 $m$ 处的查询和 $n$ 处的键的得分乘开：四项里，一项不知道位置，两项各知道一个位置，只有最后一项知道距离
 # （[第 1 节](1_before_rope.ipynb)）。
 
 # %%
