@@ -50,7 +50,10 @@ use_style()
 #
 # so each step back multiplies it by the same factor $e^{-\rho_h} < 1$. The weight fades like a sound: it halves with
 # every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat one far
-# back.
+# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8), [64](#slopes?heads=8&distance=64),
+# [512](#slopes?heads=8&distance=512). (The dashed step is a window that leaves all of a key or nothing, for comparison.)
+#
+# <!-- touch: slopes -->
 #
 # Three details go wrong often:
 #
@@ -106,7 +109,11 @@ use_style()
 # $$
 #
 # 所以每往回一步，权重就乘以同一个因子 $e^{-\rho_h} < 1$。它像声音一样渐渐消散：每过 $\ln 2 / \rho_h$ 个 token 减半，这就是这个头的
-# **半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。
+# **半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。这里是一层里的各个头：往回看
+# [8 个 token](#slopes?heads=8&distance=8)、[64 个](#slopes?heads=8&distance=64)、[512 个](#slopes?heads=8&distance=512)。（虚线的台阶是窗口，作为对照：
+# 对一个键要么全留，要么不留。）
+#
+# <!-- touch: slopes -->
 #
 # 有三个细节常常弄错：
 #
@@ -397,10 +404,7 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# (Grey is masked.) [In 64 tokens](#slopes?heads=8&distance=64) the flattest head is hardly different from no bias at all; it
-# needs [longer texts](#slopes?heads=8&distance=512) to show.
-#
-# <!-- touch: slopes -->
+# (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
 # **Encoders** see both sides. There one takes $-\rho_h\, |m - n|$ without the mask, and something has to be done about
 # direction, since the two sides then look alike ([the author's
@@ -425,10 +429,7 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，[在 64 个 token 里](#slopes?heads=8&distance=64)几乎与没有偏置一样，
-# [文本更长时](#slopes?heads=8&distance=512)才看得出差别。
-#
-# <!-- touch: slopes -->
+# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
 # **编码器**两边都看得到。这时取 $-\rho_h\, |m - n|$，不加掩码；但这样两边看起来一样，还得另想办法区分方向
 # （[作者的几个提议](https://github.com/ofirpress/attention_with_linear_biases/issues/5)）。
