@@ -257,6 +257,10 @@ def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str,
     assert prose.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
 
 
+def test_a_line_that_ends_in_chinese_leaves_no_blank() -> None:
+    assert sources.unbroken("这一行\n**没有**断\n开。\n\n- 一\n- *二*") == "这一行**没有**断开。\n\n- 一\n- *二*"
+
+
 def test_the_small_notebook_breaks_no_rule(tmp_path: Path) -> None:
     assert [*rules.problems(from_text(SCRIPT, tmp_path))] == []
 

@@ -36,7 +36,7 @@ NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solu
 
 _BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
 _BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
-    rf"(?<={CHARACTER})\n *(?={CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
+    rf"(?<={CHARACTER})\n *(?=\*{{0,2}}{CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
 )
 
 IN_HANDBOOK = "handbook"  # key in a cell's metadata: its text with the words that set a figure, which Jupyter lacks
