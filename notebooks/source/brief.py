@@ -17,7 +17,21 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
-from figures import BLACK, DIVERGING, GREY, VERMILION, headline, look, name_lines, no_frame, point, use_style
+from figures import (
+    BLACK,
+    BLUE,
+    DIVERGING,
+    GREY,
+    SKY,
+    VERMILION,
+    headline,
+    ink,
+    look,
+    name_lines,
+    no_frame,
+    point,
+    use_style,
+)
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -339,27 +353,6 @@ plt.show()
 # | [gpt-oss](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py) | YaRN; every other layer looks back 128 tokens only |
 # | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | layers that see everything turn a quarter of their pairs, and the slow ones stand still |
 # | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
-#
-# Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or numbers
-# carry no position at all. [Notebook 8](8_models_of_2026.ipynb) reads these configurations with your own code.
-#
-# ## If something is wrong
-#
-# | what you see | a likely cause |
-# |---|---|
-# | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb): scores are right only at distance 0 |
-# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) in one step and not in the next |
-# | good at first, worse and worse far on | a text longer than those of training; or [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
-# | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed since |
-# | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
-# | long texts read well, but nothing is found in them | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
-#
-# ## Where to go on
-#
-# To *derive* it, begin with [notebook 2](2_deriving_rope.ipynb). To *write* it, with [notebook 3](3_three_implementations.ipynb). To *stretch* a model, with
-# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb).
-#
-# **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
 
 # %% [markdown] lang="zh"
 # 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
@@ -389,7 +382,55 @@ plt.show()
 # | [gpt-oss](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py) | YaRN；每隔一层只往回看 128 个 token |
 # | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
 # | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | 每四层有一层不带位置；在那里，一个随位置慢慢增长的因子把得分锐化 |
+
+# %%
+models = {  # the share of each head's numbers that turn, in twelve layers; below zero: in a layer that sees only what is near
+    "Llama 3.1": [1.0] * 12,
+    "Qwen3": [1.0] * 12,
+    "DeepSeek-V3": [64 / 192] * 12,
+    "gpt-oss": [-1.0, 1.0] * 6,
+    "Gemma 4": [-1.0, -1.0, -1.0, -1.0, -1.0, 0.25] * 2,
+    "Llama 4": [-1.0, -1.0, -1.0, 0.0] * 3,
+}
+figure, axes = plt.subplots(figsize=(6.0, 2.7))
+for row, layers in enumerate(models.values()):
+    for layer, share in enumerate(layers):
+        colour = BLUE if share > 0 else SKY
+        axes.bar(layer, 0.8, 0.84, bottom=row - 0.4, color="none", edgecolor=GREY, linewidth=0.6)
+        axes.bar(layer, -0.8 * abs(share), 0.84, bottom=row + 0.4, color=colour)
+axes.set_yticks(range(len(models)), models)
+axes.set(xticks=[], xlabel="twelve layers, from the first", xlim=(-0.6, 11.6), ylim=(len(models) - 0.5, -0.5))
+for word, height, colour in (("sees all", 0.5, BLUE), ("sees what is near", 3.6, SKY), ("does not turn", 5.2, GREY)):
+    axes.text(11.8, height, word, color=ink(colour), fontsize=8.5, va="center")
+for side in ("left", "bottom"):
+    axes.spines[side].set_visible(False)
+axes.tick_params(length=0)
+headline(figure, "How much of a head turns, layer by layer: all of it, a part, or nothing")
+plt.show()
+
+# %% [markdown] lang="en"
+# Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or numbers
+# carry no position at all. [Notebook 8](8_models_of_2026.ipynb) reads these configurations with your own code.
 #
+# ## If something is wrong
+#
+# | what you see | a likely cause |
+# |---|---|
+# | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb): scores are right only at distance 0 |
+# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) in one step and not in the next |
+# | good at first, worse and worse far on | a text longer than those of training; or [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
+# | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed since |
+# | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
+# | long texts read well, but nothing is found in them | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
+#
+# ## Where to go on
+#
+# To *derive* it, begin with [notebook 2](2_deriving_rope.ipynb). To *write* it, with [notebook 3](3_three_implementations.ipynb). To *stretch* a model, with
+# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb).
+#
+# **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
+
+# %% [markdown] lang="zh"
 # 归纳起来有三个想法：让慢的对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。[第 8 节](8_models_of_2026.ipynb)
 # 用你自己的代码读这些配置。
 #
