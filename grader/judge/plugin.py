@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -16,6 +16,7 @@ from ..sandbox import second_device
 from .ahead import LookingAhead, StartAhead
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
+from .excuses import settled
 from .faults import StudentFault
 from .foresight import Foresight, Recorder, Verdicts
 from .readings import Read, Readings
@@ -122,10 +123,11 @@ class Plugin:
             ahead = task()
             self.report.pytest_sessionfinish(session)
             tests = [*self.report.report["tests"], *ahead]
-            self.results.put(_case_results(session.items, tests))
+            self.results.put(settled(_case_results(session.items, tests)))
 
     def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
         """Have pytest decide every property that has not passed ahead; returns the results of those that have."""
+        student.seed = self._seed
         passed: list[dict[str, Any]] = []
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
@@ -147,6 +149,7 @@ class Plugin:
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
         """Have pytest decide every property on the reference; record the requests of those with plain tests only."""
         recorders: dict[Read, Recorder] = {}
+        reference.seed = self._seed
 
         def reader(read: Read) -> Student:
             recorders[read] = Recorder(start_worker)
@@ -185,26 +188,36 @@ class Plugin:
                 return None
         return verdicts
 
+    def _excuses(self) -> list[dict[str, Any]]:
+        """What the present case has passed over, as the JSON report keeps it."""
+        excuses = self._student.excuses if self._student is not None else []
+        return [{"instead": _told(excuse.fault), "charges": excuse.charges} for excuse in excuses]
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_runtest_metadata(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
         """What became of one phase of a test, as the JSON report keeps it."""
         if call.excinfo is None:
             error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
-            numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp}
+            numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp, "excuses": self._excuses()}
             return {"outcome": "passed", **numbers} if call.when == "call" else {}
         error = call.excinfo.value
         if isinstance(error, pytest.skip.Exception):
-            return {"outcome": "not_assessed", "message": str(error.msg)}
+            return {"outcome": "not_assessed", "message": str(error.msg), "excuses": self._excuses()}
         self._all_passed = False
         if isinstance(error, StudentFault):
-            numbers = {"error_ulp": error.error_ulp, "limit_ulp": error.limit_ulp, "elements": error.elements}
-            return {"outcome": str(error.outcome), "message": str(error), **numbers}
+            return _told(error)
         if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
             # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is
             # the cause: a machine that is short of memory would have killed the judge instead.
             return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
+
+
+def _told(fault: StudentFault) -> dict[str, Any]:
+    """A fault as the JSON report keeps it."""
+    numbers = {"error_ulp": fault.error_ulp, "limit_ulp": fault.limit_ulp, "elements": fault.elements}
+    return {"outcome": str(fault.outcome), "message": str(fault), **numbers}
 
 
 def _other(device: str) -> Any:
@@ -247,20 +260,19 @@ def _case_id(item: pytest.Item) -> str:
 def _case_results(items: Iterable[pytest.Item], tests: Iterable[dict[str, Any]]) -> list[CaseResult]:
     """One result for every collected test; a test without a verdict is the grader's fault."""
     metadata = {test["nodeid"]: test.get("metadata", {}) for test in tests}
-    results = []
-    for item in items:
-        known = metadata.get(item.nodeid, {})
-        outcome = Outcome(known.get("outcome", "grader_error"))
-        results.append(
-            CaseResult(
-                property_id=_property_of(item),
-                id=_case_id(item),
-                outcome=outcome,
-                message=known.get("message", "" if known else "the test left no verdict"),
-                error_ulp=known.get("error_ulp"),
-                limit_ulp=known.get("limit_ulp"),
-                elements=known.get("elements"),
-                detail=known.get("detail", ""),
-            )
-        )
-    return results
+    return [_case_result(item, metadata.get(item.nodeid, {})) for item in items]
+
+
+def _case_result(item: pytest.Item, known: Mapping[str, Any]) -> CaseResult:
+    excuses = known.get("excuses", ())
+    return CaseResult(
+        property_id=_property_of(item),
+        id=_case_id(item),
+        outcome=Outcome(known.get("outcome", "grader_error")),
+        message=known.get("message", "" if known else "the test left no verdict"),
+        error_ulp=known.get("error_ulp"),
+        limit_ulp=known.get("limit_ulp"),
+        elements=known.get("elements"),
+        detail=known.get("detail", ""),
+        excuses=tuple((_case_result(item, excuse["instead"]), excuse["charges"]) for excuse in excuses),
+    )

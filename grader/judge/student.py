@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from ..rubric import Rubric
 from ..sandbox.handle import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
+from .excuses import Excuse, Reading
 from .faults import (
     Crashed,
     InvalidReply,
@@ -54,7 +56,8 @@ class Student:
         self.files = files
         self._start_worker = start_worker
         self._rubric = rubric
-        self._siblings: dict[tuple[str, str], Student] = {}
+        self._recording: dict[str, Student] = {}
+        self._recorded: tuple[str, str] | None = None  # module and name of the function that is recorded
         self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
@@ -68,6 +71,10 @@ class Student:
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
         self.readings = Readings(self._reader)
+        self.seed = 0  # of the run
+        self.property_id = ""  # the property that is judged
+        self.excuses: list[Excuse] = []  # of the present case
+        self.read: list[Reading] = []  # the readings that the present case has used
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,21 +100,35 @@ class Student:
         if self._worker is not None:
             self._worker.close()
         self._worker, self._loaded, self._gave_out = None, set(), None
-        for sibling in self._siblings.values():
+        for sibling in self._recording.values():
             sibling.start_afresh()
 
-    def with_file(self, path: str, text: str) -> Student:
-        """The same submission with another text in one file, and a worker of its own.
+    def recording(self, name: str) -> Student:
+        """The same submission in another worker, where a stand-in records what the function ``name`` is called with.
+
+        The stand-in gives the first argument back; see :meth:`recorded`.
 
         Raises:
             StudentFault: If this property may ask for nothing more.
         """
         if self._gave_out is not None:
             raise self._gave_out
-        if (path, text) not in self._siblings:
-            files = {**self.files, path: text}
-            self._siblings[path, text] = Student(files, self._start_worker, self._rubric, self._limits)
-        return self._siblings[path, text]
+        if name not in self._recording:
+            self._recording[name] = self._alike(self._start_worker)
+            self._recording[name]._recorded = (self._module_of(name), name)
+            self._recording[name]._import_faults = {}  # a file may be importable without that function
+        return self._recording[name]
+
+    def recorded(self, name: str) -> tuple[list[Any], dict[str, Any]]:
+        """What the recorded function was called with last: arguments by place, and by name.
+
+        Args:
+            name: The piece of the submission that has called it.
+        """
+        match self.request(name, "recorded"):
+            case {"arguments": list(arguments), "named": dict(named)}:
+                return arguments, named
+        return [], {}
 
     def reading(self, read: Callable[[Student], T]) -> T:
         """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
@@ -117,28 +138,54 @@ class Student:
         """
         if self._gave_out is not None:
             raise self._gave_out
-        return self.readings.of(read)
+        found = self.readings.of(read)
+        if isinstance(found, Reading):
+            self.read.append(found)
+        return found
+
+    def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:
+        """Pass over a fault in this case, as long as other properties charge for it.
+
+        Args:
+            fault: The verdict that counts if they do not.
+            charges: Of each of these groups of properties, one has to have lost its points in the same report.
+        """
+        self.excuses.append(Excuse(fault, charges))
+
+    @contextmanager
+    def excused(self, *properties: str) -> Iterator[None]:
+        """Pass over a fault inside, as long as one of these properties has lost its points: it charges for it."""
+        try:
+            yield
+        except StudentFault as fault:
+            self.excuse(fault, properties)
 
     def _reader(self, _: Read) -> Student:
-        """The student that a reading asks: it shares this one's time, and what is known to hang or fail to import."""
-        reader = self.met_through(self._start_worker)
-        reader._left_s, reader._hung, reader._import_faults = self._left_s, self._hung, self._import_faults
-        return reader
+        """The student that a reading asks."""
+        return self._alike(self._start_worker)
+
+    def _alike(self, start_worker: StartWorker) -> Student:
+        """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
+        other = self.met_through(start_worker)
+        other._left_s, other._hung, other._import_faults = self._left_s, self._hung, self._import_faults
+        return other
 
     def start_case(self) -> None:
-        """Forget the operations of an earlier case that no request has sent yet."""
+        """Forget the excuses of an earlier case, and those of its operations that no request has sent yet."""
         self._deferred.clear()
+        self.excuses, self.read = [], []
 
     # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
 
     def met_through(self, start_worker: StartWorker) -> Student:
         """The same submission with another kind of worker; of what is known already, it shares only the readings."""
         student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
-        student.readings = self.readings
+        student.readings, student.seed, student.property_id = self.readings, self.seed, self.property_id
         return student
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
+        self.property_id = property_id
         self._announce(property_id)
 
     def condemns(self, property_id: str) -> bool:
@@ -192,10 +239,12 @@ class Student:
         """
         if name in self._import_faults:
             raise self._import_faults[name]
-        module = self._file_of[name].removesuffix(".py").replace("/", ".")
+        module = self._module_of(name)
         for bare in (True,) if self._bare_packages else (False, True):
             try:
-                self._ask(name, [("load", {"module": module, "name": name, "bare_packages": bare})])
+                arguments = {"module": module, "name": name, "bare_packages": bare}
+                more = {"recorded": list(self._recorded)} if self._recorded else {}
+                self._ask(name, [("load", arguments | more)])
                 self._bare_packages = bare
                 self._loaded.add(name)
                 return
@@ -204,6 +253,10 @@ class Student:
                     self._import_faults[name] = fault
                     raise
                 self._gave_out = None  # a sibling may have failed
+
+    def _module_of(self, name: str) -> str:
+        """The module of the submission that defines a name."""
+        return self._file_of[name].removesuffix(".py").replace("/", ".")
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:

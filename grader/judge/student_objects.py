@@ -133,6 +133,10 @@ class StudentModule(StudentFunction):
         self.student.defer(self.name, "assign_named", target=self.target, values=named)
         return self
 
+    def recorded(self) -> tuple[list[Any], dict[str, Any]]:
+        """What the recorded function was called with last, if one is recorded; see ``Student.recording``."""
+        return self.student.recorded(self.name)
+
     def reset_parameters(self) -> None:
         """Call the method of that name."""
         self._method("reset_parameters")

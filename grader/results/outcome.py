@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
+
 
 class Outcome(StrEnum):
     """How a case or a property ended."""
@@ -35,6 +37,7 @@ class CaseResult:
         limit_ulp: The largest error allowed, in the same units.
         elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.
+        excuses: For each fault that the case passed over, the result in its place, and who has to charge for it.
     """
 
     property_id: str
@@ -45,6 +48,7 @@ class CaseResult:
     limit_ulp: float | None = None
     elements: int | None = None
     detail: str = ""
+    excuses: tuple[tuple[CaseResult, Charges], ...] = ()
 
 
 def property_outcome(cases: Sequence[CaseResult]) -> Outcome:

@@ -6,7 +6,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ class Operations:
             tuple[int, int], int
         ] = {}  # of a module and a size: which of several tensors holds its numbers
         self._bare_packages: bool | None = None
+        self._recorder: Recorder | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
         """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
@@ -60,8 +61,15 @@ class Operations:
 
     # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _load(self, module: str, name: str, bare_packages: bool) -> None:
-        """Import ``module`` of the submission and make its ``name`` known."""
+    def _load(self, module: str, name: str, bare_packages: bool, recorded: Sequence[str] = ()) -> None:
+        """Import ``module`` of the submission and make its ``name`` known.
+
+        Args:
+            module: The module's name, such as ``src.functional``.
+            name: What it has to define.
+            bare_packages: Whether to leave every ``__init__.py`` out.
+            recorded: A module and a function in it, in whose place a :class:`Recorder` is put.
+        """
         if bare_packages != self._bare_packages:
             self._bare_packages = bare_packages
             _unload()
@@ -69,7 +77,11 @@ class Operations:
             sys.meta_path.insert(0, importer)
             for known in importer.names:  # not all of sys.modules: after a fork, to look at a name copies its page
                 sys.modules.pop(known, None)
+        if recorded and self._recorder is None:
+            self._recorder = Recorder(*recorded)
         loaded = importlib.import_module(module)
+        if self._recorder is not None:
+            self._recorder.put_in_place()
         if not hasattr(loaded, name):
             raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
         self._names[name] = getattr(loaded, name)
@@ -79,6 +91,12 @@ class Operations:
         self._names.clear()
         self._modules.clear()
         _unload()
+
+    def _recorded(self) -> dict[str, Any]:
+        """What the recorded function was last called with; nothing, if it was not called since this was last asked."""
+        assert self._recorder is not None, "the judge has asked for a recorder"
+        last, self._recorder.last = self._recorder.last, {}
+        return last
 
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -208,6 +226,37 @@ class Operations:
             return
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or "none"
         raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
+
+
+class Recorder:
+    """Stands in for a function of the submission: gives a copy of its first argument back, and keeps all of them.
+
+    So what a module passes on to that function can be judged where the function itself is wrong, or missing.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        """Import the module of the function; if that fails, an empty one takes its place."""
+        self.last: dict[str, Any] = {}
+        try:
+            self._home = importlib.import_module(module)
+        except BaseException:  # whatever student code raises
+            self._home = sys.modules[module] = ModuleType(module)
+        self._name, self._original = name, getattr(self._home, name, None)
+        self.put_in_place()
+
+    def put_in_place(self) -> None:
+        """Replace the function in its module, and wherever the submission has imported it."""
+        setattr(self._home, self._name, self._record)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] == PACKAGE and self._original is not None:
+                for key, value in list(vars(module).items()):
+                    if value is self._original:
+                        setattr(module, key, self._record)
+
+    def _record(self, *arguments: Any, **named: Any) -> Any:
+        self.last = {"arguments": list(arguments), "named": named}
+        first = next(iter((*arguments, *named.values())), None)
+        return first.clone() if isinstance(first, Tensor) else first  # so that no gradient comes where none is kept
 
 
 def _stores(module: nn.Module) -> Iterator[list[Tensor]]:

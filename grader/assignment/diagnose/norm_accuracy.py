@@ -32,7 +32,7 @@ def sixteen_bits(student: Student) -> str | None:
         ((flat * 2e-4).half(), 1e-9),
     ]
     reading = normalising(student)
-    if not reading.exact:
+    if reading.law is None or not reading.exact:
         return None
     worst = 0.0
     for x, eps in inputs:

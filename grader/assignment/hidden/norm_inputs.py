@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import LARGE, LAW, filled, normalising, numbers
+from grader.assignment import oracle
+from grader.assignment.model.normalising import (
+    BY_CONTRACT,
+    LARGE,
+    LAW,
+    Normalising,
+    filled,
+    normalising,
+    numbers,
+)
 from grader.judge.cases import normal, signs
-from grader.judge.compare import DTYPES, check_close, name
+from grader.judge.compare import DTYPES, check_close, check_like, name
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
@@ -18,6 +29,14 @@ from grader.judge.student_objects import StudentModule
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 24, 4), (2, 5, 16, 16), (2, 2, 1024, 256))
 LAW_LIMIT = LAW * 2.0**23  # in ulp of float32
 gamma_dtypes = pytest.mark.parametrize("gamma_dtype", DTYPES, ids=lambda dtype: f"gamma_{name(dtype)}")
+# One of these charges for whatever is wrong with an output, if no reading says which.
+FORWARD = (
+    "norm_groups",
+    "norm_eps_inside_sqrt",
+    "norm_gamma",
+    "norm_dtype_and_shape",
+    "norm_float32_inside",
+)
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
 
@@ -30,12 +49,16 @@ def build(
     gamma: Tensor | None = None,
     gamma_dtype: torch.dtype = torch.float32,
     eps: float | None = None,
+    reading: Normalising | None = None,
 ) -> StudentModule:
-    """The student's module with a gamma; by default the neutral one, which leaves quotients unchanged."""
+    """The student's module with a gamma; by default the neutral one, which leaves quotients unchanged.
+
+    Which one that is, and in which mode the module is called, says the reading: ``BY_CONTRACT``, or the submission's.
+    """
     arguments = {"hidden_size": hidden, "group_size": group_size, "dtype": gamma_dtype, "device": device}
     if eps is not None:
         arguments["eps"] = eps
-    reading = normalising(student)
+    reading = reading or normalising(student)
     module = student.GroupRMSNorm(**arguments)
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
 
@@ -54,6 +77,33 @@ def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: fl
         return output(x)
     token = LARGE * torch.tensor([1.0, -1.0]).repeat(hidden // 2).reshape(1, 1, hidden)
     return output(x) * token.sign() / output(token)
+
+
+def check_contract(
+    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
+) -> None:
+    """Require the output that the contract asks for, in the input's shape and dtype.
+
+    Args:
+        student: The submission.
+        x: The input.
+        group_size: That of the module.
+        device: Where module and input are.
+        limit: In ulp of the input's dtype; None for the tolerance of a law.
+        arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
+    """
+    module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
+    output = module(x.to(device))
+    check_like(output, x.to(device))
+    gamma = arguments.get("gamma")
+    expected = oracle.rms_norm(
+        x, torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
+    )
+    what = f"{name(x.dtype)} output for group_size={group_size}"
+    if limit is None:
+        check_law(numbers(output, x.shape), expected, what)
+    else:
+        check_close(output, expected, expected.abs(), x.dtype, limit, what)
 
 
 def check_law(actual: Tensor, expected: Tensor, what: str) -> None:

@@ -1,14 +1,18 @@
 """Task 4: how a module's tables are found out from its outputs, and compared.
 
-The ratio that a call has used is found by comparing its output with outputs of new modules, each built with a ratio and
-with so many positions that it need not grow. Only ``rope_base`` checks whether new modules are right.
+The ratio that a call has used is found by comparing its output with the contract's tables for a ratio. Where new
+modules have other tables, for which ``rope_base`` charges, it is compared with new modules, each built with a ratio and
+with so many positions that it need not grow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,16 +20,19 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import Convention, module_student
-from grader.judge.cases import normal
+from grader.assignment.model.rotation import CONTRACT, Convention, module_student, turned
+from grader.judge import excuses
+from grader.judge.cases import integers, normal
 from grader.judge.compare import are_within, check_errors, error_in_ulp, ulp
+from grader.judge.excuses import Reading
 from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
 DIM, MS, BASE = 8, 8, 10000
-PLENTY = 128  # positions; no case uses more, so a module with as many from the start does not grow
+PLENTY = range(112, 153, 8)  # positions; no case uses more, so a module with as many from the start does not grow
+GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
 RATIOS_READ = range(1, 19)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths
 # A float32 angle n * theta has a relative error of a few 2^-24, so its cosine an error of a few 2^-24 (1 + n * theta).
@@ -36,16 +43,27 @@ UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
 
 
 @dataclass(frozen=True)
-class Asking:
+class Asking(Reading):
     """How a submission's modules have to be called, so that one mistake does not hide what else they do.
 
     Attributes:
         by_heads: Whether they take the number of heads for the length: then inputs have as many heads as positions.
         in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
+        own: Whether new modules have other tables than the contract's, so that calls are compared with new modules.
     """
+
+    CHARGED_TO: ClassVar = {
+        "by_heads": ("rope_base",),
+        "in_full": ("rope_boundary",),
+        "own": ("rope_base", "rope_boundary"),
+    }
 
     by_heads: bool = False
     in_full: bool = False
+    own: bool = False
+
+
+BY_CONTRACT = Asking()
 
 
 class Ropes:
@@ -55,18 +73,23 @@ class Ropes:
         student: The submission.
         device: The device of tables and inputs.
         asking: How its modules have to be called; found out, if it is not given.
+        by_contract: Whether the rotation is the contract's; found out, if not.
     """
 
-    def __init__(self, student: Student, device: str, asking: Asking | None = None) -> None:
+    def __init__(
+        self, student: Student, device: str, asking: Asking | None = None, *, by_contract: bool = False
+    ) -> None:
         """Choose the rotation with which the module is judged."""
-        self.student, self.convention = module_student(student)
-        self.device = device
+        self.device, self.seed, self.is_by_contract = device, student.seed, by_contract
+        self.student, self.convention = (student, CONTRACT) if by_contract else module_student(student)
+        self._is_recorded = self.student is not student
         self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
-        self.vector = normal(0, "rope", shape=(DIM,)) + 2
+        self.vector = normal(self.seed, "rope", shape=(DIM,)) + 2
         self._scale = self.vector.double().norm()
-        self.asking = self.student.reading(read_asking) if asking is None else asking
+        self.asking = student.reading(read_asking) if asking is None else asking
         self._of_ratio: dict[tuple[int, int], Tensor] = {}
+        self._plenty = PLENTY[int(integers(self.seed, "plenty", shape=(1,), low=0, high=len(PLENTY)))]
 
     def new(
         self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
@@ -80,21 +103,41 @@ class Ropes:
         heads = length if self.asking.by_heads else 1
         return self.vector.expand(1, length, heads, DIM).contiguous().to(self.device)
 
+    def called(self, module: StudentModule, x: Tensor) -> Tensor:
+        """The output for ``x``, float64, in its shape."""
+        output = module(x.to(self.device))
+        if self._is_recorded:
+            output = turned(module, output, self.convention)
+        return numbers(output, x.shape)
+
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
-        x = self.input(length)
-        return numbers(module(x), x.shape)[0, :, 0]
+        return self.called(module, self.input(length))[0, :, 0]
 
     def of_ratio(self, ratio: int, length: int) -> Tensor:
-        """``[s, hd]``: the output of a new module with that ratio, which need not grow."""
+        """``[s, hd]``: the tables of a ratio, at work: the contract's, or those of new modules where these differ."""
+        return self.of_new(ratio, length) if self.asking.own else self.by_contract(ratio, length)
+
+    def of_new(self, ratio: int, length: int) -> Tensor:
+        """``[s, hd]``: what a new module with that ratio gives, which need not grow."""
         if (ratio, length) not in self._of_ratio:
-            asked = ratio * PLENTY if self.asking.in_full else length
-            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=PLENTY), asked)[:length]
+            asked = ratio * self._plenty if self.asking.in_full else length
+            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=self._plenty), asked)[:length]
         return self._of_ratio[ratio, length]
+
+    def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
+        """``[s, hd]``: what the first call of a new module gives."""
+        if not self.is_by_contract:
+            return self.turn(self.new(ratio, dynamic=dynamic).train(training), length)
+        return self.by_contract(ratio if length <= ratio * MS else oracle.smallest_even_ratio(length, MS), length)
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
         """``[s, hd]``: the output with the contract's angles."""
-        return _by_contract(self.convention, self.vector, ratio, length)
+        return self.rotated(self.vector.expand(1, length, 1, DIM), ratio)[0, :, 0]
+
+    def rotated(self, x: Tensor, ratio: int) -> Tensor:
+        """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio."""
+        return _by_contract(self.convention, x, ratio)
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
@@ -141,31 +184,64 @@ class Ropes:
 
 
 @kept
-def _by_contract(convention: Convention, vector: Tensor, ratio: int, length: int) -> Tensor:
-    angles = oracle.ntk_angles(DIM, BASE, ratio, length).repeat(1, 2)
-    return convention.rotate(vector.expand(1, length, 1, DIM), angles.cos(), angles.sin())[0, :, 0]
+def _by_contract(convention: Convention, x: Tensor, ratio: int) -> Tensor:
+    angles = oracle.ntk_angles(DIM, BASE, ratio, x.shape[1]).repeat(1, 2)
+    return convention.rotate(x, angles.cos(), angles.sin())
 
 
 def read_asking(student: Student) -> Asking:
     """Find out how the modules of a submission have to be called."""
 
+    def ropes(asking: Asking) -> Ropes:
+        return Ropes(student, "cpu", asking)
+
     def alike(asking: Asking) -> bool:
         """Whether all positions are turned alike, if called in this way."""
-        ropes = Ropes(student, "cpu", asking)
-        first = ropes.turn(ropes.new(), MS - 1)
-        return ropes.same(first[:1], first[1:2])
+        first = ropes(asking).turn(ropes(asking).new(), MS - 1)
+        return ropes(asking).same(first[:1], first[1:2])
 
     def blind(asking: Asking) -> bool:
         """Whether two ratios are turned alike."""
-        ropes = Ropes(student, "cpu", asking)
-        return ropes.same(ropes.of_ratio(2, MS - 1), ropes.of_ratio(4, MS - 1))
+        return ropes(asking).same(ropes(asking).of_new(2, MS - 1), ropes(asking).of_new(4, MS - 1))
+
+    def own(asking: Asking) -> bool:
+        """Whether a new module gives something else than the contract's tables."""
+        asked, length = ropes(asking), max(GROWN) * MS
+        return not all(asked.same(asked.of_new(k, length), asked.by_contract(k, length)) for k in (1, 3, *GROWN))
 
     try:
         if alike(Asking()):
-            return Asking(by_heads=not alike(Asking(by_heads=True)))
-        return Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
+            asking = Asking(by_heads=not alike(Asking(by_heads=True)))
+        else:
+            asking = Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
+        return replace(asking, own=own(asking))
     except StudentFault:
         return Asking()
+
+
+def contract_first(*charged_to: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Judge a case by the contract, and if it fails, by what the submission does; see :mod:`grader.judge.excuses`.
+
+    Args:
+        charged_to: The properties of which one charges for the difference, if no reading shows any.
+    """
+
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        parameters = list(inspect.signature(check).parameters.values())[1:]
+        places = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in ("student", "device")]
+
+        def by_contract(student: Student, device: str, **arguments: Any) -> None:
+            check(Ropes(student, device, BY_CONTRACT, by_contract=True), **arguments)
+
+        @wraps(check)
+        def test(student: Student, device: str, **arguments: Any) -> None:
+            check(Ropes(student, device), **arguments)
+
+        signature = inspect.Signature([*places, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters)])
+        by_contract.__signature__ = test.__signature__ = signature  # type: ignore[attr-defined] # what pytest reads
+        return excuses.contract_first(by_contract, *charged_to)(test)
+
+    return decorate
 
 
 _ENDLESS: WeakKeyDictionary[Student, set[bool]] = WeakKeyDictionary()  # modules, by dynamic, whose growth never ends
@@ -219,20 +295,15 @@ def table_errors(actual: Tensor, expected: Tensor, unit: Tensor, dtype: torch.dt
 
 
 def check_tables(
-    module: StudentModule,
-    convention: Convention,
-    angles: Tensor,
-    what: str,
-    device: str,
-    dtype: torch.dtype = torch.float32,
+    ropes: Ropes, module: StudentModule, angles: Tensor, what: str, dtype: torch.dtype = torch.float32
 ) -> None:
     """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
     length, dim = angles.shape[0], 2 * angles.shape[1]
-    probe = convention.probe(dim).expand(1, length, 1, dim).contiguous()
-    output = numbers(module(probe.to(device)), probe.shape)
-    read = torch.cat(convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
+    probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    output = ropes.called(module, probe)
+    read = torch.cat(ropes.convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
     candidates = []
-    for cos_pairs, sin_pairs in convention.pairs_read(dim):
+    for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):
         expected, unit = _tables_read(angles, cos_pairs, sin_pairs)
         candidates.append((table_errors(read, expected, unit, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))

@@ -15,10 +15,19 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import arrived
-from grader.assignment.hidden.rope_tables import growing
+from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, MS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import EXACT, SAME, Convention, Rotation, module_student, rotation, turning_scale
+from grader.assignment.model.rotation import (
+    CONTRACT,
+    EXACT,
+    SAME,
+    Convention,
+    Rotation,
+    module_student,
+    rotation,
+    turning_scale,
+)
 from grader.judge.cases import dtypes, normal, uniform
 from grader.judge.compare import (
     DTYPES,
@@ -27,11 +36,13 @@ from grader.judge.compare import (
     check_close,
     check_dtype,
     check_equal,
+    check_like,
     check_shape,
     coarser,
     name,
     require,
 )
+from grader.judge.excuses import contract_first
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
@@ -105,7 +116,23 @@ def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin:
     return alone
 
 
+def call(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
+    """The function's output, as it is."""
+    return student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
+
+
+# One of these charges for how a vector is turned, if no reading says which.
+OTHERS = ("rotary_pairing_and_sign", "rotary_dtype", "rotary_broadcast")
+
+
+def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, int, int], device: str) -> None:
+    x, (cos, sin) = normal(seed, "x", shape, shape=shape), tables(seed, shape[1], shape[3])
+    output = call(student, x, cos, sin, device)
+    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+
+
 @pytest.mark.rubric("rotary_broadcast")
+@contract_first(broadcast_by_contract, *OTHERS)
 @pytest.mark.parametrize("shape", [(2, 3, 4, 8), (3, 3, 3, 8), (4, 2, 2, 8), (2, 2, 5, 8), (1, 1, 2, 8), (2, 1, 1, 8)])
 def test_every_batch_row_and_head_turns_alike(
     student: Student, seed: int, shape: tuple[int, int, int, int], device: str
@@ -114,7 +141,7 @@ def test_every_batch_row_and_head_turns_alike(
     read = rotation(student)
     read.require_turning()
     x, (cos, sin) = normal(seed, "x", shape, shape=shape), tables(seed, shape[1], shape[3])
-    output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
+    output = call(student, x, cos, sin, device)
     check_shape(output, x.shape)
     expected = expected_turn(student, read, x, cos, sin, device)
     try:
@@ -141,7 +168,19 @@ def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor
     return ""
 
 
+def likeness_by_contract(
+    student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> None:
+    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
+    output = call(student, x, cos, sin, device)
+    check_like(output, x.to(device))
+    unit = coarser(dtype, table_dtype)
+    what = f"{name(dtype)} output from {name(table_dtype)} tables"
+    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), unit, FORWARD_LIMIT[unit], what)
+
+
 @pytest.mark.rubric("rotary_dtype")
+@contract_first(likeness_by_contract, *OTHERS)
 @table_dtypes
 @dtypes
 def test_output_is_like_the_input(
@@ -150,7 +189,7 @@ def test_output_is_like_the_input(
     """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
     rotation(student).require_turning()
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
-    output = student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device))
+    output = call(student, x, cos, sin, device)
     check_dtype(output, dtype)
     require(output.device.type == torch.device(device).type, f"the output is on {output.device}, not on {device}")
     wide = turned(student, x.float(), cos.float(), sin.float(), device)
@@ -159,7 +198,14 @@ def test_output_is_like_the_input(
     check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
 
 
+def exact_by_contract(student: Student, seed: int, device: str) -> None:
+    x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
+    output, expected = call(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
+    check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, "float32 output for head_dim=64")
+
+
 @pytest.mark.rubric("rotary_dtype")
+@contract_first(exact_by_contract, *OTHERS)
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
     """Compared with the convention that one vector follows."""
     read = rotation(student)
@@ -181,7 +227,18 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
     return leaf.grad
 
 
+def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
+    cos, sin = tables(seed, 1, 8, dtype)
+    there = (tensor.to(device) for tensor in (x, cos, sin))
+    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
+    expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
+    gradient = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+    check_close(gradient, expected, turning_scale(upstream), dtype, limit, f"{name(dtype)} gradient of the input")
+
+
 @pytest.mark.rubric("rotary_backward")
+@contract_first(backward_by_contract, *OTHERS)
 @dtypes
 def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
@@ -203,7 +260,30 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
         check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
 
 
+def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:
+    ropes = Ropes(student, device, BY_CONTRACT, by_contract=True)
+    x, upstream = (normal(seed, key, shape=(1, length, 2, DIM)) for key in ("moved", "upstream"))
+    gradients = ropes.new().gradients(x.to(device), upstream=upstream.to(device))
+    angles = oracle.ntk_angles(DIM, BASE, 1 if length <= MS else oracle.smallest_even_ratio(length, MS), length)
+    cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
+    expected, what = (
+        turned_back(CONTRACT, x, cos, sin, upstream),
+        f"gradient of the input of NTKAwareRoPE, s = {length}",
+    )
+    gradient = arrived(gradients.of_arguments, "the input of NTKAwareRoPE")
+    check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+
 @pytest.mark.rubric("rotary_backward")
+@contract_first(
+    module_backward_by_contract,
+    *OTHERS,
+    "rope_base",
+    "rope_boundary",
+    "rope_smallest_even_ratio",
+    "rope_static",
+    "rope_buffers",
+)
 @pytest.mark.parametrize("length", [7, 25], ids=["cached", "grown"])
 def test_gradients_flow_through_the_module(student: Student, seed: int, length: int, device: str) -> None:
     """The module is linear, so input times gradient is output times upstream, for each vector."""
@@ -226,7 +306,23 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
 
+def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, dtype)
+    output, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
+    check_unchanged((x, cos, sin), after)
+    expected, unit = oracle.rotate(x, cos, sin), torch.float32
+    check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, f"{name(dtype)} output")
+
+
+def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
+    """Require input and tables to be the same after a call."""
+    for was, now, what in zip(before, after, ("the input", "cos", "sin"), strict=True):
+        require(now.shape == was.shape, f"{what} has another shape after the call")
+        check_equal(now, was, f"{what} after the call")
+
+
 @pytest.mark.rubric("rotary_purity")
+@contract_first(purity_by_contract, *OTHERS)
 @dtypes
 def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     read = rotation(student)
@@ -238,6 +334,4 @@ def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: 
         if (dtype, dtype) in read.refused:
             return  # rotary_dtype charges for it
         raise
-    for was, now, what in zip((x, cos, sin), after, ("the input", "cos", "sin"), strict=True):
-        require(now.shape == was.shape, f"{what} has another shape after the call")
-        check_equal(now, was, f"{what} after the call")
+    check_unchanged((x, cos, sin), after)

@@ -12,10 +12,12 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.norm_inputs import (
+    FORWARD,
     GROUPINGS,
     LAW_LIMIT,
     NARROW,
     build,
+    check_contract,
     check_law,
     flat_tokens,
     gamma_dtypes,
@@ -23,7 +25,7 @@ from grader.assignment.hidden.norm_inputs import (
     powers_of_two,
     quotients,
 )
-from grader.assignment.model.normalising import CONTRACT, LARGE, NOTHING, SIGNS, normalising, numbers
+from grader.assignment.model.normalising import BY_CONTRACT, CONTRACT, LARGE, NOTHING, SIGNS, normalising, numbers
 from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
     DTYPES,
@@ -37,6 +39,7 @@ from grader.judge.compare import (
     name,
     require,
 )
+from grader.judge.excuses import contract_first
 from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student
 
@@ -45,7 +48,13 @@ ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75,
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
 
+def groups_by_contract(student: Student, seed: int, device: str) -> None:
+    for shape in GROUPINGS:
+        check_contract(student, grouped_input(seed, shape), shape[3], device)
+
+
 @pytest.mark.rubric("norm_groups")
+@contract_first(groups_by_contract, *FORWARD)
 def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
     for shape in GROUPINGS:
         x = grouped_input(seed, shape)
@@ -58,9 +67,19 @@ def sizes(shape: tuple[int, int, int, int]) -> str:
     return f"float32 output for hidden_size={shape[2]}, group_size={shape[3]}"
 
 
+def tokens(seed: int) -> Tensor:
+    """``[3, 4, 24]``: tokens of clearly different sizes."""
+    return grouped_input(seed, (3, 4, 24, 4)) * torch.exp2(torch.arange(12) % 4).reshape(3, 4, 1)
+
+
+def tokens_by_contract(student: Student, seed: int, device: str) -> None:
+    check_contract(student, tokens(seed), 4, device)
+
+
 @pytest.mark.rubric("norm_groups")
+@contract_first(tokens_by_contract, *FORWARD)
 def test_tokens_do_not_influence_each_other(student: Student, seed: int, device: str) -> None:
-    x = grouped_input(seed, (3, 4, 24, 4)) * torch.exp2(torch.arange(12) % 4).reshape(3, 4, 1)
+    x = tokens(seed)
     output = quotients(student, x, 4, device)
     check_law(output, oracle.rms_norm(x, torch.ones(24), 4, 1e-5), sizes((3, 4, 24, 4)))
 
@@ -91,21 +110,46 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
 
 
+def roots_by_contract(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
+    sizes = torch.tensor(magnitudes).reshape(1, -1, 1)
+    check_contract(student, sizes * torch.tensor(SIGNS), 4, device, eps=eps)
+
+
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 @pytest.mark.parametrize(("eps", "magnitudes"), ROOTS.values(), ids=ROOTS)
+@contract_first(roots_by_contract, *FORWARD)
 def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitudes: list[float], device: str) -> None:
     """If nothing else is wrong, the roots are exactly 1, 4 and 8, but for the smallest magnitude."""
     check_roots(student, eps, magnitudes, device)
 
 
+def near_the_root(seed: int, eps: float) -> list[float]:
+    """Magnitudes near the root of eps."""
+    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * eps**0.5
+    return [0.3 * eps**0.5, *factors.tolist()]
+
+
+def small_roots_by_contract(student: Student, seed: int, eps: float, device: str) -> None:
+    roots_by_contract(student, eps, near_the_root(seed, eps), device)
+
+
 @pytest.mark.rubric("norm_eps_inside_sqrt")
 @pytest.mark.parametrize("eps", [1e-5, 1e-6, 3e-2], ids=["1e-5", "1e-6", "3e-2"])
+@contract_first(small_roots_by_contract, *FORWARD)
 def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
-    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * eps**0.5
-    check_roots(student, eps, [0.3 * eps**0.5, *factors.tolist()], device)
+    check_roots(student, eps, near_the_root(seed, eps), device)
+
+
+def zeros_by_contract(student: Student, device: str) -> None:
+    """Whether anything is normalised at all, the other cases of the property show."""
+    x = torch.zeros(1, 2, 24)
+    check_equal(
+        build(student, 4, device, eps=0.5, reading=BY_CONTRACT)(x.to(device)), x, "output for an input of zeros"
+    )
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
+@contract_first(zeros_by_contract, *FORWARD)
 def test_zeros_stay_zeros(student: Student, device: str) -> None:
     x = torch.zeros(1, 2, 24)
     normalising(student).require_division()
@@ -113,8 +157,24 @@ def test_zeros_stay_zeros(student: Student, device: str) -> None:
     check_equal(output.reshape(x.shape) if output.numel() == 48 else output, x, "output for an input of zeros")
 
 
+def gamma_cases(seed: int, gamma_dtype: torch.dtype) -> list[tuple[int, Tensor, Tensor]]:
+    """Group sizes, inputs and gammas."""
+    cases = []
+    for hidden, group_size in ((6, 2), (16, 16), (40, 8)) if gamma_dtype is torch.float32 else ((24, 4),):
+        size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
+        gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
+        cases.append((group_size, flat_tokens(seed, [16.0, 32.0], hidden, torch.float32), gamma))
+    return cases
+
+
+def gamma_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
+    for group_size, x, gamma in gamma_cases(seed, gamma_dtype):
+        check_contract(student, x, group_size, device, gamma=gamma, gamma_dtype=gamma_dtype)
+
+
 @pytest.mark.rubric("norm_gamma")
 @gamma_dtypes
+@contract_first(gamma_by_contract, *FORWARD)
 def test_every_feature_is_scaled_by_its_own_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
@@ -123,10 +183,8 @@ def test_every_feature_is_scaled_by_its_own_gamma(
     reading.require_division()
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
-    for hidden, group_size in ((6, 2), (16, 16), (40, 8)) if gamma_dtype is torch.float32 else ((24, 4),):
-        x = flat_tokens(seed, [16.0, 32.0], hidden, torch.float32)
-        size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
-        gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
+    for group_size, x, gamma in gamma_cases(seed, gamma_dtype):
+        hidden = x.shape[-1]
         plain = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype)(x.to(device))
         scaled = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)(x.to(device))
         expected = numbers(plain, x.shape) * gamma.double()
@@ -135,16 +193,28 @@ def test_every_feature_is_scaled_by_its_own_gamma(
         check_law(numbers(scaled, x.shape), expected, what)
 
 
+def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
+    check_contract(student, torch.full((2, 3, 24), 2.0, dtype=dtype), 4, device, gamma_dtype=gamma_dtype)
+
+
 @pytest.mark.rubric("norm_dtype_and_shape")
 @gamma_dtypes
 @dtypes
+@contract_first(likeness_by_contract, *FORWARD)
 def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
     normalising(student).require_division()
     x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
     check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
 
 
+def size_one_by_contract(student: Student, seed: int, device: str) -> None:
+    for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
+        check_contract(student, torch.full(shape, 2.0), 4, device)
+    check_contract(student, flat_tokens(seed, [64.0, 128.0], 6, torch.float32), 1, device)
+
+
 @pytest.mark.rubric("norm_dtype_and_shape")
+@contract_first(size_one_by_contract, *FORWARD)
 def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -> None:
     """Dimensions of the batch, the sequence or a group; a feature that is a group of its own becomes its sign."""
     reading = normalising(student)
@@ -157,16 +227,27 @@ def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -
         check_law(quotients(student, x, 1, device), x.double().sign(), sizes((2, 2, 6, 1)))
 
 
+def views(dtype: torch.dtype, device: str) -> list[tuple[Tensor, str]]:
+    """The same numbers in memory of several layouts."""
+    x = (LARGE * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
+    transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
+    strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
+    all_views = [(transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded")]
+    return all_views if dtype is torch.float32 else all_views[:1]
+
+
+def layouts_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    for view, _ in views(dtype, device):
+        check_contract(student, view, 4, device, limit=FORWARD_LIMIT[dtype])
+
+
 @pytest.mark.rubric("norm_dtype_and_shape")
 @dtypes
+@contract_first(layouts_by_contract, *FORWARD)
 def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: str) -> None:
     """Compared with the output for the same numbers in contiguous memory."""
     normalising(student).require_division()
-    x = (LARGE / 64 * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
-    transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
-    strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
-    views = ((transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded"))
-    for view, layout in views if dtype is torch.float32 else views[:1]:
+    for view, layout in views(dtype, device):
         if layout == "expanded" and normalising(student).changes_input:
             continue  # writing to such memory fails: norm_purity charges for it
         plain = build(student, 4, device)(view.contiguous())
@@ -194,52 +275,88 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
     check_errors(errors, limit, what, narrow, wide, wide.abs())
 
 
+def far_from_one(seed: int, scale: float) -> Tensor:
+    """``[2, 6, 24]``, float16: tokens of one magnitude, so that groups do not matter."""
+    factors = uniform(seed, "range", scale, shape=(6,), low=0.9, high=1.1) * scale
+    return flat_tokens(seed, factors.tolist(), 24, torch.float16)
+
+
+def range_by_contract(student: Student, seed: int, scale: float, eps: float, device: str) -> None:
+    check_contract(student, far_from_one(seed, scale), 4, device, limit=FORWARD_LIMIT[torch.float16], eps=eps)
+
+
 @pytest.mark.rubric("norm_float32_inside")
 @pytest.mark.parametrize(("scale", "eps"), [(3000.0, 1e-5), (2e-4, 1e-14)], ids=["overflow", "underflow"])
+@contract_first(range_by_contract, *FORWARD)
 def test_squares_neither_overflow_nor_vanish(
     student: Student, seed: int, scale: float, eps: float, device: str
 ) -> None:
     """Squares of these numbers are too large or too small for float16; tokens are flat, so groups do not matter."""
     normalising(student).require_division()
-    factors = uniform(seed, "range", scale, shape=(6,), low=0.9, high=1.1) * scale
-    x = flat_tokens(seed, factors.tolist(), 24, torch.float16)
-    check_witness(student, x, eps, None, FORWARD_LIMIT[torch.float16], device)
+    check_witness(student, far_from_one(seed, scale), eps, None, FORWARD_LIMIT[torch.float16], device)
+
+
+def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
+    """``[4, 16, 16]``, off zero."""
+    return ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * 64).to(dtype)
+
+
+def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    check_contract(student, to_be_rounded(seed, dtype), 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16))
 
 
 @pytest.mark.rubric("norm_float32_inside")
 @NARROW
+@contract_first(rounding_by_contract, *FORWARD)
 def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """With a gamma of powers of two, the only rounding to 16 bits is that of the output; any other shows."""
     reading = normalising(student)
     reading.require_division()
-    x = ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * 64).to(dtype)
+    x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(16) if reading.gamma_right else None
     check_witness(student, x, 1e-5, gamma, ONE_ROUNDING, device)
 
 
+def wide(seed: int) -> Tensor:
+    """``[2, 4, 16]``, off zero."""
+    return (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
+
+
+def wide_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
+    limit, gamma = FORWARD_LIMIT[torch.float32], powers_of_two(16)
+    check_contract(student, wide(seed), 4, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype)
+
+
 @pytest.mark.rubric("norm_float32_inside")
 @pytest.mark.parametrize("gamma_dtype", DTYPES[1:], ids=lambda dtype: f"gamma_{name(dtype)}")
+@contract_first(wide_by_contract, *FORWARD)
 def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the output for the same gamma in float32."""
     reading = normalising(student)
     reading.require_division()
-    x = (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
+    x = wide(seed)
     gamma = powers_of_two(16) if reading.gamma_right else None
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
         return  # norm_dtype_and_shape or norm_gamma charges for it
-    wide, output = (
+    beside, output = (
         build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=dtype)(x.to(device))
         for dtype in (torch.float32, gamma_dtype)
     )
     what = f"float32 output for a {name(gamma_dtype)} gamma, beside that for a float32 one"
-    expected = numbers(wide, x.shape)
+    expected = numbers(beside, x.shape)
     unit = coarser(output.dtype, torch.float32)  # norm_dtype_and_shape charges for a wrong dtype
     check_close(numbers(output, x.shape), expected, expected.abs(), unit, FORWARD_LIMIT[unit], what)
 
 
+def exact_by_contract(student: Student, seed: int, device: str) -> None:
+    for shape in GROUPINGS[1:]:
+        check_contract(student, grouped_input(seed, shape) * 1024, shape[3], device, limit=EXACT)
+
+
 @pytest.mark.rubric("norm_float32_inside")
+@contract_first(exact_by_contract, *FORWARD)
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
     """Compared with the law that the outputs follow; if none fits, they must at least be no bfloat16 numbers.
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
+from grader.assignment import oracle
 from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_refusal
-from grader.assignment.hidden.norm_inputs import build, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.histories import Step, check_history
-from grader.assignment.model.normalising import CONTRACT, LARGE, SIGNS, Law, filled, normalising, numbers
+from grader.assignment.model.normalising import (
+    BY_CONTRACT,
+    CONTRACT,
+    LARGE,
+    SIGNS,
+    Law,
+    Normalising,
+    filled,
+    normalising,
+    numbers,
+)
 from grader.assignment.model.parameters import drawn, gradient_of
 from grader.judge.cases import dtypes, normal, signs, uniform
 from grader.judge.compare import (
@@ -24,6 +35,7 @@ from grader.judge.compare import (
     name,
     require,
 )
+from grader.judge.excuses import contract_first
 from grader.judge.faults import WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
@@ -37,7 +49,10 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
     value = drawn(module, 64)
     if value is None:
         token = LARGE * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)
-        law = normalising(student).law or CONTRACT
+        reading = normalising(student)
+        law = reading.law or CONTRACT
+        if reading.charges:
+            student.excuse(WrongAnswer("gamma is not found in the module"), *reading.charges)
         value = (numbers(module(token.to(device)), token.shape) / law(token, 8)).float()
     return value.flatten()
 
@@ -72,7 +87,21 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
     check_only_parameter(student.GroupRMSNorm(hidden_size=24, group_size=4), 24, torch.float32, "cpu", "by default")
 
 
+def defaults_by_contract(student: Student, argument: str) -> None:
+    module = student.GroupRMSNorm(hidden_size=64, group_size=8)
+    if argument == "eps":
+        expected = oracle.rms_norm(SMALL, torch.ones(64), 8, 1e-5)
+        output = filled(module, 1.0, 64, 8)(SMALL)
+        check_close(output, expected, expected.abs(), torch.float32, 2.0**10, "output with the default eps")
+    else:
+        check_drawn(drawn_gamma(student, module, "cpu"), Draw("uniform", -1.0, 1.0), 42, torch.float32, "cpu")
+
+
+SMALL = 0.003 * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)  # near the root of the default eps
+
+
 @pytest.mark.rubric("norm_registration_and_arguments")
+@contract_first(defaults_by_contract, "norm_init_and_reset", *FORWARD)
 @pytest.mark.parametrize(("argument", "value"), [("init_range", (-1.0, 1.0)), ("init_seed", 42), ("eps", 1e-5)])
 def test_arguments_have_the_defaults_of_the_stub(
     student: Student, argument: str, value: float | tuple[float, float]
@@ -82,13 +111,12 @@ def test_arguments_have_the_defaults_of_the_stub(
     if argument == "eps" and not (reading.read and reading.works):
         return  # other properties charge for a forward that does nothing
     sizes = {"hidden_size": 64, "group_size": 8}
-    token = 0.003 * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)  # near the root of the default eps
     shown = []
     for arguments in ({}, {}, {argument: value}):
         module = student.GroupRMSNorm(**sizes, **arguments).train(reading.training)
         if argument == "eps":
             filled(module, 1.0, 64, 8)
-            shown.append(numbers(module(token), token.shape))
+            shown.append(numbers(module(SMALL), SMALL.shape))
         else:
             shown.append(drawn_gamma(student, module, "cpu"))
     first, again, with_argument = shown
@@ -105,37 +133,62 @@ def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: 
     check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
 
 
+SIZES = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
+
+
+def gradient_cases(
+    seed: int, dtype: torch.dtype, gamma_dtype: torch.dtype
+) -> Iterator[tuple[Tensor, Tensor, Tensor, int]]:
+    """Inputs, upstream gradients, gammas and group sizes."""
+    for *shape, group_size in SIZES if dtype is torch.float32 else SIZES[:1]:
+        x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
+        upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
+        yield x, upstream, uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype), group_size
+
+
+def gradients_by_contract(
+    student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> None:
+    gradients_by(student, BY_CONTRACT, seed, gamma_dtype, dtype, device)
+
+
+def gradients_by(
+    student: Student, reading: Normalising, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
+) -> None:
+    """Compare with the gradient of the law in a reading; by the contract, to the accuracy of the dtype."""
+    law, unit = reading.law or CONTRACT, coarser(dtype, gamma_dtype)
+    rough = reading is not BY_CONTRACT or unit is not torch.float32
+    for x, upstream, gamma, group_size in gradient_cases(seed, dtype, gamma_dtype):
+        hidden = x.shape[-1]
+        module = build(
+            student, group_size, device, hidden=hidden, gamma=gamma, gamma_dtype=gamma_dtype, reading=reading
+        )
+        gradients = module.gradients(x.to(device), upstream=upstream.to(device))
+        wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
+        of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+        what = f"{name(dtype)} gradient of the input, hidden_size={hidden}, group_size={group_size}"
+        check_gradient(of_input, wanted_of_input, input_size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
+        of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
+        what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={hidden}, group_size={group_size}"
+        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+
+
 @pytest.mark.rubric("norm_backward")
+@contract_first(gradients_by_contract, *FORWARD)
 @gamma_dtypes
 @dtypes
 def test_gradients_flow_to_input_and_gamma(
     student: Student, seed: int, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    """Compared with the gradient of the law that the outputs follow, right or wrong."""
+    """Compared with the gradient of the law that the outputs follow, right or wrong; if none is known, see below."""
     reading = normalising(student)
     reading.require_division()
-    if reading.law is None or not reading.gamma_right:
-        return  # judged by differences, below
     if not reading.takes(dtype, gamma_dtype) or (reading.changes_input and dtype is torch.float32):
         return  # charged to the dtypes; or to purity, where autograd finds its numbers overwritten
-    sizes = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
-    for *shape, group_size in sizes if dtype is torch.float32 else sizes[:1]:
-        x = (normal(seed, "x", shape=tuple(shape)) * 16).to(dtype)
-        upstream = normal(seed, "upstream", shape=tuple(shape)).to(dtype)
-        gamma = uniform(seed, "gamma", shape=(shape[2],), low=0.5, high=2.0).to(gamma_dtype)
-        module = build(student, group_size, device, hidden=shape[2], gamma=gamma, gamma_dtype=gamma_dtype)
-        gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-        wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(
-            reading.law, x, gamma, upstream, group_size
-        )
-        unit = coarser(dtype, gamma_dtype)
-        of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
-        what = f"{name(dtype)} gradient of the input, hidden_size={shape[2]}, group_size={group_size}"
-        rough = unit is not torch.float32 or not reading.exact or reading.law != CONTRACT
-        check_gradient(of_input, wanted_of_input, input_size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
-        of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
-        what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={shape[2]}, group_size={group_size}"
-        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+    if reading.law is not None and reading.gamma_right:
+        gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+    elif dtype is gamma_dtype is torch.float32:
+        check_gradients_by_differences(student, seed, device)
 
 
 @kept
@@ -154,7 +207,7 @@ def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_si
 def check_gradient(
     gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: str
 ) -> None:
-    """Compare in ulp, or, if ``rough``, with a tolerance for 16-bit arithmetic."""
+    """Compare in ulp, or, if ``rough``, with a tolerance for 16-bit arithmetic and for another eps."""
     try:
         check_close(gradient, expected, size, unit, limit, what)
     except WrongAnswer:
@@ -163,13 +216,8 @@ def check_gradient(
             raise
 
 
-@pytest.mark.rubric("norm_backward")
-def test_gradients_are_those_of_the_outputs(student: Student, seed: int, device: str) -> None:
-    """If no law is known, compared with differences of the student's own outputs, on one token."""
-    reading = normalising(student)
-    reading.require_division()
-    if reading.law is not None and reading.gamma_right:
-        return
+def check_gradients_by_differences(student: Student, seed: int, device: str) -> None:
+    """Compare with differences of the student's own outputs, on one token."""
     x, upstream = (
         uniform(seed, key, shape=(1, 1, 24), low=1.0, high=2.0) * signs(seed, key, shape=(1, 1, 24)) * scale
         for key, scale in (("x", 16), ("upstream", 1))
@@ -193,14 +241,27 @@ def output_for(student: Student, gamma: Tensor, x: Tensor, device: str) -> Tenso
     return numbers(build(student, 4, device, gamma=gamma)(x.to(device)), x.shape)
 
 
+def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    x = normal(seed, "purity", shape=(2, 3, 24)).to(dtype)
+    output = check_that_nothing_changes(student, BY_CONTRACT, x, device)
+    check_law(numbers(output, x.shape), oracle.rms_norm(x, torch.ones(24), 4, 1e-5), f"{name(dtype)} output")
+
+
 @pytest.mark.rubric("norm_purity")
+@contract_first(purity_by_contract, *FORWARD)
 @dtypes
 def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    normalising(student).require_division()
-    x = normal(seed, "purity", shape=(2, 3, 24)).to(dtype).to(device)
-    if not normalising(student).takes(dtype, torch.float32):
+    reading = normalising(student)
+    reading.require_division()
+    if not reading.takes(dtype, torch.float32):
         return  # norm_dtype_and_shape charges for it
-    module = build(student, 4, device).train(True)
+    check_that_nothing_changes(student, reading, normal(seed, "purity", shape=(2, 3, 24)).to(dtype), device)
+
+
+def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor, device: str) -> Tensor:
+    """Require input, gamma and mode to have no part in what a call leaves; returns the output."""
+    x, dtype = x.to(device), x.dtype
+    module = build(student, 4, device, reading=reading).train(True)
     before = module.held(24)
     output, (after,) = module.observe(x)
     check_equal(after, x, "the input after the call")
@@ -210,14 +271,14 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
     if before is not None and after_call is not None:
         require(after_call.dtype == before.dtype, f"gamma is {name(after_call.dtype)} after a {name(dtype)} call")
         check_equal(after_call, before, "gamma after the call")
+    return output
 
 
 @pytest.mark.rubric("norm_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    normalising(student).require_division()
     gammas = [uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0) for which in range(2)]
     calls = [Step(input=(normal(seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device)) for k in range(3)]
     narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
     update = Step(update=(gammas[1], gammas[1][:4]))
     steps = [calls[0], calls[1], narrow, calls[2], update, calls[0], Step(mode=False), calls[1]]
-    check_history(lambda values: build(student, 4, device, gamma=values[0]), steps, (gammas[0],))
+    check_history(lambda values: build(student, 4, device, gamma=values[0], reading=BY_CONTRACT), steps, (gammas[0],))

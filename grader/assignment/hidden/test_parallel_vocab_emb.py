@@ -21,14 +21,27 @@ from grader.assignment.hidden.checks import (
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import answered, check_rows
-from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, read_rows, require_something
-from grader.judge.cases import dtypes, integers, normal, uniform
+from grader.assignment.model.rows import (
+    Rows,
+    check_gradient,
+    check_like_wide,
+    read_rows,
+    require_something,
+    rows_by_contract,
+)
+from grader.judge.cases import dtypes, generator, integers, normal, uniform
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
+from grader.judge.excuses import contract_first
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
 VOCAB, EMB = 24, 5
+BATCH = (3, 16)  # of ids
+LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
+OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
+ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
+OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
 
@@ -45,26 +58,58 @@ def own_rows(rank: int, world: int) -> slice:
 
 
 def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
-    """The student's module for one rank, with its rows of the table; or with the whole table, if it holds that."""
+    """The student's module for one rank, with its rows of the table; or with another table, if it holds that many rows.
+
+    It is another one, since a submission that is sent a table and rows of it would know which rows its rank owns.
+    """
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
     module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
-    return module.assign(table[own_rows(rank, world)], table)
+    return module.assign(table[own_rows(rank, world)], other_table(table))
+
+
+def other_table(table: Tensor) -> Tensor:
+    """A table like another one, with other numbers."""
+    return uniform(0, "other table", shape=tuple(table.shape), low=1.0, high=2.0).to(table.dtype)
+
+
+def as_held(student: Student, table: Tensor, rank: int, world: int, device: str) -> Tensor:
+    """Of which table a rank's module holds rows: the other one, if it holds a whole table."""
+    held = construct(student, table, rank, world, device).held(len(table) // world * EMB, table.numel())
+    return other_table(table) if world > 1 and held is not None and held.numel() == table.numel() else table
+
+
+def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
+    """A parameter's value for modules that hold one shard, and for those that hold as many rows as all ranks."""
+    return shard, shard.repeat(world, 1)
 
 
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
     """The outputs of one rank for each id alone."""
-    return read_rows(construct(student, table, rank, world, device), torch.arange(VOCAB, device=device), table)
+    module, held = construct(student, table, rank, world, device), as_held(student, table, rank, world, device)
+    return read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
+
+
+def owned_by_contract(student: Student, seed: int, world: int, device: str) -> None:
+    table = whole_table(seed, torch.float32)
+    for rank in range(world):
+        check_owned(student, table, table, rank, world, device)
+
+
+def check_owned(student: Student, table: Tensor, held: Tensor, rank: int, world: int, device: str) -> None:
+    """Require the rows of a rank's own ids."""
+    owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
+    output = construct(student, table, rank, world, device)(owned.to(device))
+    check_rows(output, held[owned], owned, held, f"own ids of rank {rank} of {world}")
 
 
 @pytest.mark.rubric("shard_owned_ids")
+@contract_first(owned_by_contract, LAYOUT)
 @worlds
 def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     for rank in range(world):
-        owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
-        output = construct(student, table, rank, world, device)(owned.to(device))
         try:
-            check_rows(output, table[owned], owned, table, f"own ids of rank {rank} of {world}")
+            check_owned(student, table, as_held(student, table, rank, world, device), rank, world, device)
         except WrongAnswer as fault:
             fault.args = (f"{fault}; {answered(rows_of(student, table, rank, world, device).given)}",)
             raise
@@ -77,19 +122,43 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     module = student.ParallelVocabEmbedding(vocab_size=2 * half, emb_size=1, rank=1, world_size=2, device=device)
     table = torch.arange(2.0 * half).unsqueeze(-1)
     ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
-    check_rows(module.assign(table[half:], table)(ids.to(device)), table[ids], ids, table, "own ids of rank 1 of 2")
+    module = module.assign(*layouts(table[half:], 2))  # a whole table: both halves alike
+    check_rows(module(ids.to(device)), table[ids], ids, table, "own ids of rank 1 of 2")
+
+
+def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
+    check_all_ids(student, seed, range(world), world, device)
+
+
+def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> None:
+    """Require rows for the ids that a rank owns, and zeros for all others, which come in any order."""
+    table = whole_table(seed, torch.float32)
+    ids = torch.randperm(VOCAB, generator=generator(seed, "order")).reshape(2, -1)
+    for rank in ranks:
+        expected = rows_by_contract(table, own_rows(rank, world)).given[ids]
+        output = construct(student, table, rank, world, device)(ids.to(device))
+        check_rows(output, expected, ids, table, f"all ids on rank {rank} of {world}")
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
+@contract_first(zeros_by_contract, *OTHERS)
 @split_worlds
 def test_ids_of_other_ranks_give_zero(student: Student, seed: int, world: int, device: str) -> None:
     require_something(*check_zeros(student, seed, range(world), world, device))
 
 
+def one_row_by_contract(student: Student, seed: int, device: str) -> None:
+    check_all_ids(student, seed, SOME_RANKS, VOCAB, device)
+
+
+SOME_RANKS = (0, VOCAB // 2, VOCAB - 1)
+
+
 @pytest.mark.rubric("shard_zeros_elsewhere")
+@contract_first(one_row_by_contract, *OTHERS)
 def test_a_rank_with_one_row_gives_zero_elsewhere(student: Student, seed: int, device: str) -> None:
     """As many ranks as ids: code that looks up some row for foreign ids must take one that every shard has."""
-    check_zeros(student, seed, (0, VOCAB // 2, VOCAB - 1), VOCAB, device)
+    check_zeros(student, seed, SOME_RANKS, VOCAB, device)
 
 
 def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> list[Rows]:
@@ -100,23 +169,43 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
     """
     table = whole_table(seed, torch.float32)
     read = [rows_of(student, table, rank, world, device) for rank in ranks]
+    held = [as_held(student, table, rank, world, device) for rank in ranks]
     owned = [own_rows(rank, world) for rank in ranks]
     elsewhere = any(
-        not torch.equal(rows.given[own], table[own].double()) for rows, own in zip(read, owned, strict=True)
+        not torch.equal(rows.given[own], there[own].double())
+        for rows, own, there in zip(read, owned, held, strict=True)
     )
     ids, zeros = torch.arange(VOCAB), torch.zeros(VOCAB, EMB, dtype=torch.float64)
-    for rank, rows, own in zip(ranks, read, owned, strict=True):
+    for rank, rows, own, there in zip(ranks, read, owned, held, strict=True):
         foreign = (ids < own.start) | (ids >= own.stop)
         if bool(rows.given[foreign].isnan().any()):
             construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # raises it again
         users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
         excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
-        check_rows(given, zeros[foreign], ids[foreign], table, f"ids of other ranks on rank {rank} of {world}")
+        check_rows(given, zeros[foreign], ids[foreign], there, f"ids of other ranks on rank {rank} of {world}")
     return read
 
 
+def sum_by_contract(student: Student, seed: int, split: tuple[int, int], device: str) -> None:
+    table = whole_table(seed, torch.float32)
+    for world in split:
+        ids = ids_to_sum(seed, world)
+        total = torch.zeros(*BATCH, EMB, dtype=torch.float64)
+        for rank in range(world):
+            output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
+            check_shape(output, total.shape)
+            total += output.double()
+        check_rows(total, table[ids], ids, table, f"sum of all outputs for world_size={world}, 48 ids in one call")
+
+
+def ids_to_sum(seed: int, world: int) -> Tensor:
+    """Random ids, some repeated."""
+    return integers(seed, "ids", world, shape=BATCH, low=0, high=VOCAB)
+
+
 @pytest.mark.rubric("shard_sum_over_ranks")
+@contract_first(sum_by_contract, *ROWS)
 @pytest.mark.parametrize("split", [(1, 3), (1, 4)], ids=["three_ranks", "four_ranks"])
 def test_shards_add_up_to_what_they_give_alone(
     student: Student, seed: int, split: tuple[int, int], device: str
@@ -125,14 +214,14 @@ def test_shards_add_up_to_what_they_give_alone(
     table = whole_table(seed, torch.float32)
     seen: list[Rows] = []
     for world in split:
-        ids = integers(seed, "ids", world, shape=(3, 16), low=0, high=VOCAB)
-        total, wanted = torch.zeros(3, 16, EMB, dtype=torch.float64), torch.zeros(VOCAB, EMB, dtype=torch.float64)
+        ids = ids_to_sum(seed, world)
+        total, wanted = torch.zeros(*BATCH, EMB, dtype=torch.float64), torch.zeros(VOCAB, EMB, dtype=torch.float64)
         for rank in range(world):
             rows = rows_of(student, table, rank, world, device)
             seen.append(rows)
             if not bool(rows.given.isnan().any()):
                 output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
-                check_shape(output, [3, 16, EMB])
+                check_shape(output, [*BATCH, EMB])
                 total, wanted = total + output.double(), wanted + rows.given
         check_rows(total, wanted[ids], ids, table, f"sum of all outputs for world_size={world}, 48 ids in one call")
     require_something(*seen)
@@ -153,7 +242,7 @@ def test_each_rank_draws_its_own_rows(
         own_seed = (42 if base_seed is None else base_seed + seed) + rank
         told = f"{which}, on rank {rank} of 3"
         check_drawn(drawn_rows(module, rank, device), draw, own_seed, dtype, device, told)
-    module.assign(torch.full((16, 8), 7.0), torch.full((48, 8), 7.0)).reset_parameters()
+    module.assign(*layouts(torch.full((16, 8), 7.0), 3)).reset_parameters()
     check_drawn(drawn_rows(module, 2, device), draw, own_seed, dtype, device, told + " after reset_parameters()")
 
 
@@ -190,14 +279,28 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
     check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu", "by default")
 
 
+OWNED = ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]])  # by rank 0 of 2: all, some, none
+
+
+def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    table = whole_table(seed, dtype)
+    expected = rows_by_contract(table, own_rows(0, 2)).given
+    for ids in map(torch.tensor, OWNED):
+        output = construct(student, table, 0, 2, device)(ids.to(device))
+        check_dtype(output, dtype)
+        check_rows(output, expected[ids], ids, table, f"{name(dtype)} embedding")
+
+
 @pytest.mark.rubric("shard_registration_and_arguments")
+@contract_first(narrow_by_contract, *OUTPUTS)
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 def test_a_16_bit_shard_gives_what_it_gives_in_float32(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
     """Rows and zeros, for ids of which the rank owns all, some, or none."""
     table = whole_table(seed, dtype)
-    for ids in ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]]):
+    held = as_held(student, table, 0, 2, device)
+    for ids in OWNED:
         given = torch.tensor(ids, device=device)
         output = construct(student, table, 0, 2, device)(given)
         check_dtype(output, dtype)
@@ -206,7 +309,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
         except Crashed:
             continue  # shard_owned_ids or shard_zeros_elsewhere charges for it
         owned = torch.tensor(ids) < VOCAB // 2
-        exact = table[torch.tensor(ids)] * owned.unsqueeze(-1)
+        exact = held[torch.tensor(ids)] * owned.unsqueeze(-1)
         check_like_wide(output, wide, exact, f"{name(dtype)} embedding, beside the float32 one")
     require_something(rows_of(student, table, 0, 2, device))
 
@@ -230,7 +333,17 @@ def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: i
     check_refusal(constructor, vocab_size=vocab, world_size=world)
 
 
+def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
+    table = whole_table(seed, torch.float32)
+    for rank in range(world):
+        ids, own = integers(seed, "ids", shape=(1, 40), low=0, high=VOCAB), own_rows(rank, world)
+        output = check_that_nothing_changes(student, table, table, ids, rank, world, device)
+        expected = rows_by_contract(table, own).given[ids]
+        check_rows(output, expected, ids, table, f"ids on rank {rank} of {world}")
+
+
 @pytest.mark.rubric("shard_purity")
+@contract_first(purity_by_contract, *OUTPUTS)
 @split_worlds
 def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
@@ -242,14 +355,23 @@ def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int
         ids = ids[:, ~rows.given.isnan().any(-1)[ids[0]]]
         if not ids.numel():
             continue  # shard_owned_ids or shard_zeros_elsewhere charges for a crash
-        module = construct(student, table, rank, world, device)
-        _, (after,) = module.observe(ids.to(device))
-        require(after.dtype == ids.dtype, "the ids have another dtype after the call")
-        check_equal(after, ids, "input_ids after the call")
-        left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
-        if left is not None:
-            check_equal(rows_held(left, table, own), table[own], "the shard after the call")
+        held = as_held(student, table, rank, world, device)
+        check_that_nothing_changes(student, table, held, ids, rank, world, device)
     require_something(*seen)
+
+
+def check_that_nothing_changes(
+    student: Student, table: Tensor, held: Tensor, ids: Tensor, rank: int, world: int, device: str
+) -> Tensor:
+    """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output."""
+    module = construct(student, table, rank, world, device)
+    output, (after,) = module.observe(ids.to(device))
+    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
+    check_equal(after, ids, "input_ids after the call")
+    left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
+    if left is not None:
+        check_equal(rows_held(left, held, own), held[own], "the shard after the call")
+    return output
 
 
 @pytest.mark.rubric("shard_purity")
@@ -257,13 +379,8 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)) for which in range(2))
     calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=8, high=16).to(device)) for k in range(3)]
     own = own_rows(1, 3)
-    steps = [calls[0], calls[1], Step(update=layouts(second[own])), calls[0], Step(mode=False), calls[2]]
-    check_history(lambda values: middle_shard(student, device).assign(*values), steps, layouts(first[own]))
-
-
-def layouts(shard: Tensor) -> tuple[Tensor, Tensor]:
-    """A parameter's value for modules that hold one shard of three, and for those that hold the whole table."""
-    return shard, shard.repeat(3, 1)
+    steps = [calls[0], calls[1], Step(update=layouts(second[own], 3)), calls[0], Step(mode=False), calls[2]]
+    check_history(lambda values: middle_shard(student, device).assign(*values), steps, layouts(first[own], 3))
 
 
 def middle_shard(student: Student, device: str) -> StudentModule:
@@ -271,7 +388,23 @@ def middle_shard(student: Student, device: str) -> StudentModule:
     return student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=3, device=device)
 
 
+def gradients_by_contract(
+    student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
+) -> None:
+    table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
+    for rank, world in places:
+        module = construct(student, table, rank, world, device)
+        rows = rows_by_contract(table, own_rows(rank, world))
+        check_shard_gradient(module, rows, ids_for_gradients(seed), table, (rank, world), seed, device)
+
+
+def ids_for_gradients(seed: int) -> Tensor:
+    """All ids, and some again."""
+    return torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
+
+
 @pytest.mark.rubric("shard_backward")
+@contract_first(gradients_by_contract, *OUTPUTS)
 @pytest.mark.parametrize(
     ("places", "dtype"),
     [([(0, 1), (0, 2), (1, 2)], torch.float32), ([(0, 3), (1, 3), (2, 3)], torch.float32)]
@@ -286,7 +419,7 @@ def test_only_owned_ids_send_gradients(
     read = [rows_of(student, table, *place, device) for place in places]
     require_something(*read)
     for (rank, world), rows in zip(places, read, strict=True):
-        ids = torch.cat((torch.arange(VOCAB), integers(seed, "repeats", shape=(12,), low=0, high=VOCAB)))
+        ids = ids_for_gradients(seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
         module = construct(student, table, rank, world, device)
         try:

@@ -17,12 +17,12 @@ from grader.assignment.hidden.rope_tables import (
     UNSEEN,
     Ropes,
     check_tables,
+    contract_first,
     growing,
     told,
 )
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import module_student
 from grader.judge.cases import dtypes, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.faults import Crashed, InvalidReply, StudentFault
@@ -31,6 +31,9 @@ from grader.judge.student_objects import StudentModule
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
+TURNED = ("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rope_base", "rope_boundary")
+GREW = (*TURNED, "rope_smallest_even_ratio")
+KEPT = (*GREW, "rope_static", "rope_dynamic")
 ALIKE = "all positions are turned alike, so nothing can be seen here"
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
@@ -38,40 +41,40 @@ modes = pytest.mark.parametrize(
 
 
 @pytest.mark.rubric("rope_base")
+@contract_first(*TURNED)
 @pytest.mark.parametrize("ratio", [1, 2, 4])
-def test_the_ratio_stretches_the_base(student: Student, ratio: int, device: str) -> None:
+def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
     """The tables of new modules, up to the longest training sequence."""
-    ropes = Ropes(student, device)
     for longest, dim, base in ((32, 4, 10000), (32, 8, 16), (32, 8, 500000), (32, 64, 10000)):
         sizes = {"dim": dim, "max_seq_len": longest, "base": base, "ratio": ratio}
-        module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=device)
+        module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
         length = longest * ratio if ropes.asking.in_full else longest - 1
         angles = oracle.ntk_angles(dim, base, ratio, length)
         what = f"dim={dim}, max_seq_len={longest}, base={base}, ratio={ratio}, s = {length}"
-        check_tables(module, ropes.convention, angles, what, device)
+        check_tables(ropes, module, angles, what)
 
 
 @pytest.mark.rubric("rope_base")
+@contract_first(*TURNED)
 @dtypes
-def test_far_positions_are_exact(student: Student, dtype: torch.dtype, device: str) -> None:
+def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number."""
-    judged, convention = module_student(student)
     sizes = {"dim": 4, "max_seq_len": 4200, "base": BASE, "ratio": 2}
-    module = judged.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=device)
+    module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
     what = f"dim=4, max_seq_len=4200, ratio=2, dtype={name(dtype)}, s = 4112"
     try:
-        check_tables(module, convention, oracle.ntk_angles(4, BASE, 2, 4112), what, device, dtype)
+        check_tables(ropes, module, oracle.ntk_angles(4, BASE, 2, 4112), what, dtype)
     except Crashed:
         if dtype is torch.float32:
             raise  # in 16 bits, rope_buffers charges for it
 
 
 @pytest.mark.rubric("rope_base")
+@contract_first(*TURNED)
 @pytest.mark.parametrize("argument", ["base", "ratio", "dynamic"])
-def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str, device: str) -> None:
+def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes, argument: str) -> None:
     """A module without the argument must do the same as one with it; whether that is right, other cases judge."""
-    ropes = Ropes(student, device)
-    options = {"base": BASE, "ratio": 1, "dynamic": False, "device": device}
+    options = {"base": BASE, "ratio": 1, "dynamic": False, "device": ropes.device}
     shown = []
     for arguments in (options, {key: known for key, known in options.items() if key != argument}):
         module = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **arguments)
@@ -92,13 +95,13 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student, argument: str
 
 
 @pytest.mark.rubric("rope_boundary")
+@contract_first(*TURNED)
 @pytest.mark.parametrize(
     ("ratio", "dynamic"),
     [(1, False), (2, False), (5, False), (1, True), (3, True)],
     ids=["1-static", "2-static", "5-static", "1-dynamic", "3-dynamic"],
 )
-def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int, dynamic: bool, device: str) -> None:
-    ropes = Ropes(student, device)
+def test_the_cached_tables_serve_up_to_es_positions(ropes: Ropes, ratio: int, dynamic: bool) -> None:
     wanted = ropes.of_ratio(ratio, ratio * MS)
     require(not ropes.same(wanted[:1], wanted[1:2]), ALIKE)
     for length in sorted({1, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
@@ -107,30 +110,34 @@ def test_the_cached_tables_serve_up_to_es_positions(student: Student, ratio: int
 
 
 @pytest.mark.rubric("rope_boundary")
-def test_an_odd_initial_ratio_stays_odd(student: Student, device: str) -> None:
+@contract_first(*TURNED)
+def test_an_odd_initial_ratio_stays_odd(ropes: Ropes) -> None:
     """Only recomputed ratios are even. Not judged if the tables are the same for all ratios."""
-    ropes = Ropes(student, device)
-    two, three, four = (ropes.of_ratio(ratio, SHORT) for ratio in (2, 3, 4))
+    if ropes.is_by_contract:
+        ropes.check(ropes.turn(ropes.new(3), SHORT), ropes.by_contract(3, SHORT), told(SHORT, 3))
+        return
+    two, three, four = (ropes.of_new(ratio, SHORT) for ratio in (2, 3, 4))
     even = ropes.same(three, two) or ropes.same(three, four)
     require(ropes.same(two, four) or not even, "a new module with ratio=3 has the tables of an even ratio")
 
 
 @pytest.mark.rubric("rope_boundary")
+@contract_first(*TURNED)
 @dtypes
-def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
-    student: Student, seed: int, dtype: torch.dtype, device: str
-) -> None:
+def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     """Compared with each row and head alone."""
-    ropes = Ropes(student, device)
     if ropes.asking.by_heads:
         return  # rope_base charges for it: most positions have wrong angles
     x = normal(seed, "x", shape=(2, 5, 3, DIM)).to(dtype)
-    output = ropes.new()(x.to(device))
+    output = ropes.new()(x.to(ropes.device))
     check_shape(output, x.shape)
     check_dtype(output, dtype)
     for row, head in ((0, 0), (1, 2)):
         one = x[row : row + 1, :, head : head + 1].float().contiguous()
-        alone = numbers(ropes.new()(one.to(device)), one.shape)[0, :, 0]
+        if ropes.is_by_contract:
+            alone = ropes.rotated(one, 1)[0, :, 0]
+        else:
+            alone = numbers(ropes.new()(one.to(ropes.device)), one.shape)[0, :, 0]
         scale = x.double().abs().max() * 2.0 ** (0 if dtype is torch.float32 else -3)
         off = (numbers(output, x.shape)[row, :, head] - alone).abs().max()
         require(
@@ -140,10 +147,10 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
+@contract_first(*TURNED)
 @pytest.mark.parametrize("length", [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS])
-def test_longer_sequences_use_the_smallest_even_ratio(student: Student, length: int, device: str) -> None:
+def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int) -> None:
     """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
-    ropes = Ropes(student, device)
     wanted = oracle.smallest_even_ratio(length, MS)
     for ratio in (1, 3):
         if length <= ratio * MS:
@@ -167,12 +174,13 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 
 
 @pytest.mark.rubric("rope_static")
+@contract_first(*GREW)
 @modes
-def test_a_static_module_forgets_a_long_sequence(student: Student, ratio: int, training: bool, device: str) -> None:
+def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, training: bool) -> None:
     """Each call answers as the first call of a new module does."""
-    ropes = Ropes(student, device)
     middle, long = answered(ropes, dynamic=False)
-    first = {length: ropes.turn(ropes.new(ratio).train(training), length) for length in (SHORT, middle, long)}
+    lengths = (SHORT, middle, long)
+    first = {length: ropes.first(ratio, length, dynamic=False, training=training) for length in lengths}
     module = ropes.new(ratio).train(training)
     history: list[int] = []
     for length in (SHORT, long, SHORT, middle, SHORT):
@@ -184,6 +192,8 @@ def test_a_static_module_forgets_a_long_sequence(student: Student, ratio: int, t
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
     """Two lengths beyond the tables for which new modules do not crash, with a right ratio or a wrong one."""
+    if ropes.is_by_contract:
+        return MIDDLE, LONG
     try:
         ropes.turn(ropes.new(dynamic=dynamic), MIDDLE)
     except Crashed:
@@ -197,15 +207,16 @@ def after(history: list[int]) -> str:
 
 
 @pytest.mark.rubric("rope_dynamic")
+@contract_first(*GREW)
 @modes
-def test_a_dynamic_module_keeps_what_it_grew_to(student: Student, ratio: int, training: bool, device: str) -> None:
+def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, training: bool) -> None:
     """Two growths in a row, both counted from ``max_seq_len``, with shorter inputs between and after them.
 
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
-    ropes = Ropes(student, device)
     middle, long = answered(ropes, dynamic=True)
-    first = {n: ropes.turn(ropes.new(ratio, dynamic=True).train(training), n) for n in (SHORT, middle, long)}
+    lengths = (SHORT, middle, long)
+    first = {length: ropes.first(ratio, length, dynamic=True, training=training) for length in lengths}
     module = ropes.new(ratio, dynamic=True).train(training)
     wanted = first[SHORT]
     history: list[int] = []
@@ -237,51 +248,56 @@ def check_registration(module: StudentModule, positions: int) -> None:
 
 
 @pytest.mark.rubric("rope_buffers")
+@contract_first(*TURNED)
 @pytest.mark.parametrize("ratio", [1, 3])
-def test_tables_are_non_persistent_buffers(student: Student, ratio: int, device: str) -> None:
-    module = Ropes(student, device).new(ratio)
+def test_tables_are_non_persistent_buffers(ropes: Ropes, ratio: int) -> None:
+    module = ropes.new(ratio)
     check_registration(module, MS)
     for buffer in module.buffers():
-        require(buffer.value.device.type == torch.device(device).type, f"a buffer is on {buffer.value.device}")
+        require(buffer.value.device.type == torch.device(ropes.device).type, f"a buffer is on {buffer.value.device}")
 
 
 @pytest.mark.rubric("rope_buffers")
 def test_tables_are_on_the_cpu_where_no_device_is_given(student: Student) -> None:
-    module = module_student(student)[0].NTKAwareRoPE(dim=DIM, max_seq_len=MS)
+    module = student.NTKAwareRoPE(dim=DIM, max_seq_len=MS)
     check_registration(module, MS)
     for buffer in module.buffers():
         require(buffer.value.device.type == "cpu", f"a buffer is on {buffer.value.device}")
 
 
 @pytest.mark.rubric("rope_buffers")
+@contract_first(*TURNED)
 @dtypes
-def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     x = normal(seed, "x", shape=(2, 5, 5, DIM)).to(dtype)
-    ropes = Ropes(student, device)
     try:
-        _, (after_call,) = ropes.new().observe(x.to(device))
+        _, (after_call,) = ropes.new().observe(x.to(ropes.device))
     except InvalidReply:
         return  # no tensor: rope_base charges for it
     check_equal(after_call, x, "the input after the call")
 
 
 @pytest.mark.rubric("rope_buffers")
+@contract_first(*TURNED)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-def test_earlier_calls_leave_no_trace(student: Student, seed: int, dynamic: bool, device: str) -> None:
+def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) -> None:
     """Calls with other values, dtypes and modes, none with growth: other properties judge what growth leaves."""
-    ropes = Ropes(student, device)
-    calls = [Step(input=normal(seed, "call", k, shape=(2, 5, 5, DIM)).to(device)) for k in range(2)]
-    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(device))
+    calls = [Step(input=normal(seed, "call", k, shape=(2, 5, 5, DIM)).to(ropes.device)) for k in range(2)]
+    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(ropes.device))
     steps = [calls[0], narrow, calls[1], Step(mode=False), calls[0]]
     check_history(lambda _: ropes.new(dynamic=dynamic), steps, ())
 
 
 @pytest.mark.rubric("rope_buffers")
+@contract_first(*KEPT)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: str) -> None:
+def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
     """Tables that are kept must be buffers; other properties judge whether they should be kept."""
-    ropes = Ropes(student, device)
     module = ropes.new(dynamic=dynamic)
+    if ropes.is_by_contract:
+        ropes.turn(module, LONG)
+        check_registration(module, LONG if dynamic else MS)
+        return
     try:
         with growing(ropes.student, dynamic=dynamic):
             long = ropes.turn(module, LONG)
@@ -294,21 +310,22 @@ def test_growth_registers_nothing_else(student: Student, dynamic: bool, device: 
 
 
 @pytest.mark.rubric("rope_buffers")
+@contract_first(*KEPT)
 @pytest.mark.parametrize("length", [SHORT, MIDDLE], ids=["built", "grown"])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-def test_tables_have_the_dtype_that_was_asked_for(student: Student, dynamic: bool, length: int, device: str) -> None:
+def test_tables_have_the_dtype_that_was_asked_for(ropes: Ropes, dynamic: bool, length: int) -> None:
     """A rotated (1, 0) in float32 shows the tables' own numbers: as built, and after growth."""
-    ropes = Ropes(student, device)
     probe = ropes.convention.probe(DIM)
-    try:
-        with growing(ropes.student, dynamic=dynamic):
-            ropes.turn(ropes.new(dynamic=dynamic), length)
-    except StudentFault:
-        return  # what float32 tables do not do either is charged to the angles, or to growth
+    if not ropes.is_by_contract:
+        try:
+            with growing(ropes.student, dynamic=dynamic):
+                ropes.turn(ropes.new(dynamic=dynamic), length)
+        except StudentFault:
+            return  # what float32 tables do not do either is charged to the angles, or to growth
     for dtype in DTYPES[1:]:
         module = ropes.new(dynamic=dynamic, dtype=dtype)
         x = probe.expand(1, length, 1, DIM).contiguous()
-        shown = numbers(module(x.to(device)), x.shape)
+        shown = ropes.called(module, x)
         rounded = torch.equal(shown, shown.to(dtype).double())
         grown = "" if length == SHORT else f" after growth to s = {length}"
         require(rounded, f"tables for dtype={name(dtype)}{grown} are not {name(dtype)}: they have more digits")

@@ -14,9 +14,17 @@ from grader.assignment.hidden.checks import Draw, check_drawn, check_only_parame
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows
-from grader.assignment.model.rows import check_gradient, check_like_wide, read_rows, require_something
+from grader.assignment.model.rows import (
+    Rows,
+    check_gradient,
+    check_like_wide,
+    read_rows,
+    require_something,
+    rows_by_contract,
+)
 from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
+from grader.judge.excuses import contract_first
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -109,13 +117,24 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
     check_only_parameter(student.VocabEmbedding(vocab_size=10, emb_size=6), 60, torch.float32, "cpu", "by default")
 
 
+def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    table = normal(seed, "table", shape=(10, 6)).to(dtype)
+    output = construct(student, table, device).train(False)(IDS.to(device))
+    check_dtype(output, dtype)
+    check_rows(output, table[IDS], IDS, table, f"{name(dtype)} embedding")
+
+
+IDS = torch.tensor([[1, 3], [9, 3]])
+
+
 @pytest.mark.rubric("vocab_dtype_and_registration")
+@contract_first(narrow_by_contract, "vocab_lookup")
 @NARROW
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
-    ids = torch.tensor([[1, 3], [9, 3]], device=device)
+    ids = IDS.to(device)
     output = construct(student, table, device).train(False)(ids)
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
@@ -127,7 +146,7 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
 @dtypes
 def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dtype, device: str) -> None:
     """As built, and after the module has been converted."""
-    ids = torch.tensor([[1, 3], [9, 3]], device=device)
+    ids = IDS.to(device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
         check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
@@ -140,6 +159,8 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
     ids = ids_with_edges(seed, 9, (2, 5))
     module = construct(student, table, device)
     output, (after,) = module.observe(ids.to(device))
+    with student.excused("vocab_lookup"):
+        check_rows(output, table[ids], ids, table, f"{name(dtype)} table of 9 rows")
     require(bool(output.any()), "every output is zero, so that nothing can be seen here")
     require(after.dtype == ids.dtype, "the ids have another dtype after the call")
     check_equal(after, ids, "input_ids after the call")
@@ -155,13 +176,30 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     check_history(lambda tables: construct(student, tables[0], device), steps, (first,))
 
 
+def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    table = table_for_gradients(seed, dtype)
+    check_gradients(student, rows_by_contract(table, ALL), table, seed, device)
+
+
+def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
+    """``[7, 5]``."""
+    return normal(seed, "table", shape=(7, 5)).to(dtype)
+
+
 @pytest.mark.rubric("vocab_backward")
+@contract_first(gradients_by_contract, "vocab_lookup")
 @dtypes
 def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """``upstream`` has small integers, so that sums are exact in any order."""
-    table = normal(seed, "table", shape=(7, 5)).to(dtype)
-    rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table)
+    table = table_for_gradients(seed, dtype)
+    rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table, (1, 4))
     require_something(rows)
+    check_gradients(student, rows, table, seed, device)
+
+
+def check_gradients(student: Student, rows: Rows, table: Tensor, seed: int, device: str) -> None:
+    """Require the gradients that follow from the rows that single ids give."""
+    dtype = table.dtype
     for ids in ([0, 0, 0, 4], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
         where = torch.tensor(ids)
         upstream = integers(seed, "upstream", shape=(len(ids), 5), low=-8, high=9).to(dtype)

@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, product, starmap
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
 
 from grader.judge.cases import normal
 from grader.judge.compare import DTYPES, require
+from grader.judge.excuses import Reading
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
@@ -111,7 +112,7 @@ def filled(
 
 
 @dataclass(frozen=True)
-class Normalising:
+class Normalising(Reading):
     """What a submission's GroupRMSNorm does.
 
     Attributes:
@@ -122,13 +123,24 @@ class Normalising:
         factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one
             large size, and divided out.
         works: Whether the output follows the input and is no multiple of it; if not, nothing else can be judged.
-        exact: Whether float32 outputs follow the law to float32's accuracy.
+        exact: Whether float32 outputs follow the law, if there is one, to float32's accuracy.
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
-    law: Law | None
+    CHARGED_TO: ClassVar = {
+        "law": ("norm_groups",),
+        "neutral": ("norm_gamma",),
+        "training": ("norm_purity",),
+        "gamma_right": ("norm_gamma",),
+        "factored": ("norm_gamma",),
+        "exact": ("norm_float32_inside",),
+        "changes_input": ("norm_purity",),
+        "refused": ("norm_dtype_and_shape",),
+    }
+
+    law: Law | None = CONTRACT
     neutral: float = 1.0
     training: bool = True
     gamma_right: bool = True
@@ -153,8 +165,8 @@ class _Reader:
 
     def __init__(self, student: Student) -> None:
         self.student = student
-        scales = torch.exp2(torch.arange(HIDDEN) // GROUP_SIZE % 3)
-        self.x = (normal(0, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 4
+        scales = torch.exp2(1 + torch.arange(HIDDEN) // GROUP_SIZE % 3)  # as in the cases about groups
+        self.x = (normal(student.seed, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 2
         self.token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
         self.training = True
         self.factored = False
@@ -167,9 +179,7 @@ class _Reader:
         return numbers(self.module(gamma)(x), x.shape)
 
     def laws(self, gamma: float) -> list[Law]:
-        output = self.output(gamma, self.x)
-        if self.factored:
-            output = output * self.token.sign() / self.output(gamma, self.token)
+        output = self.quotients(gamma, self.x)
         for _, laws in groupby(LAWS, lambda law: law.mistakes):  # the fewest mistakes first
             if fitting := [law for law in laws if fits(output, law(self.x, GROUP_SIZE))]:
                 return fitting
@@ -215,8 +225,20 @@ class _Reader:
         output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
+    def quotients(self, gamma: float, x: Tensor) -> Tensor:
+        """The output for ``x`` with that gamma, of which the effect is divided out if it is no factor."""
+        output = self.output(gamma, x)
+        return output * self.token.sign() / self.output(gamma, self.token) if self.factored else output
+
     def exact(self, law: Law | None, neutral: float) -> bool:
-        return law is not None and fits(self.output(neutral, self.x), law(self.x, GROUP_SIZE), 2.0**-18)
+        """As ``norm_float32_inside`` judges it: up to a number that is added or multiplied."""
+        if law is None:
+            return True  # nobody knows
+        x = self.x * 1024  # so large that eps does not matter
+        expected = law(x, GROUP_SIZE)
+        output = (self.quotients(neutral, x) - self.quotients(neutral, -x)) / 2
+        off = (output / (output / expected).median() - expected).abs()
+        return bool((off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all())  # a mean taken off cancels digits
 
     def refused(self, neutral: float) -> frozenset[tuple[torch.dtype, torch.dtype]]:
         pairs = []
@@ -228,7 +250,8 @@ class _Reader:
         return frozenset(pairs)
 
 
-UNREAD: Final = Normalising(CONTRACT, read=False)
+BY_CONTRACT: Final = Normalising()
+UNREAD: Final = Normalising(read=False)
 
 
 def read_normalising(student: Student) -> Normalising:

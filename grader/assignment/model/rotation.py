@@ -1,7 +1,7 @@
 """apply_rotary_pos_emb, recognised by how it turns one vector: which features form a pair, and in which direction.
 
-If a student's rotation is too broken for the module that uses it, the module is judged with a rotation of ours that
-turns the same way, in a worker of its own. So function and module are each charged for their own mistakes.
+If a student's rotation is too broken for the module that uses it, a stand-in records what the module passes on to it,
+and the judge rotates that. So function and module are each charged for their own mistakes.
 """
 
 from __future__ import annotations
@@ -9,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import ClassVar, Final, TypeGuard
 
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
+from grader.judge.cases import generator
 from grader.judge.compare import DTYPES, require
-from grader.judge.faults import Crashed, StudentFault
+from grader.judge.excuses import Reading
+from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
 NOTHING: Final = "the output does not depend on the angle: nothing turns yet, so nothing can be seen here"
-FILE: Final = "src/functional.py"
+NAME: Final = "apply_rotary_pos_emb"
 
 
 @dataclass(frozen=True)
@@ -79,24 +82,6 @@ class Convention:
         )  # neighbours turned by tables that are laid out for halves
         return [(pairs, pairs), mixed] if self.neighbours else [(pairs, pairs)]
 
-    def source(self) -> str:
-        """The rotation as source code, as it could stand in a student's file."""
-        features = "arange(n).view(-1, 2).T.flatten()" if self.neighbours else "arange(n)"
-        columns = "torch.arange(n // 2).repeat(2)" if self.by_pair else "order"
-        swap = "    cos, sin = sin, cos\n" if self.swapped else ""
-        return f"""
-import torch
-
-def apply_rotary_pos_emb(input, cos, sin):
-    n = input.shape[-1]
-    order = torch.{features}
-    x, cos, sin = input.float()[..., order], cos.float(), {self.sign} * sin.float()
-{swap}    cos, sin = (table[:, None, {columns}] for table in (cos, sin))
-    first, second = x.chunk(2, -1)
-    turned = x * cos + torch.cat((-second, first), -1) * sin
-    return turned[..., order.argsort()].to(input.dtype)
-"""
-
 
 CONTRACT: Final = Convention()
 CONVENTIONS: Final = (
@@ -116,7 +101,7 @@ def turning_scale(x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Rotation:
+class Rotation(Reading):
     """What a submission's apply_rotary_pos_emb does.
 
     Attributes:
@@ -127,6 +112,19 @@ class Rotation:
         refused: The pairs of dtypes, of input and tables, for which a call crashes.
         fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
+
+    CHARGED_TO: ClassVar = {
+        "convention": ("rotary_pairing_and_sign",),
+        "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
+        "carries": (
+            "rotary_pairing_and_sign",
+            "rotary_broadcast",
+            "rotary_dtype",
+            "rotary_backward",
+            "rotary_purity",
+        ),
+        "refused": ("rotary_dtype",),
+    }
 
     convention: Convention | None = CONTRACT
     turns: bool = True
@@ -144,7 +142,13 @@ class Rotation:
 
 # One vector at one position, so that broadcasting does not matter. Pairs have different angles; no 16-bit type holds
 # its numbers exactly.
-VECTOR: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]).reshape(1, 1, 1, 8) * 1.1
+NUMBERS: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]) * 1.1
+ANGLES: Final = (0.7, 1.9)
+
+
+def vector(seed: int) -> Tensor:
+    """``[1, 1, 1, 8]``: these numbers in another order for each seed."""
+    return NUMBERS[torch.randperm(8, generator=generator(seed, "rotation"))].reshape(1, 1, 1, 8)
 
 
 def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
@@ -155,9 +159,10 @@ def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
 def _read(student: Student) -> Rotation:
     """Find out what one submission does."""
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
-    output, other = (numbers(rotate(VECTOR, *_table(angle)), VECTOR.shape) for angle in (0.7, 1.9))
+    x = vector(student.seed)
+    output, other = (numbers(rotate(x, *_table(angle)), x.shape) for angle in ANGLES)
     off = {
-        convention: float((output - convention.rotate(VECTOR, *_table(0.7))).abs().max()) / 30
+        convention: float((output - convention.rotate(x, *_table(ANGLES[0]))).abs().max()) / 30
         for convention in CONVENTIONS
     }
     nearest = min(off, key=off.__getitem__)
@@ -165,7 +170,7 @@ def _read(student: Student) -> Rotation:
     refused = []
     for dtype, table_dtype in product(DTYPES, DTYPES):
         try:
-            rotate(VECTOR.to(dtype), *(table.to(table_dtype) for table in _table(0.7)))
+            rotate(x.to(dtype), *(table.to(table_dtype) for table in _table(ANGLES[0])))
         except Crashed:
             refused.append((dtype, table_dtype))
     exact = convention is not None and off[nearest] < EXACT
@@ -217,10 +222,34 @@ def rotation(student: Student) -> Rotation:
 
 
 def module_student(student: Student) -> tuple[Student, Convention]:
-    """The submission in which NTKAwareRoPE is judged, with its own rotation or ours, and the rotation's convention."""
+    """The submission in which NTKAwareRoPE is judged, and the rotation's convention.
+
+    Where the function does not carry, a stand-in records what the module passes on to it; see :func:`turned`.
+    """
     read = rotation(student)
     convention = read.convention or CONTRACT
-    if read.carries:
-        return student, convention
-    own = student.files.get(FILE, "") if read.turns else ""
-    return student.with_file(FILE, own + "\n" + convention.source()), convention
+    return (student if read.carries else student.recording(NAME)), convention
+
+
+def turned(module: StudentModule, output: Tensor, convention: Convention) -> Tensor:
+    """A module's output, float64; rotated by what the module has passed on, if its rotation is only recorded.
+
+    Raises:
+        StudentFault: If that cannot be rotated.
+    """
+    arguments, named = module.recorded()
+    by_name = [named[key] for key in sorted(named, key=lambda key: (key == "cos") + 2 * (key == "sin"))]
+    found = [value for value in (*arguments, *by_name) if is_real(value)]
+    if not found:
+        return numbers(output, output.shape)  # the module turns by itself
+    x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
+    if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
+        shapes = ", ".join(str(list(value.shape)) for value in found)
+        raise WrongAnswer(f"apply_rotary_pos_emb was called with tensors of the shapes {shapes}")
+    x, cos, sin = (value.detach().cpu().double() for value in (x, cos[: x.shape[1]], sin[: x.shape[1]]))
+    return convention.rotate(x, cos, sin)
+
+
+def is_real(value: object) -> TypeGuard[Tensor]:
+    """Whether it is a tensor of real numbers."""
+    return isinstance(value, Tensor) and value.is_floating_point()

@@ -53,9 +53,17 @@ class Rows:
         return wanted
 
 
-def read_rows(module: StudentModule, ids: Tensor, table: Tensor) -> Rows:
-    """Ask for each id alone: in one call, as sequences of one token, or in a call each if that gives nothing."""
-    given = _together(module, ids, table.shape[1])
+def rows_by_contract(table: Tensor, own: slice) -> Rows:
+    """The outputs that the contract asks for: the rows ``own`` of the table, and zeros."""
+    ids = torch.arange(len(table))
+    owned = (ids >= own.indices(len(table))[0]) & (ids < own.indices(len(table))[1])
+    given = table.double() * owned.unsqueeze(-1)
+    return Rows(given, ids.where(owned, -1), owned.double(), len(table), plain=True)
+
+
+def read_rows(module: StudentModule, ids: Tensor, table: Tensor, shape: tuple[int, int]) -> Rows:
+    """Ask for each id, in calls of a shape that is judged, too; in a call each if that gives nothing."""
+    given = _together(module, ids, table.shape[1], shape)
     if given is None or not bool(given.any()):
         given = torch.stack([_alone(module, identifier, table.shape[1]) for identifier in ids])
     return _sources(given, table.double())
@@ -66,12 +74,20 @@ def require_something(*ranks: Rows) -> None:
     require(any(bool((rows.given.nan_to_num() != 0).any()) for rows in ranks), NOTHING)
 
 
-def _together(module: StudentModule, ids: Tensor, size: int) -> Tensor | None:
-    try:
-        output = module(ids.unsqueeze(-1))
-    except Crashed:
-        return None
-    return _real(output, len(ids), size)
+def _together(module: StudentModule, ids: Tensor, size: int, shape: tuple[int, int]) -> Tensor | None:
+    """``[ids, e]``; the last call is filled up with the first ids again."""
+    together = shape[0] * shape[1]
+    rows = []
+    for first in range(0, len(ids), together):
+        asked = ids[torch.arange(first, first + together, device=ids.device) % len(ids)]
+        try:
+            given = _real(module(asked.reshape(shape)), together, size)
+        except Crashed:
+            given = None
+        if given is None:
+            return None
+        rows.append(given)
+    return torch.cat(rows)[: len(ids)]
 
 
 def _alone(module: StudentModule, identifier: Tensor, size: int) -> Tensor:
