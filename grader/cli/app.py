@@ -7,7 +7,6 @@ import typer
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
 from .appeal import appeal
-from .archive import archive
 from .decide import decide
 from .diff import diff
 from .doctor import doctor
@@ -49,7 +48,6 @@ for _command in (
         similar,
         practice,
         watch,
-        archive,
     ),
     *(doctor, verify, release, gradescope),
 ):

@@ -30,12 +30,12 @@ def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) 
         os.unlink(temporary)
         raise
     if lasting:
-        sync(path.parent)
+        _sync(path.parent)
 
 
-def sync(path: Path) -> None:
-    """Wait until the disk has a file, or the names of a folder's files."""
-    descriptor = os.open(path, os.O_RDONLY)
+def _sync(folder: Path) -> None:
+    """Wait until the disk has the names of a folder's files."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
