@@ -22,7 +22,6 @@ from .review import review
 from .show import show
 from .similar import similar
 from .verify import verify
-from .watch import watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -34,21 +33,7 @@ def main() -> None:
 
 
 for _command in (
-    *(
-        grade,
-        show,
-        report,
-        decide,
-        review,
-        reproduce,
-        appeal,
-        diff,
-        export,
-        return_feedback,
-        similar,
-        practice,
-        watch,
-    ),
+    *(grade, show, report, decide, review, reproduce, appeal, diff, export, return_feedback, similar, practice),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`
