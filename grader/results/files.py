@@ -8,20 +8,27 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) -> None:
+    """Write text as :func:`write_bytes` does, in UTF-8."""
+    write_bytes(path, text.encode(), mode, lasting)
+
+
+def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = False) -> None:
     """Write a whole file or none: write a temporary file in the same folder, then rename it.
+
+    The temporary name is new, and begins with a dot, as no submission's id does.
 
     Args:
         path: The file.
-        text: Its content.
+        data: Its content.
         mode: Who may read it.
         lasting: Whether to wait until the disk has it, so that not even a power cut undoes it: for what only people
             know, since all else can be made again.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(descriptor, "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(text)
+            file.write(data)
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())

@@ -254,3 +254,11 @@ def test_the_same_files_give_the_same_zip_and_the_same_commit(tmp_path: Path) ->
         assert archive.namelist() == ["a2/README.md", "a2/src/a.py"]
     status = ["git", "-C", str(tmp_path / "repository"), "status", "--porcelain"]
     assert subprocess.run(status, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_a_zip_in_the_making_takes_nobodys_place(tmp_path: Path) -> None:
+    """The folder of reports may hold a student's folder of any name, as earlier versions gave it."""
+    work = write_folder(tmp_path / "canvas-feedback.zip.part", {"report.json": "{}"})
+    write_zip({"a.txt": b"x"}, tmp_path / "canvas-feedback.zip")
+    assert (work / "report.json").read_text() == "{}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["canvas-feedback.zip", work.name]
