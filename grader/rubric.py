@@ -97,7 +97,6 @@ class Policy(Record):
         due: The deadline; without one, work is late if the platform flags it as late.
         grace_minutes: Minutes after ``due`` that cost nothing.
         bonus_cap: How many points of the bonus count; None for all.
-        repair: What counts of the points that a second hand-in regains; None if none is graded.
         thresholds: Grades that matter, by name, such as ``pass``; `grader diff` says who crosses one.
     """
 
@@ -105,7 +104,6 @@ class Policy(Record):
     grace_minutes: float = Field(default=0, ge=0)
     late_penalty: LatePenalty = LatePenalty()
     bonus_cap: float | None = Field(default=None, ge=0)
-    repair: float | None = Field(default=None, gt=0, le=1)
     thresholds: Mapping[str, float] = Field(default_factory=dict)
 
 

@@ -7,7 +7,6 @@ import typer
 from ..assignment import ASSIGNMENT
 from ..definition import rubric_or_exit
 from .appeal import appeal
-from .archive import archive
 from .decide import decide
 from .diff import diff
 from .doctor import doctor
@@ -23,7 +22,6 @@ from .review import review
 from .show import show
 from .similar import similar
 from .verify import verify
-from .watch import watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -35,22 +33,7 @@ def main() -> None:
 
 
 for _command in (
-    *(
-        grade,
-        show,
-        report,
-        decide,
-        review,
-        reproduce,
-        appeal,
-        diff,
-        export,
-        return_feedback,
-        similar,
-        practice,
-        watch,
-        archive,
-    ),
+    *(grade, show, report, decide, review, reproduce, appeal, diff, export, return_feedback, similar, practice),
     *(doctor, verify, release, gradescope),
 ):
     app.command("return" if _command is return_feedback else None)(_command)  # no function can be called `return`

@@ -9,7 +9,6 @@ from pathlib import Path
 from ..decisions.decided import DecidedClass as DecidedClass
 from ..decisions.folder import decisions_of, rewrite_summary
 from ..decisions.model import DecisionError
-from ..decisions.rounds import Rounds
 from ..results.report import Report, SummaryLine
 from ..rubric import Rubric
 from .terminal import fail, read_class, read_written, warn
@@ -44,14 +43,13 @@ def read_decided(
         return as_graded(folder, submission)
 
     try:
-        rounds = Rounds(folder, rubric, read_written)
         book = decisions_of(folder, lines, reports, rubric, ledger, note)
         if note:
-            rewrite_summary(folder, book, lambda submission: rounds.counted(reports(submission)), rubric)
+            rewrite_summary(folder, book, reports, rubric)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
         warn(str(ruling))
-    return DecidedClass(folder, lines, book, rubric, reports, rounds)
+    return DecidedClass(folder, lines, book, rubric, reports)

@@ -9,7 +9,6 @@ from ..decisions.book import NOTHING, Book
 from ..decisions.folder import decisions_of
 from ..decisions.grades import StudentGrade, decided, grades
 from ..decisions.model import DecisionError
-from ..decisions.rounds import Rounds
 from ..definition import Assignment
 from ..pages import diff_words as words
 from ..pool.preview import Preview
@@ -19,17 +18,17 @@ from ..results.report import Report, summary_line
 from ..rubric import Rubric
 from .compare import graded, print_differences
 from .decided import as_graded
-from .terminal import fail, read_class, read_written, say
+from .terminal import fail, read_class, say
 
 
 def print_preview(preview: Preview, out: Path, assignment: Assignment, language: str) -> None:
     """Print who would have other points or another grade, and which thresholds are crossed."""
     rubric = assignment.rubric
     try:
-        book, rounds = _decisions(out, rubric), Rounds(out, rubric, read_written)
+        book = _decisions(out, rubric)
         before, after, differences = [], [], {}
         for old, new in preview.pairs():
-            old, new = (decided(rounds.counted(own), book, rubric) for own in (old, new))
+            old, new = (decided(own, book, rubric) for own in (old, new))
             before.append(summary_line(old))
             after.append(summary_line(new))
             differences[new.submission.id] = difference(old, new)

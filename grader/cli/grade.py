@@ -15,7 +15,6 @@ from typing import Annotated
 import typer
 
 from ..assignment import ASSIGNMENT
-from ..decisions.rounds import REPAIR
 from ..intake.origin import clean
 from ..intake.reader import Reader
 from ..pool.executors.choose import CHOICES, LOCAL, open_executor
@@ -35,7 +34,6 @@ from ..settings import CannotGrade, Settings
 from .console import print_class
 from .dry_run import print_preview
 from .intake import Roster, Source, found
-from .repaired import print_repair
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say, warn
 
 
@@ -45,13 +43,6 @@ class DeviceChoice(StrEnum):
     AUTO = "auto"
     CPU = "cpu"
     CUDA = "cuda"
-
-
-class Round(StrEnum):
-    """Which hand-in is graded."""
-
-    FIRST = "first"
-    REPAIR = "repair"
 
 
 class LevelChoice(StrEnum):
@@ -100,10 +91,6 @@ def grade(
         bool,
         typer.Option("--every-attempt", help="Grade what students handed in earlier, too; decide says which counts."),
     ] = False,
-    round_: Annotated[
-        Round,
-        typer.Option("--round", help="repair: a second hand-in, which regains a part of the lost points by [policy]."),
-    ] = Round.FIRST,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say whom the present points and policy would move; write nothing.")
     ] = False,
@@ -117,9 +104,6 @@ def grade(
     ] = False,
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
-    first, out = out, out / REPAIR if round_ is Round.REPAIR else out
-    if first != out:
-        _check_round(first)
     with Reader(reread) as reader:
         candidates = found(reader, paths, source, roster, every_attempt)
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
@@ -155,16 +139,6 @@ def grade(
                 3,
             )
         _show(out, run, standings, practice)
-        if first != out:
-            print_repair(first, ASSIGNMENT.rubric)
-
-
-def _check_round(first: Path) -> None:
-    """End the command unless a second round can count."""
-    if ASSIGNMENT.rubric.policy.repair is None:
-        fail("--round repair: no second hand-in counts. Set repair in [policy] in the rubric, such as repair = 0.5.")
-    if not (first / "summary.json").is_file():
-        fail(f"{first}: holds no first round. Grade the first hand-in into it, without --round repair.")
 
 
 def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:

@@ -44,29 +44,12 @@ def found(
         every_attempt: Whether to take what students handed in earlier, too.
         expected: The files that are asked for; None for those of the rubric.
     """
-    try:
-        return discovered(reader, paths, source, roster, every_attempt, expected)
-    except (IntakeError, RosterError) as error:
-        fail(str(error))
-
-
-def discovered(
-    reader: Reader,
-    paths: Sequence[Path],
-    source: str | None,
-    roster: Path | None,
-    every_attempt: bool = False,
-    expected: Expected | None = None,
-) -> list[Candidate]:
-    """Every submission below the paths, with what the roster knows; ends the command if ``--from`` is wrong.
-
-    Raises:
-        IntakeError: If a path holds no submission.
-        RosterError: If the roster cannot be read.
-    """
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
-    listed = read_roster(roster) if roster else ()
-    wanted = ASSIGNMENT.rubric.expected if expected is None else expected
-    candidates = reader.discover(paths, source, listed, wanted, every_attempt)
-    return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+    try:
+        listed = read_roster(roster) if roster else ()
+        wanted = ASSIGNMENT.rubric.expected if expected is None else expected
+        candidates = reader.discover(paths, source, listed, wanted, every_attempt)
+        return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+    except (IntakeError, RosterError) as error:
+        fail(str(error))

@@ -103,5 +103,5 @@ def prepared(
     known = read_decided(out, rubric, lines, ledger)
     reports = [known.report(line.id) for line in lines]
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
-    made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told, known.repairs())
+    made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
     return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))

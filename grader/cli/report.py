@@ -58,7 +58,7 @@ def report(
             if hidden:
                 one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
             one = in_language(one, ASSIGNMENT, language)
-            text = pages.student(one, line.practice, grades, known.repair(line.id))
+            text = pages.student(one, line.practice, grades)
             write_text(students / f"{one.submission.id}.html", text)
             entries.append(entry(one, line.practice))
         here = {one.line.id for one in entries}

@@ -16,7 +16,6 @@ from ..results.report import Report
 from ..results.statistics import class_statistics, entry
 from .console import print_class, print_decisions, print_report, print_statistics
 from .decided import DecidedClass, read_decided
-from .repaired import print_regained
 from .terminal import OUT, fail, find, language_of, pseudonyms_in, say
 
 
@@ -46,8 +45,6 @@ def show(
             _print_test(in_language(known.report(line.id), ASSIGNMENT, language), test)
             return
         print_report(in_language(known.report(line.id), ASSIGNMENT, language), rubric, language, OUT)
-        if repair := known.repair(line.id):
-            print_regained(repair, language, OUT)
         print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]

@@ -29,7 +29,7 @@ Submissions = Annotated[
 ]
 
 
-def sources_of(out: Path, submissions: list[Path] | None) -> Sources:
+def _sources_of(out: Path, submissions: list[Path] | None) -> Sources:
     """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
     before = noted(out)
     if not submissions and before is None:
@@ -46,7 +46,7 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
         submissions: Where the submissions lie now; None or empty for where ``grade`` found them.
         reader: Looks for them.
     """
-    sources = sources_of(out, submissions)
+    sources = _sources_of(out, submissions)
     paths = [Path(path) for path in sources.paths]
     for path in paths:
         if not path.exists():

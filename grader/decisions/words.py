@@ -6,7 +6,6 @@ from typing import Final
 
 from ..rubric import LANGUAGES, Rubric
 from .model import BEST, LAST, Decision, Ruling, date_of
-from .rounds import Repair
 
 _WORDS: Final = {
     "property": ("“{title}”: {points:g} points.", "“{title}”：{points:g} 分。"),
@@ -20,11 +19,6 @@ _WORDS: Final = {
     LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
     BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
     "team": ("The submission of a team, and that of {names} as well.", "团队提交，同时也是 {names} 的提交。"),
-    "repair": (
-        "The second hand-in regains {regained:g} points in {properties} properties; {share:.0%} of that counts: "
-        "{points:g}.",
-        "第二次提交在 {properties} 条性质上挽回了 {regained:g} 分；其中计入 {share:.0%}：{points:g} 分。",
-    ),
     "appeal": ("Asks for another look: {appeal}", "请求复核：{appeal}"),
     "seen": ("Looked at, and left as it is: {reasons}.", "已查看，维持原结果：{reasons}。"),
     "why": (" Reason: {why}", "理由：{why}"),
@@ -38,16 +32,6 @@ def sentence(own: Decision, rubric: Rubric, language: str) -> str:
     what = _ended(_say(_key(own, rubric), language, own, rubric), language)
     place = LANGUAGES.index(language)
     return what + _WORDS["why"][place].format(why=_ended(own.why, language)) if own.why else what
-
-
-def repair_sentence(repair: Repair, language: str) -> str:
-    """What a second hand-in regains, in one line."""
-    return _WORDS["repair"][LANGUAGES.index(language)].format(
-        regained=sum(own.second - own.first for own in repair.regained),
-        properties=len(repair.regained),
-        share=repair.share,
-        points=repair.points,
-    )
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:

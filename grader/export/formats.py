@@ -31,7 +31,6 @@ def export(
     assignment_id: str = "",
     book: Book = NOTHING,
     comments: Mapping[str, str] = NO_COMMENTS,
-    repairs: Mapping[str, str] = NO_COMMENTS,
 ) -> Export:
     """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
 
@@ -42,7 +41,6 @@ def export(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         book: What people decided.
-        repairs: What second hand-ins regain, by submission, in words.
         comments: What students are told beside their grade, by submission, where the file has a place for it.
 
     Raises:
@@ -53,7 +51,7 @@ def export(
     students = [
         replace(
             row,
-            decided=" ".join(filter(None, [repairs.get(row.report.submission.id), _in_words(row, rubric)])),
+            decided=_in_words(row, rubric),
             comment=comments.get(row.report.submission.id, ""),
         )
         for row in rows(reports, rubric.policy, book)

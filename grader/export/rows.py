@@ -30,7 +30,7 @@ class Row:
         comment: What the student is told beside the grade, where the file has a place for it.
         excused: Whether a person decided that there is no grade.
         rulings: All decisions of people that hold for the student or the submission.
-        decided: Those decisions in words for the student, and what a second hand-in regained.
+        decided: Those decisions in words for the student.
     """
 
     report: Report

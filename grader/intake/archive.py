@@ -32,7 +32,7 @@ def read_archive(
 
         def files() -> Files:
             file = stack.enter_context(open_regular(source, follow=follow)) if isinstance(source, Path) else source
-            found = archive_files(file)
+            found = archive_files(file, part)
             return {part.shown(name): read for name, read in found.items() if name in part} if part != WHOLE else found
 
         return read_files(identifier, files, expected)

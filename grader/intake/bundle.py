@@ -13,7 +13,9 @@ from .submission import Unreadable
 Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError
 Files = Mapping[str, Read]
 
-MAX_LISTED = 100_000  # names in one folder or archive, clutter included
+MAX_LISTED = 100_000  # names of files and folders in one folder or archive, clutter included
+MAX_FOLDERS = 10_000  # in one submission, without clutter
+TOO_MANY_FOLDERS = f"holds more than {MAX_FOLDERS} folders; hand in src/ only"
 MAX_NAME = 1000  # characters of a name, with all folders above it
 CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
 ENVIRONMENT = "pyvenv.cfg"  # a folder with this file is a virtual environment, whatever its name
@@ -29,6 +31,26 @@ def without_clutter(names: Iterable[str]) -> list[str]:
 def is_clutter(name: str) -> bool:
     """Whether a file's name alone shows that it is clutter."""
     return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
+
+
+class Folders:
+    """Counts the folders of an archive: those that it lists, and those that only the names of its files imply."""
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+
+    def above(self, name: str) -> None:
+        """Count the folders above a name; a folder's own name ends in a slash, and clutter does not count.
+
+        Raises:
+            Unreadable: If there are too many by now.
+        """
+        if len(name) > MAX_NAME or is_clutter(name):
+            return
+        while (name := name.rpartition("/")[0]) and name not in self._found:
+            self._found.add(name)
+        if len(self._found) > MAX_FOLDERS:
+            raise Unreadable(TOO_MANY_FOLDERS)
 
 
 def may_be_source(name: str) -> bool:

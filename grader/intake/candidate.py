@@ -19,9 +19,12 @@ from .submission import Expected, Submission
 MAX_ID_BYTES = 100  # in UTF-8; names of files made from an id are longer, and a file system allows 255
 MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
 MARK = 8  # hexadecimal digits that stand for the cut part of a long name
-# Names that grading and exporting use beside the folders of submissions, and names that Windows reserves.
+# No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
+# dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
 TAKEN = re.compile(
-    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|.*\.(?:sqlite3|json|csv|xml|html|toml|db)(?:-\w+)?", re.IGNORECASE
+    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|"
+    r".*\.(?:sqlite3|json|csv|xml|html|toml|db|zip|part)(?:-\w+)?",
+    re.IGNORECASE,
 )
 
 

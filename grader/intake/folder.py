@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from .bundle import CLUTTER, ENVIRONMENT, MAX_LISTED, Files, open_regular
+from .bundle import CLUTTER, ENVIRONMENT, MAX_FOLDERS, MAX_LISTED, TOO_MANY_FOLDERS, Files, open_regular
 from .origin import WHOLE, Part
 from .reading import read_files
 from .submission import ANYTHING, Expected, Submission, Unreadable
@@ -45,10 +45,12 @@ def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
         Unreadable: If there are too many files and folders.
     """
     count = 0
-    for current, folders, files in os.walk(folder, followlinks=False):
+    for number, (current, folders, files) in enumerate(os.walk(folder, followlinks=False)):
         count += len(folders) + len(files)
         if count > MAX_LISTED:
-            raise Unreadable(f"The folder holds more than {MAX_LISTED} files; hand in src/ only.")
+            raise Unreadable(f"The folder holds more than {MAX_LISTED} files and folders; hand in src/ only.")
+        if number > MAX_FOLDERS:
+            raise Unreadable(f"The folder {TOO_MANY_FOLDERS}.")
         if ENVIRONMENT in files and current != str(folder):
             folders[:] = []
             continue

@@ -10,6 +10,7 @@ from typing import IO
 from .bundle import Files, Read, may_be_source, without_clutter
 from .kinds import START_BYTES, archive_kind, is_archive_name, named
 from .layout import MISSING, STUB, Placed, copy_number, doubtful, lacking, place, renamed, without_copy_suffix
+from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
     MAX_ARCHIVE_BYTES,
@@ -156,8 +157,12 @@ def _in_archive(name: str) -> bool:
     return any(is_archive_name(part) for part in name.split("/")[:-1])
 
 
-def archive_files(file: IO[bytes]) -> Files:
+def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
     """The files of an archive, whatever its name.
+
+    Args:
+        file: The archive.
+        part: The part in which folders are counted, where a zip is an export; see :func:`zip_files`.
 
     Raises:
         Unreadable: If it is not an archive that can be opened.
@@ -170,7 +175,7 @@ def archive_files(file: IO[bytes]) -> Files:
         return tar_files(file, lambda name: may_be_source(name) or is_archive_name(name))
     if kind not in ("", "zip"):
         raise Unreadable(f"is {kind}; ask for a zip")
-    return zip_files(file)
+    return zip_files(file, part)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Callable
 from typing import IO, Any
 
-from .bundle import MAX_LISTED, Files, Read, is_clutter
+from .bundle import MAX_LISTED, Files, Folders, Read, is_clutter
 from .submission import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, Unreadable
 from .unpack import CHUNK, Decompressor, gzip
 
@@ -61,14 +61,15 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
         Unreadable: If it is too large, or damaged.
     """
     files: dict[str, Read] = {}
-    kept = 0
+    folders, kept = Folders(), 0
     unpacked: Any = _Unpacked(file)
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
-                if number > MAX_LISTED:
-                    raise Unreadable(f"lists more than {MAX_LISTED} files; hand in src/ only")
+                if number >= MAX_LISTED:
+                    raise Unreadable(f"lists more than {MAX_LISTED} files and folders; hand in src/ only")
                 name = member.name.replace("\\", "/").removeprefix("./")
+                folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
                     continue
                 content = archive.extractfile(member) if member.isreg() and wanted(name) else None

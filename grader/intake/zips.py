@@ -7,13 +7,14 @@ import stat
 import zipfile
 from typing import IO, Any
 
-from .bundle import MAX_LISTED, Files
+from .bundle import MAX_LISTED, Files, Folders
+from .origin import WHOLE, Part
 from .submission import Unreadable
 from .unpack import read_packed
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
-TOO_MANY = f"lists more than {MAX_LISTED} files; hand in src/ only"
+TOO_MANY = f"lists more than {MAX_LISTED} files and folders; hand in src/ only"
 
 
 class _Bounded(io.RawIOBase):
@@ -56,18 +57,29 @@ def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
     return entries
 
 
-def zip_files(file: IO[bytes]) -> Files:
+def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
     """The files of a zip. They can be read for as long as ``file`` is open.
 
+    Args:
+        file: The zip.
+        part: The part of an export in which folders are counted; all files are returned.
+
     Raises:
-        Unreadable: If it lists a file twice, or too many files.
+        Unreadable: If it lists a file twice, or too many files or folders.
         Exception: Any, from zipfile, if the zip is damaged.
     """
-    entries = [entry for entry in listed(file) if not name_of(entry).endswith("/")]
-    by_name = {name_of(entry): entry for entry in entries}
-    if len(by_name) < len(entries):
-        raise Unreadable("lists a file twice; pack it anew")
-    return {name: _Entry(file, entry) for name, entry in by_name.items()}
+    files: dict[str, _Entry] = {}
+    folders = Folders()
+    for entry in listed(file):
+        name = name_of(entry)
+        if name in part:
+            folders.above(name)
+        if name.endswith("/"):
+            continue
+        if name in files:
+            raise Unreadable("lists a file twice; pack it anew")
+        files[name] = _Entry(file, entry)
+    return files
 
 
 class _Entry:

@@ -16,8 +16,7 @@ from markupsafe import Markup
 
 from ..decisions.book import NOTHING
 from ..decisions.grades import StudentGrade, grades
-from ..decisions.rounds import Repair
-from ..decisions.words import repair_sentence, sentence
+from ..decisions.words import sentence
 from ..laws import Law
 from ..results.language import repeats
 from ..results.policy import days_late
@@ -83,7 +82,6 @@ class Pages:
         report: Report,
         practice: Practice | None = None,
         own: Sequence[StudentGrade] | None = None,
-        repair: Repair | None = None,
     ) -> str:
         """The page of one student, which says nothing about any other.
 
@@ -92,7 +90,6 @@ class Pages:
             practice: Points earned in the notebooks; None where no notebooks were graded.
             own: The grades of the students whose page it is, empty where another submission of theirs counts; None to
                 compute them without any decision.
-            repair: What a second hand-in regained.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         found = grades([summary_line(report)], NOTHING, policy) if own is None else own
@@ -102,8 +99,6 @@ class Pages:
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
-            repair=repair,
-            repaired=repair_sentence(repair, self._language) if repair else "",
             late_at_all=days_late(policy, origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),

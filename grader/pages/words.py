@@ -47,7 +47,6 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "{all} 个性质中有 {count} 个失分，下面逐个说明。请先修正每个任务的第一个问题，后面的往往由它引起。",
     ),
     "hint": ("Hint", "提示"),
-    "repaired": ("Regained by the second hand-in", "第二次提交挽回的分数"),
     "mistake": ("Recognised mistake", "识别出的错误"),
     "case": ("Simplest case", "最简单的用例"),
     "law": ("The law", "规律"),

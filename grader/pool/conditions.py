@@ -64,9 +64,15 @@ def view(settings: Settings) -> Conditions:
 
 
 def policy_of(details: Sequence[Conditions]) -> Policy | None:
-    """The policy under which reports were last written; None where that is not known, or not the same for all."""
+    """The policy under which reports were last written; None where that is not known, or not the same for all.
+
+    Rules that have ended since, which older ledgers name, are left out.
+    """
     found = {own.get("policy", "") for own in details}
-    return Policy.model_validate_json(*found) if len(found) == 1 and found != {""} else None
+    if len(found) != 1 or found == {""}:
+        return None
+    noted = json.loads(*found)
+    return Policy.model_validate({name: noted[name] for name in noted.keys() & Policy.model_fields.keys()})
 
 
 def differing(one: Conditions, other: Conditions) -> list[str]:

@@ -10,11 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from pydantic import ValidationError
-
 from ..decisions.folder import decisions_of, retold
 from ..decisions.model import DecisionError, Ruling
-from ..decisions.rounds import REPAIR, Rounds, read_model
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..intake.submission import Concern, Submission
@@ -27,7 +24,6 @@ from ..results.report import (
     Practice,
     Report,
     Summary,
-    first_problem,
     json_text,
     with_origin,
     write_json,
@@ -175,17 +171,13 @@ class Run:
         rubric = self._assignment.rubric
 
         def written(submission: str) -> Report:
-            return read_model(self._out / submission / REPORT, Report)
+            return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
 
         try:
             book = decisions_of(self._out, whole.submissions, written, rubric, self._connection)
-            rounds = Rounds(self._out, rubric, read_model)
-            told = retold(whole, book, lambda submission: rounds.counted(written(submission)), rubric)
+            told = retold(whole, book, written, rubric)
         except DecisionError as error:
             self.mistake = str(error)
-            return whole
-        except ValidationError as error:
-            self.mistake = f"{self._out / REPAIR}: {first_problem(error)}. Grade the second round again."
             return whole
         self.unsettled = book.unsettled
         return told

@@ -83,20 +83,6 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def ledger_bytes(folder: Path) -> bytes | None:
-    """The ledger's file as it is; None if there is none.
-
-    Raises:
-        LedgerError: If a run is under way, or the file is not a ledger of this version.
-        OSError: If the file cannot be read.
-    """
-    path = folder / LEDGER
-    if not path.exists():
-        return None
-    with reading(folder):
-        return path.read_bytes()
-
-
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Write everything that the block writes, or nothing of it, even if the process is killed."""

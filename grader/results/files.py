@@ -8,20 +8,27 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) -> None:
+    """Write text as :func:`write_bytes` does, in UTF-8."""
+    write_bytes(path, text.encode(), mode, lasting)
+
+
+def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = False) -> None:
     """Write a whole file or none: write a temporary file in the same folder, then rename it.
+
+    The temporary name is new, and begins with a dot, as no submission's id does.
 
     Args:
         path: The file.
-        text: Its content.
+        data: Its content.
         mode: Who may read it.
         lasting: Whether to wait until the disk has it, so that not even a power cut undoes it: for what only people
             know, since all else can be made again.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(descriptor, "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(text)
+            file.write(data)
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
@@ -30,12 +37,12 @@ def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) 
         os.unlink(temporary)
         raise
     if lasting:
-        sync(path.parent)
+        _sync(path.parent)
 
 
-def sync(path: Path) -> None:
-    """Wait until the disk has a file, or the names of a folder's files."""
-    descriptor = os.open(path, os.O_RDONLY)
+def _sync(folder: Path) -> None:
+    """Wait until the disk has the names of a folder's files."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -12,21 +12,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]  # grader/
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # glibc asks here whether there are any
 TRIAL_S = 10.0
-SCRATCH_BYTES = 64 << 20
 
 
-def container(command: Sequence[str], readable: Sequence[str] = (), start: str = "/") -> tuple[list[str], str]:
-    """``command`` inside a container and an empty text, or ``command`` itself and the reason why there is none.
-
-    Args:
-        command: What to run.
-        readable: Further files and folders that it may read; with any, it has a small ``/tmp`` of its own.
-        start: Its working directory.
-    """
+def container(command: Sequence[str]) -> tuple[list[str], str]:
+    """``command`` inside a container and an empty text, or ``command`` itself and the reason why there is none."""
     program = shutil.which("bwrap")
     if program is None:
         return list(command), "bwrap is not installed"
-    arguments = [program, *_arguments(readable, start)]
+    arguments = [program, *_arguments()]
     try:
         trial = subprocess.run(
             [*arguments, sys.executable, "-c", ""], capture_output=True, timeout=TRIAL_S, check=False
@@ -39,7 +32,7 @@ def container(command: Sequence[str], readable: Sequence[str] = (), start: str =
     return [*arguments, *command], ""
 
 
-def _arguments(readable: Sequence[str], start: str) -> list[str]:
+def _arguments() -> list[str]:
     """Options of bubblewrap: share nothing; of files, show only libraries, Python and the sandbox's code, read-only."""
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives", HUGE_PAGES):
@@ -52,8 +45,4 @@ def _arguments(readable: Sequence[str], start: str) -> list[str]:
     for path in dict.fromkeys((sys.prefix, sys.base_prefix, str(PACKAGE / "__init__.py"), str(PACKAGE / "sandbox"))):
         if not path.startswith("/usr/"):
             arguments += ["--ro-bind", path, path]
-    if readable:  # a program of its own may want a place for temporary files; they are gone with it
-        arguments += ["--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp"]
-    for path in readable:
-        arguments += ["--ro-bind", path, path]
-    return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", start]
+    return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]

@@ -6,15 +6,19 @@ import io
 import os
 import stat
 import struct
+import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.intake import tarballs, zips
 from grader.intake.archive import read_archive
+from grader.intake.bundle import MAX_FOLDERS
+from grader.intake.origin import Part
 from grader.intake.submission import MAX_FILE_BYTES, Submission, is_source_path
 from grader.selftest.submissions import zipped
 
@@ -198,3 +202,72 @@ def test_a_zip_is_read_from_the_file_that_it_is(tmp_path: Path) -> None:
         assert set(read_archive(place, "someone").files) == {NORM, FUNCTIONAL}
     finally:
         os.unlink(place)
+
+
+# ── Folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tarball(*names: str) -> bytes:
+    """A packed tar of empty files, and of folders where a name ends in a slash."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name in names:
+            header = tarfile.TarInfo(name)
+            header.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            archive.addfile(header)
+    return buffer.getvalue()
+
+
+def folders(number: int, most: int = 20) -> list[str]:
+    """Names of so many folders, each given by the deepest ones only."""
+    return [f"f{start}/" + "x/" * (min(most, number - start) - 1) for start in range(0, number, most)]
+
+
+KINDS: dict[str, Callable[[list[str]], bytes]] = {
+    "zip of folders": lambda names: zipped(dict.fromkeys(names, b"")),
+    "zip of files": lambda names: zipped({f"{name}notes.md": b"" for name in names}),
+    "tar of folders": lambda names: tarball(*names),
+    "tar of files": lambda names: tarball(*(f"{name}notes.md" for name in names)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_folders_count_whether_they_are_listed_or_implied(kind: str) -> None:
+    """Empty ones cost an archive next to nothing: a packed tar of 60 kB may list 44,000."""
+    allowed, one_more = (KINDS[kind](folders(number)) for number in (MAX_FOLDERS, MAX_FOLDERS + 1))
+    assert "folders" not in (read(allowed).reason or "")
+    refused = read(one_more)
+    assert refused.reason == f"The archive holds more than {MAX_FOLDERS} folders; hand in src/ only."
+    assert refused.files == {}
+
+
+def test_an_archive_of_too_many_folders_beside_the_work_is_left_out() -> None:
+    inner = tarball(*folders(MAX_FOLDERS + 1))
+    submission = read_archive(
+        io.BytesIO(zipped({NORM: "x = 1\n", "more.tar.gz": inner})), "someone", expected={NORM: (), FUNCTIONAL: ()}
+    )
+    assert submission.files == {NORM: "x = 1\n"}
+    assert f"more.tar.gz holds more than {MAX_FOLDERS} folders; hand in src/ only; it was left out." in " ".join(
+        submission.notices
+    )
+
+
+def test_folders_of_clutter_do_not_count() -> None:
+    clutter = [f"work/node_modules/{name}" for name in folders(MAX_FOLDERS + 1)]
+    assert read(zipped({NORM: "x = 1\n", **dict.fromkeys(clutter, "")})).files == {NORM: "x = 1\n"}
+
+
+def test_in_an_export_each_submission_has_folders_of_its_own() -> None:
+    """What one student packs costs nobody else, and a class may have more folders than a submission."""
+    names = [f"eve/{name}" for name in folders(MAX_FOLDERS + 1)]
+    export = io.BytesIO(zipped({**dict.fromkeys(names, ""), f"ada/{NORM}": "x = 1\n"}))
+    assert read_archive(export, "ada", Part(below="ada/")).files == {NORM: "x = 1\n"}
+    assert "folders" in (read_archive(export, "eve", Part(below="eve/")).reason or "")
+
+
+@pytest.mark.parametrize("kind", ["zip of folders", "tar of folders"])
+def test_listed_folders_count_among_the_names_of_an_archive(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (tarballs, zips):
+        monkeypatch.setattr(module, "MAX_LISTED", 3)
+    assert "lists" not in (read(KINDS[kind](["a/", "b/", NORM])).reason or "")
+    assert "lists more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.intake import folder
 from grader.intake.archive import read_archive
+from grader.intake.bundle import TOO_MANY_FOLDERS
 from grader.intake.folder import read_folder
 from grader.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
@@ -181,6 +183,16 @@ def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"more/{number}.py": "" for number in range(MAX_ENTRIES + 1)}
     reason = f"It holds {MAX_ENTRIES + 1} Python files; hand in src/ only."
     assert from_zip(files).reason == from_folder(tmp_path, files).reason == reason
+
+
+def test_too_many_folders_are_refused_and_clutter_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "MAX_FOLDERS", 3)
+    files: dict[str, str | bytes] = {NORM: "x = 1\n", ".git/objects/pack/x": "", "docs/notes.md": ""}
+    assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
+    reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
+    assert reason == f"The folder {TOO_MANY_FOLDERS}."
 
 
 def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:

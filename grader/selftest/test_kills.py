@@ -39,7 +39,6 @@ COMMANDS = {
     "anonymous": (0, ("report", "WORK/out", "--anonymous", "--lang", "en")),
     "export": (0, ("export", "WORK/out", "--to", "csv", "--accept-drops")),
     "return": (0, ("return", "WORK/out", "--to", "mail", "--accept-blanks", "--accept-drops")),
-    "archive": (0, ("archive", "WORK/out", "WORK/all.zip")),
 }
 
 

@@ -108,7 +108,11 @@ def test_an_import_that_has_a_second_choice_is_none(tmp_path: Path) -> None:
 
 # ── Ids ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-OURS = ("ledger.sqlite3", "ledger.sqlite3-wal", "summary.json", "grades.csv", "html", "HTML", "checks.csv", "junit.xml")
+OURS = (
+    *("ledger.sqlite3", "ledger.sqlite3-wal", "ledger.sqlite3-journal", "summary.json", "sources.json"),
+    *("decisions.toml", ".decisions.lock", "grades.csv", "checks.csv", "junit.xml", "html", "HTML"),
+    *("canvas-feedback.zip", "canvas-feedback.zip.part", "ada.part", "Ada.PART", "submissions"),
+)
 LONG = ("王" * 120, "x" * 251, "é" * 200, "王" * 83 + ".zip")
 
 

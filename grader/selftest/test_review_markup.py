@@ -15,13 +15,11 @@ from grader.decisions.decided import DecidedClass
 from grader.decisions.draft import drafted
 from grader.decisions.file import Entry as Written
 from grader.decisions.people import People
-from grader.decisions.rounds import Rounds
 from grader.intake.origin import Origin, Student
 from grader.intake.submission import Submission
 from grader.results.outcome import Outcome
 from grader.results.report import CaseReport, Report, summary_line
 from grader.results.statistics import entry
-from grader.results.written import read_written
 from grader.rubric import LANGUAGES
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import Element, parse
@@ -64,9 +62,7 @@ def pages(text: str, language: str) -> list[Element]:
     said = {"student": identifier, "comment": f"_{text}", "who": f"_{text}", "when": datetime(2026, 10, 5, tzinfo=UTC)}
     own = drafted(said, Book(people=people), lambda _: report, rubric.policy)
     held = book(placed([Written(own.decision, 1)], people, lambda _: report, rubric.policy), people)
-    folder = Path(text.replace("\0", "_"))
-    rounds = Rounds(folder, rubric, read_written)
-    known = DecidedClass(folder, lines, held, rubric, lambda _: without_cases(report), rounds)
+    known = DecidedClass(Path(text), lines, held, rubric, lambda _: without_cases(report))
     reasons = [(identifier, Reason("near_zero", text)), (identifier, Reason("similar", text, text))]
     now = Now(known, [entry(report)], queue(lines, held, reasons))
     made = rendering(language)

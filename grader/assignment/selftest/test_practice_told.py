@@ -13,7 +13,6 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
-from grader.tools.release.bundle import public_tests
 from tests.harness.terminal import width
 
 from .test_practice_judged import THOROUGH
@@ -170,9 +169,3 @@ def test_the_tests_are_handed_in_with_the_rest(solved: Path, run: WarmPython) ->
         names = archive.namelist()
     assert MINE in names
     assert [name for name in names if not name.startswith("src/")] == [MINE]
-
-
-def test_the_public_tests_alone_come_with_what_runs_the_exercise_and_without_it() -> None:
-    files = public_tests(ASSIGNMENT)
-    assert "tests/harness/trials/trial.py" in files
-    assert [path for path in files if path.startswith("tests/practice/")] == []

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
-from ..judge_pool import KEEP_S, PLACE, JudgePool, Place
+from ..judge_pool import PLACE, JudgePool, Place
 from .base import Executor, cancel
 
 PARTING_S = 0.5  # for threads to notice that their jobs have been abandoned, and to end their judges
@@ -38,10 +38,10 @@ class LocalExecutor(Executor):
     the first judge cannot be interrupted for seconds, and Ctrl-C should end the program sooner.
     """
 
-    def __init__(self, jobs: int, keep_s: float = KEEP_S) -> None:
-        """Start threads for ``jobs`` jobs at a time; judges that are idle for ``keep_s`` seconds end."""
+    def __init__(self, jobs: int) -> None:
+        """Start threads for ``jobs`` jobs at a time."""
         self._jobs = jobs
-        self.judges = JudgePool(keep_s)
+        self.judges = JudgePool()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._futures: set[_Abandonable[Any]] = set()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...decisions.rounds import REPAIR
 from ...export.rows import Row
 from ...intake.candidate import Candidate
 from ...rubric import Rubric
@@ -89,8 +88,7 @@ class Collector:
         page = self.pages / f"{submission}.html"
         if not page.is_file():
             raise _Nothing(NO_PAGE)
-        changing = (self.out / submission / "report.json", self.out / DECISIONS, self.out / REPAIR / "summary.json")
-        shown = [path for path in changing if path.is_file()]
+        shown = [path for path in (self.out / submission / "report.json", self.out / DECISIONS) if path.is_file()]
         if any(path.stat().st_mtime_ns > page.stat().st_mtime_ns for path in shown):
             raise _Nothing(OUTDATED)
         return page

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from ...definition import Assignment
 from ...rubric import LANGUAGES
 from ..notebooks.pictures import translator
 from ..notebooks.wording import in_figures
@@ -68,21 +67,6 @@ def bundle(
     if found := list(leaks(files, root, keys)):
         raise ReleaseRefused("\n".join(found))
     return dict(sorted(files.items()))
-
-
-def public_tests(assignment: Assignment, root: Path = REPOSITORY) -> dict[str, bytes]:
-    """The public tests as students have them, with all that runs them, without any solution or stub."""
-    parts = ((root / "tests", "tests"), (root / SHARED, "tests/second_device"))
-    files = {path: data for folder, name in parts for path, data in _files(folder, name)}
-    own = {f"tests/{path.name}": path.read_bytes() for path in sorted((assignment.root / "tests").glob("test_*.py"))}
-    others = {
-        path: data
-        for path, data in files.items()
-        if not path.startswith(("tests/test_", "tests/demo/", "tests/practice/"))
-    }
-    rubric = _for_students((assignment.folder / "rubric.toml").read_text(encoding="utf-8"))
-    settings = (STUDENT / "pyproject.toml").read_bytes()
-    return {**others, **own, "tests/rubric.toml": rubric.encode(), "pyproject.toml": settings}
 
 
 def _files(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:

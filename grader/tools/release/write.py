@@ -9,34 +9,28 @@ import subprocess
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+
+from ...results.files import write_bytes
 
 MOMENT = (1980, 1, 1, 0, 0, 0)
 AUTHOR = {"NAME": "Course staff", "EMAIL": "staff@example.org", "DATE": "2000-01-01T00:00:00Z"}
 
 
 def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
-    """Write a zip with all files in the folder ``top``, or at the top if it is empty; scripts are executable."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        _write(files, file, top)
-    part.replace(path)
+    """Write a zip whole or not at all; see :func:`zip_bytes`."""
+    write_bytes(path, zip_bytes(files, top))
 
 
-def zip_bytes(files: Mapping[str, bytes]) -> bytes:
-    """A zip with all files, in memory."""
+def zip_bytes(files: Mapping[str, bytes], top: str = "") -> bytes:
+    """A zip with all files in the folder ``top``, or at the top if it is empty; scripts are executable."""
     buffer = io.BytesIO()
-    _write(files, buffer)
-    return buffer.getvalue()
-
-
-def _write(files: Mapping[str, bytes], file: IO[bytes], top: str = "") -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
             entry = zipfile.ZipInfo(f"{top}/{name}" if top else name, MOMENT)
             entry.external_attr = (0o755 if data.startswith(b"#!") else 0o644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
+    return buffer.getvalue()
 
 
 def write_repository(files: Mapping[str, bytes], folder: Path) -> str:

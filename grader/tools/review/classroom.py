@@ -13,7 +13,6 @@ from ...decisions.book import Book
 from ...decisions.decided import DecidedClass
 from ...decisions.folder import decisions_of, rewrite_summary
 from ...decisions.model import FILE, Ruling
-from ...decisions.rounds import REPAIR, Rounds
 from ...definition import Assignment
 from ...results.report import Attention, Report, Summary, SummaryLine
 from ...results.statistics import Entry, entry
@@ -85,9 +84,7 @@ class Classroom:
         """
         if self._now is None or self._stamps(self._now[0]) != self._now[0]:
             # Stamps come first: what changes while it is read has another stamp the next time.
-            stamps = self._stamps(
-                [self._folder / SUMMARY, self._folder / REPAIR / SUMMARY, self._folder / FILE, self._pairs / PAIRS]
-            )
+            stamps = self._stamps([self._folder / SUMMARY, self._folder / FILE, self._pairs / PAIRS])
             lines = read_lines(self._folder)
             stamps |= self._stamps(self._path(line.id) for line in lines)
             self._now = stamps, self._read(lines)
@@ -106,9 +103,8 @@ class Classroom:
     def _read(self, lines: Sequence[SummaryLine]) -> Now:
         rubric, reports = self._assignment.rubric, self._without_cases
         book = decisions_of(self._folder, lines, reports, rubric)
-        rounds = Rounds(self._folder, rubric, read_written)
-        rewrite_summary(self._folder, book, lambda submission: rounds.counted(reports(submission)), rubric)
-        known = DecidedClass(self._folder, lines, book, rubric, reports, rounds)
+        rewrite_summary(self._folder, book, reports, rubric)
+        known = DecidedClass(self._folder, lines, book, rubric, reports)
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []

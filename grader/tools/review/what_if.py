@@ -29,9 +29,8 @@ def what_if(known: DecidedClass, points: Mapping[str, float], thresholds: Mappin
         points: What there would be to earn, by the id of a property.
         thresholds: The grades that matter, by name.
     """
-    rounds = known.rounds.revalued(points)
-    firsts = (revalued(known.as_graded(line.id), points, known.rubric) for line in known.lines)
-    lines = [summary_line(decided(rounds.counted(first), known.book, known.rubric)) for first in firsts]
+    reports = (revalued(known.as_graded(line.id), points, known.rubric) for line in known.lines)
+    lines = [summary_line(decided(report, known.book, known.rubric)) for report in reports]
     before = {_who(own): _points(own) for found in known.grades.values() for own in found}
     after = {_who(own): _points(own) for own in grades(lines, known.book, known.rubric.policy)}
     found = [

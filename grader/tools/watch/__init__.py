@@ -1,1 +1,0 @@
-"""``grader watch``: looks after a folder, and grades what arrives or changes."""
