@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.judge.compare import check_errors, check_like, error_in_ulp, require
 from grader.judge.devices import label
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
+from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
@@ -50,11 +51,17 @@ def may_refuse() -> Iterator[None]:
 
 
 @contextmanager
-def on_the_cpu() -> Iterator[None]:
-    """Skip a case that fails on the CPU inside: there is nothing to compare with, and other cases charge for it."""
+def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
+    """Skip a case that fails on the CPU inside: there is nothing to compare with.
+
+    Args:
+        student: The submission.
+        charged_to: The properties of which one charges for that, or the case's own, in cases of the same shapes.
+    """
     try:
         yield
-    except (Crashed, InvalidReply, TimedOut, WrongAnswer):
+    except (Crashed, InvalidReply, TimedOut, WrongAnswer) as fault:
+        student.excuse(fault, (student.property_id, *charged_to))
         pytest.skip("there is no answer on the CPU to compare with")
 
 

@@ -39,6 +39,11 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
+# One of these charges for how a vector is turned; for what a module does within its tables; beyond them; afterwards.
+OTHERS = ("rotary_pairing_and_sign", "rotary_dtype", "rotary_broadcast")
+TURNED = (*OTHERS, "rope_base", "rope_boundary")
+GREW = (*TURNED, "rope_smallest_even_ratio")
+KEPT = (*GREW, "rope_static", "rope_dynamic")
 UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
 
 

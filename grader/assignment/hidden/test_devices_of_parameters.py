@@ -32,6 +32,8 @@ from grader.assignment.hidden.devices import (
     on_the_cpu,
     placed,
 )
+from grader.assignment.hidden.norm_inputs import FORWARD
+from grader.assignment.hidden.shards import OUTPUTS
 from grader.judge.cases import integers, normal
 from grader.judge.faults import Crashed
 from grader.judge.student import Student
@@ -49,6 +51,7 @@ class Piece:
         draw: How its parameter is drawn.
         seed: The seed of that draw.
         properties: For each kind of mistake, the property that it belongs to.
+        forward: The properties of which one charges for a module that gives no output on the CPU.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Piece:
     draw: Draw
     seed: int
     properties: Mapping[str, str] = field(repr=False)
+    forward: tuple[str, ...] = field(repr=False)
 
     def build(self, student: Student, device: str) -> StudentModule:
         """The student's module with its parameter filled with one number, so that a wrong draw does not matter."""
@@ -69,14 +73,20 @@ class Piece:
         return module
 
     def input(self, seed: int) -> Tensor:
-        """``[2, 3, h]`` numbers for the norm, ``[2, 6]`` ids for embeddings, some of them repeated."""
+        """``[2, 3, h]`` numbers for the norm, ids for embeddings, some of them repeated; shapes as on the CPU."""
         if self.name == "GroupRMSNorm":
             return normal(seed, "input", shape=(2, 3, 24))
-        return torch.cat((integers(seed, "ids", shape=(2, 5), low=0, high=16), torch.tensor([[0], [9]])), dim=1)
+        vocab, shape = self.sizes["vocab_size"], (3, 9) if self.name == "VocabEmbedding" else (2, 12)
+        ids = integers(seed, "ids", shape=shape, low=0, high=vocab)
+        ids[:, 0] = torch.tensor([0, vocab // 2 + 1, 0])[: len(ids)]
+        return ids
 
     def upstream(self, seed: int) -> Tensor:
         """As many numbers as the output has."""
-        return normal(seed, "upstream", shape=(2, 3, 24) if self.name == "GroupRMSNorm" else (2, 6, 6))
+        ids = self.input(seed).shape
+        return normal(
+            seed, "upstream", shape=(2, 3, 24) if self.name == "GroupRMSNorm" else (*ids, self.sizes["emb_size"])
+        )
 
 
 NORM = Piece(
@@ -91,11 +101,12 @@ NORM = Piece(
         "answered": "norm_dtype_and_shape",
         "passed_back": "norm_backward",
     },
+    FORWARD,
 )
 VOCAB = Piece(
     "VocabEmbedding",
-    {"vocab_size": 16, "emb_size": 6},
-    96,
+    {"vocab_size": 16, "emb_size": 40},
+    640,
     Draw("normal", 0.0, 1.0),
     42,
     {
@@ -104,11 +115,12 @@ VOCAB = Piece(
         "answered": "vocab_dtype_and_registration",
         "passed_back": "vocab_backward",
     },
+    ("vocab_lookup",),
 )
 SHARD = Piece(
     "ParallelVocabEmbedding",
-    {"vocab_size": 16, "emb_size": 6, "rank": 1, "world_size": 2},
-    48,
+    {"vocab_size": 24, "emb_size": 5, "rank": 1, "world_size": 2},
+    60,
     Draw("normal", 0.0, 1.0),
     43,
     {
@@ -117,6 +129,7 @@ SHARD = Piece(
         "answered": "shard_registration_and_arguments",
         "passed_back": "shard_backward",
     },
+    OUTPUTS,
 )
 
 
@@ -155,7 +168,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     student: Student, seed: int, piece: Piece, other_device: str
 ) -> None:
     x = piece.input(seed)
-    with on_the_cpu():
+    with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
     with advice(other_device, ANSWERED):
         for module in placed(partial(piece.build, student), other_device):
@@ -166,7 +179,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
     """Embeddings are left out: for a table on another device, torch itself gives rows on either device."""
     x = NORM.input(seed)
-    with on_the_cpu():
+    with on_the_cpu(student, *NORM.forward):
         on_cpu = NORM.build(student, "cpu")(x)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = NORM.build(student, "cpu").to(home)
@@ -182,7 +195,7 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
 ) -> None:
     """From a module on that device, and from one on the CPU, which may refuse."""
     x, upstream = piece.input(seed), piece.upstream(seed)
-    with on_the_cpu():
+    with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
     there = x.to(other_device)
     with advice(other_device, PASSED_BACK):

@@ -21,7 +21,7 @@ from grader.assignment.hidden.devices import (
     may_refuse,
     on_the_cpu,
 )
-from grader.assignment.hidden.rope_tables import DIM, MS, construct, growing
+from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
 from grader.judge.cases import normal, uniform
 from grader.judge.compare import require
 from grader.judge.devices import label
@@ -35,14 +35,14 @@ BESIDE = "the output beside that on the CPU"
 
 def rotary_arguments(seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """Input, cosines and sines."""
-    angles = uniform(seed, "angles", shape=(5, DIM // 2), low=-3.0, high=3.0).repeat(1, 2)
-    return normal(seed, "x", shape=(2, 5, 3, DIM)), angles.cos(), angles.sin()
+    angles = uniform(seed, "angles", shape=(3, DIM // 2), low=-3.0, high=3.0).repeat(1, 2)
+    return normal(seed, "x", shape=(2, 3, 4, DIM)), angles.cos(), angles.sin()
 
 
 @pytest.mark.rubric("rotary_dtype")
 def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
     x, cos, sin = rotary_arguments(seed)
-    with on_the_cpu():
+    with on_the_cpu(student, *OTHERS):
         on_cpu = student.apply_rotary_pos_emb(x, cos, sin)
     with advice(other_device, ANSWERED):
         output = student.apply_rotary_pos_emb(x.to(other_device), cos.to(other_device), sin.to(other_device))
@@ -57,7 +57,7 @@ def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, s
 def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed: int, other_device: str) -> None:
     x, cos, sin = rotary_arguments(seed)
     upstream = normal(seed, "upstream", shape=tuple(x.shape))
-    with on_the_cpu():
+    with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
         on_cpu = arrived(found.of_arguments, "the input")
     with advice(other_device, PASSED_BACK):
@@ -77,7 +77,7 @@ def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other
 @pytest.mark.rubric("rope_buffers")
 def test_tables_follow_the_module_to_another_device(student: Student, other_device: str) -> None:
     """Tables that have grown before the module moves, and tables that grow after it."""
-    with on_the_cpu(), growing(student, dynamic=True):
+    with on_the_cpu(student, *KEPT), growing(student, dynamic=True):
         has_grown = grown(student, True)
     for when, module in (("before", has_grown), ("after", new(student, True))):
         with advice(other_device, FOLLOWED):
@@ -94,7 +94,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
 ) -> None:
     """Longer than the tables, and short again if they grow; moved there before they grow, and after."""
     for build, lengths in ((new, (LONG, MS)), (grown, (LONG,))) if dynamic else ((new, (LONG,)),):
-        with on_the_cpu(), growing(student, dynamic=dynamic):
+        with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
         with advice(other_device, ANSWERED):
             module = build(student, dynamic).to(other_device)
@@ -109,7 +109,7 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
 ) -> None:
     """A call may move the tables or not; the next call must answer in either case. A static module keeps nothing."""
     lengths = (LONG, MS) if dynamic else (LONG,)
-    with on_the_cpu(), growing(student, dynamic=dynamic):
+    with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
         on_cpu = answered(new(student, dynamic), seed, "cpu", lengths)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = new(student, dynamic).to(home)
@@ -121,7 +121,7 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
 
 def answered(module: Callable[[Tensor], Tensor], seed: int, device: str, lengths: Sequence[int]) -> dict[int, Tensor]:
     """What a module gives for inputs of these lengths, one after the other; by length."""
-    inputs = [normal(seed, length, shape=(1, length, 2, DIM)).to(device) for length in lengths]
+    inputs = [normal(seed, length, shape=(1, length, 1, DIM)).to(device) for length in lengths]
     return {x.shape[1]: module(x) for x in inputs}
 
 

@@ -18,6 +18,21 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_refusal,
 )
+from grader.assignment.hidden.shards import (
+    BATCH,
+    EMB,
+    LAYOUT,
+    OTHERS,
+    OUTPUTS,
+    ROWS,
+    VOCAB,
+    as_held,
+    construct,
+    layouts,
+    own_rows,
+    rows_of,
+    whole_table,
+)
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import answered, check_rows
@@ -25,68 +40,18 @@ from grader.assignment.model.rows import (
     Rows,
     check_gradient,
     check_like_wide,
-    read_rows,
     require_something,
     rows_by_contract,
 )
-from grader.judge.cases import dtypes, generator, integers, normal, uniform
+from grader.judge.cases import dtypes, generator, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.excuses import contract_first
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
-VOCAB, EMB = 24, 5
-BATCH = (3, 16)  # of ids
-LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
-OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
-ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
-OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
-
-
-def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
-    """``[v, e]`` without zeros, so that a zero in the output does not come from the table."""
-    return uniform(seed, "table", shape=(VOCAB, EMB), low=1.0, high=2.0).to(dtype)
-
-
-def own_rows(rank: int, world: int) -> slice:
-    """The ids that a rank owns."""
-    rows = VOCAB // world
-    return slice(rank * rows, (rank + 1) * rows)
-
-
-def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
-    """The student's module for one rank, with its rows of the table; or with another table, if it holds that many rows.
-
-    It is another one, since a submission that is sent a table and rows of it would know which rows its rank owns.
-    """
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
-    module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
-    return module.assign(table[own_rows(rank, world)], other_table(table))
-
-
-def other_table(table: Tensor) -> Tensor:
-    """A table like another one, with other numbers."""
-    return uniform(0, "other table", shape=tuple(table.shape), low=1.0, high=2.0).to(table.dtype)
-
-
-def as_held(student: Student, table: Tensor, rank: int, world: int, device: str) -> Tensor:
-    """Of which table a rank's module holds rows: the other one, if it holds a whole table."""
-    held = construct(student, table, rank, world, device).held(len(table) // world * EMB, table.numel())
-    return other_table(table) if world > 1 and held is not None and held.numel() == table.numel() else table
-
-
-def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
-    """A parameter's value for modules that hold one shard, and for those that hold as many rows as all ranks."""
-    return shard, shard.repeat(world, 1)
-
-
-def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
-    """The outputs of one rank for each id alone."""
-    module, held = construct(student, table, rank, world, device), as_held(student, table, rank, world, device)
-    return read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
 
 
 def owned_by_contract(student: Student, seed: int, world: int, device: str) -> None:

@@ -13,7 +13,10 @@ from grader.assignment import oracle
 from grader.assignment.hidden.rope_tables import (
     BASE,
     DIM,
+    GREW,
+    KEPT,
     MS,
+    TURNED,
     UNSEEN,
     Ropes,
     check_tables,
@@ -31,9 +34,6 @@ from grader.judge.student_objects import StudentModule
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
-TURNED = ("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rope_base", "rope_boundary")
-GREW = (*TURNED, "rope_smallest_even_ratio")
-KEPT = (*GREW, "rope_static", "rope_dynamic")
 ALIKE = "all positions are turned alike, so nothing can be seen here"
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]

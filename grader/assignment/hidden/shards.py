@@ -1,0 +1,61 @@
+"""Task 3: modules of one rank with known rows, and the outputs that single ids give."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from grader.assignment.model.rows import Rows, read_rows
+from grader.judge.cases import uniform
+from grader.judge.student import Student
+from grader.judge.student_objects import StudentModule
+
+VOCAB, EMB = 24, 5
+BATCH = (3, 16)  # of ids
+LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
+OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
+ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
+OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
+
+
+def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
+    """``[v, e]`` without zeros, so that a zero in the output does not come from the table."""
+    return uniform(seed, "table", shape=(VOCAB, EMB), low=1.0, high=2.0).to(dtype)
+
+
+def own_rows(rank: int, world: int) -> slice:
+    """The ids that a rank owns."""
+    rows = VOCAB // world
+    return slice(rank * rows, (rank + 1) * rows)
+
+
+def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
+    """The student's module for one rank, with its rows of the table; or with another table, if it holds that many rows.
+
+    It is another one, since a submission that is sent a table and rows of it would know which rows its rank owns.
+    """
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
+    module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
+    return module.assign(table[own_rows(rank, world)], other_table(table))
+
+
+def other_table(table: Tensor) -> Tensor:
+    """A table like another one, with other numbers."""
+    return uniform(0, "other table", shape=tuple(table.shape), low=1.0, high=2.0).to(table.dtype)
+
+
+def as_held(student: Student, table: Tensor, rank: int, world: int, device: str) -> Tensor:
+    """Of which table a rank's module holds rows: the other one, if it holds a whole table."""
+    held = construct(student, table, rank, world, device).held(len(table) // world * EMB, table.numel())
+    return other_table(table) if world > 1 and held is not None and held.numel() == table.numel() else table
+
+
+def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
+    """A parameter's value for modules that hold one shard, and for those that hold as many rows as all ranks."""
+    return shard, shard.repeat(world, 1)
+
+
+def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
+    """The outputs of one rank for each id alone."""
+    module, held = construct(student, table, rank, world, device), as_held(student, table, rank, world, device)
+    return read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
