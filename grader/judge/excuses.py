@@ -12,15 +12,19 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..results.outcome import CaseResult, Charges, Outcome, property_outcome
 from .faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+
+if TYPE_CHECKING:
+    from .student import Student
 
 EARNED = (Outcome.PASSED, Outcome.NOT_ASSESSED)
 WORTH_READING = (WrongAnswer, Crashed, InvalidReply)  # after any other fault no answer can be expected
 
 Test = Callable[..., None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,30 @@ class Excuse:
 
     fault: StudentFault
     charges: Charges
+
+
+class Readings:
+    """What functions have found out about one submission, each once, for all properties that need to know it.
+
+    Args:
+        reader: Gives the student that such a function asks: newly imported, in a worker that answers for nothing else.
+    """
+
+    def __init__(self, reader: Callable[[], Student]) -> None:
+        """Start with nothing found out."""
+        self._reader = reader
+        self._found: dict[Callable[[Student], Any], Any] = {}
+
+    def of(self, read: Callable[[Student], T]) -> T:
+        """What that function finds out; it is called once a submission."""
+        if read not in self._found:
+            student = self._reader()
+            try:
+                self._found[read] = read(student)
+            finally:
+                student.start_afresh()
+        found: T = self._found[read]
+        return found
 
 
 @dataclass(frozen=True)

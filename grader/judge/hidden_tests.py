@@ -19,10 +19,9 @@ import torch
 from ..definition import Assignment
 from ..results.outcome import CaseResult
 from ..sandbox import second_device
-from .ahead import StartAhead
 from .devices import simulated
-from .foresight import Foreseen
 from .plugin import Plugin, Task
+from .replay import StartReplay
 from .student import StartWorker, Student
 
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
@@ -73,26 +72,25 @@ class HiddenTests:
         if not collected:
             raise HiddenTestsError(self._output.getvalue())
 
-    def run(self, student: Student, start_ahead: StartAhead | None = None) -> list[CaseResult]:
+    def run(
+        self, student: Student, start_replay: StartReplay | None = None, *, plain: bool = False
+    ) -> list[CaseResult]:
         """Run every test on one submission.
 
         Args:
             student: The submission.
-            start_ahead: Gives a worker to be asked ahead for what :meth:`rehearse` has recorded; None to ask request by
-                request only.
+            start_replay: Gives a worker that answers what :meth:`rehearse` has recorded; None to ask request by request
+                only.
+            plain: Whether to ask request by request for everything, also for what passes on a replay.
 
         Raises:
             RuntimeError: If pytest has ended.
         """
-        return self._answer(lambda: self._plugin.run(student, start_ahead))
-
-    def foreseen(self) -> list[Foreseen]:
-        """The requests of each property and reading, as the rehearsal has recorded them."""
-        return list(self._plugin.foresight.asked.values())
+        return self._answer(lambda: self._plugin.run(student, start_replay, plain))
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
-        self._plugin.foresight.remembered = 0
+        self._plugin.memory.remembered = 0
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[CaseResult]:
         """Run every test on the reference, and record its requests.

@@ -53,8 +53,8 @@ class Judge:
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
         self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
-        # Not with GPUs: no check would see what a GPU's driver keeps from one property to the next.
-        self._start_ahead = None if settings.plain or on_gpus(self._devices) else self._zygote.start
+        # Not with GPUs: a GPU's driver may keep something from one property to the next.
+        self._start_replay = None if on_gpus(self._devices) else self._zygote.start
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = hidden_tests_sha256(self._assignment)
@@ -62,8 +62,6 @@ class Judge:
             if not settings.remember:
                 self._tests.forget_passes()
             self._check_isolation()
-            if self._start_ahead:
-                self._zygote.keep([foreseen.packed for foreseen in self._tests.foreseen()])
         except BaseException:
             self.close()
             raise
@@ -114,7 +112,8 @@ class Judge:
         if submission.reason is not None:
             return self._report(submission, None, {}, started, clock)
         student = self._student(submission.files, condemned, announce)
-        tasks = score(self._rubric, self._tests.run(student, self._start_ahead))
+        results = self._tests.run(student, self._start_replay, plain=self._settings.plain)
+        tasks = score(self._rubric, results)
         diagnosis = self._assignment.part("diagnose")
         diagnoses: dict[str, str | None] = {}
         for prop in (prop for task in tasks for prop in task.properties if prop.outcome is Outcome.FAILED):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import Any, TypeGuard
 
 import pytest
@@ -13,17 +13,17 @@ from pytest_jsonreport.plugin import JSONReport
 
 from ..results.outcome import CaseResult, Outcome
 from ..sandbox import second_device
-from .ahead import LookingAhead, StartAhead
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
 from .excuses import settled
 from .faults import StudentFault
-from .foresight import Foresight, Recorder, Verdicts
-from .readings import Read, Readings
+from .record import Recorder, Recording
+from .replay import Compared, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, sampled
 from .student import StartWorker, Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
+INCONSISTENT = "the same calls were answered in one way here, and in another way there; the worse answer counts"
 
 Task = Callable[[], list[dict[str, Any]]]  # runs tests; returns results that pytest does not report, in its format
 
@@ -50,7 +50,8 @@ class Plugin:
         self._properties, self._case = properties, case
         self._tests: dict[str, list[pytest.Item]] = {}  # by property
         self._plain: dict[str, pytest.Function] = {}  # by node id; see _is_plain
-        self.foresight = Foresight()
+        self.recordings: dict[str, Recording] = {}
+        self.memory = Memory()
         self._student: Student | None = None
         self._all_passed = True  # whether every phase of every test has passed since this was last set
 
@@ -103,12 +104,13 @@ class Plugin:
         item.config.hook.pytest_runtest_logreport(report=report)
         return True
 
-    def _called(self, test: pytest.Function) -> pytest.CallInfo[None]:
+    def _called(self, test: pytest.Function, *reraise: type[BaseException]) -> pytest.CallInfo[None]:
+        """Call a plain test."""
         if skip := test.get_closest_marker("skip"):
             return pytest.CallInfo.from_call(lambda: pytest.skip(skip.kwargs["reason"]), "setup")
         arguments = {"student": self._student, "seed": self._seed} | _parameters(test)
         wanted = {name: arguments[name] for name in test.fixturenames}
-        return pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call")
+        return pytest.CallInfo.from_call(lambda: test.obj(**wanted), "call", reraise=reraise or None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -125,68 +127,107 @@ class Plugin:
             tests = [*self.report.report["tests"], *ahead]
             self.results.put(settled(_case_results(session.items, tests)))
 
-    def run(self, student: Student, start_ahead: StartAhead | None) -> list[dict[str, Any]]:
-        """Have pytest decide every property that has not passed ahead; returns the results of those that have."""
+    def run(self, student: Student, start_replay: StartReplay | None, plain: bool) -> list[dict[str, Any]]:
+        """Decide every case; returns the results that count in place of those that pytest reports.
+
+        Args:
+            student: The submission.
+            start_replay: Gives a worker that answers whole properties; None to ask request by request only.
+            plain: Whether every case is asked for request by request, also those that pass on a replay.
+        """
         student.seed = self._seed
-        passed: list[dict[str, Any]] = []
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        looking = LookingAhead(self.foresight, student, start_ahead, hopeful) if start_ahead else None
+        replay = Replay(self.recordings, student, start_replay, hopeful) if start_replay else None
+        replies: dict[str, Replies | None] = {}
+        passed: dict[str, Verdicts] = {}  # on the replay: by property, the cases
+        results: dict[str, Mapping[str, Any]] = {}
         for prop in self._tests:
             student.announce(prop)
-            verdicts = looking.decide(prop, partial(self._decide_ahead, prop)) if looking else None
-            if verdicts is not None:
-                passed += [{"nodeid": nodeid, "metadata": metadata} for nodeid, metadata in verdicts.items()]
-                continue
-            student.begin(prop)
-            self._decide(prop, student)
-            if looking:
-                looking.decided_plainly(self._all_passed)
-        if looking:
-            looking.close()
+            replies[prop], passed[prop] = self._replayed(prop, replay, student) if replay else (None, {})
+            results |= {} if plain else passed[prop]
+            results |= self._asked(prop, student, replies[prop], passed[prop], everything=plain)
+        if replay is not None:
+            whole = [prop for prop in self._tests if len(passed[prop]) == len(self._tests[prop])]
+            if not plain and self._answers_otherwise(replay, student, replies, whole):
+                for prop in whole:
+                    student.announce(prop)
+                    results = {node: verdict for node, verdict in results.items() if node not in passed[prop]}
+                    results |= self._asked(prop, student, replies[prop], passed[prop], everything=True)
+            replay.close()
         student.start_afresh()
-        return passed
+        return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
+
+    def _replayed(self, prop: str, replay: Replay, student: Student) -> tuple[Replies | None, Verdicts]:
+        """The replies to a property, and the verdicts of its cases that pass on them."""
+        packed = replay.packed(prop)
+        if packed is None:
+            return None, {}
+        replies = Replies(self.recordings[prop], packed)
+        if (known := self.memory.recall(prop, packed)) is not None:
+            return replies, known
+        worker = Replayed(replies)
+        self._student = replaying = student.met_through(worker.start)
+        passed: dict[str, dict[str, Any]] = {}
+        for place, item in enumerate(self._tests[prop]):
+            PASSED.set(())
+            replaying.start_case()
+            worker.begin_case(place)
+            self._all_passed = True
+            with suppress(Unforeseen):
+                verdict = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
+                if self._all_passed:
+                    passed[item.nodeid] = verdict
+        if len(passed) == len(self._tests[prop]) and not any(verdict.get("excuses") for verdict in passed.values()):
+            self.memory.note(prop, packed, passed)
+        return replies, passed
+
+    def _asked(
+        self, prop: str, student: Student, replies: Replies | None, passed: Verdicts, *, everything: bool
+    ) -> dict[str, Mapping[str, Any]]:
+        """Have pytest decide the cases that have not passed on a replay, or all; what counts in place of its report.
+
+        A case that gets another verdict now, by other answers to the same requests, is inconsistent.
+        """
+        items = [
+            (place, item) for place, item in enumerate(self._tests[prop]) if everything or item.nodeid not in passed
+        ]
+        if not items:
+            return {}
+        results: dict[str, Mapping[str, Any]] = {}
+        compared = Compared(replies)
+        student.begin(prop, compared.around)
+        self._student = student
+        for (place, item), (_, following) in zip(items, [*items[1:], (0, None)], strict=True):
+            PASSED.set(())
+            self._all_passed = True
+            compared.begin_case(place)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self._all_passed != (item.nodeid in passed) and compared.differs:
+                results[item.nodeid] = {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
+        return results
+
+    def _answers_otherwise(
+        self, replay: Replay, student: Student, replies: Mapping[str, Replies | None], whole: Sequence[str]
+    ) -> bool:
+        """Whether a new worker gives other answers for one of a sample of the properties that have passed."""
+        sample = sampled(self._seed, student.sha256, whole)
+        again = replay.again(sample) if sample else ()
+        return any(packed is None or not _are_like(replies[prop], packed) for prop, packed in again)
 
     def rehearse(self, reference: Student, start_worker: StartWorker) -> list[dict[str, Any]]:
         """Have pytest decide every property on the reference; record the requests of those with plain tests only."""
-        recorders: dict[Read, Recorder] = {}
         reference.seed = self._seed
-
-        def reader(read: Read) -> Student:
-            recorders[read] = Recorder(start_worker)
-            return reference.met_through(recorders[read].start)
-
-        reference.readings = readings = Readings(reader)
         for prop, items in self._tests.items():
             recorder = Recorder(start_worker)
-            student = reference.met_through(recorder.start)
-            readings.used.clear()
-            self._decide(prop, student)
+            self._student = student = reference.met_through(recorder.start)
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                PASSED.set(())
+                recorder.begin_case()
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             student.start_afresh()
-            plain = all(item.nodeid in self._plain for item in items)
-            self.foresight.note(prop, recorder.foreseen() if plain else None, readings.used)
-        for read, recorder in recorders.items():
-            self.foresight.note(read, recorder.foreseen())
-        self.foresight.readings = readings.found
+            if all(item.nodeid in self._plain for item in items) and (recording := recorder.recording()):
+                self.recordings[prop] = recording
         return []
-
-    def _decide(self, prop: str, student: Student) -> None:
-        self._student, self._all_passed = student, True
-        items = self._tests[prop]
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            PASSED.set(())
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-
-    def _decide_ahead(self, prop: str, student: Student) -> Verdicts | None:
-        """The verdicts of a property's tests, without pytest; None at the first test that does not pass."""
-        self._student, self._all_passed = student, True
-        verdicts: dict[str, dict[str, Any]] = {}
-        for item in self._tests[prop]:
-            PASSED.set(())
-            student.start_case()
-            verdicts[item.nodeid] = self.pytest_json_runtest_metadata(self._called(self._plain[item.nodeid]))
-            if not self._all_passed:
-                return None
-        return verdicts
 
     def _excuses(self) -> list[dict[str, Any]]:
         """What the present case has passed over, as the JSON report keeps it."""
@@ -196,6 +237,9 @@ class Plugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_runtest_metadata(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
         """What became of one phase of a test, as the JSON report keeps it."""
+        return self._verdict(call)
+
+    def _verdict(self, call: pytest.CallInfo[None]) -> dict[str, Any]:
         if call.excinfo is None:
             error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
             numbers = {"error_ulp": error_ulp, "limit_ulp": limit_ulp, "excuses": self._excuses()}
@@ -212,6 +256,11 @@ class Plugin:
             return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
+
+
+def _are_like(before: Replies | None, packed: bytes) -> bool:
+    """Whether replies say the same as others, packed, from another worker."""
+    return before is not None and before.are_like(packed)
 
 
 def _told(fault: StudentFault) -> dict[str, Any]:

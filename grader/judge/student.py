@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 from ..rubric import Rubric
 from ..sandbox.handle import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
-from .excuses import Excuse, Reading
+from .excuses import Excuse, Reading, Readings, T
 from .faults import (
     Crashed,
     InvalidReply,
@@ -20,7 +21,6 @@ from .faults import (
     TimedOut,
     fault_from_reply,
 )
-from .readings import Read, Readings, T
 from .student_objects import StudentModule, StudentName
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
@@ -67,11 +67,13 @@ class Student:
         self._bare_packages = False  # whether files are imported without the packages' __init__.py, which fail
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
+        self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
-        self.readings = Readings(self._reader)
+        self.readings = Readings(self._alike)
         self.seed = 0  # of the run
+        self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
@@ -88,9 +90,15 @@ class Student:
             raise AttributeError(f"the rubric asks for no {name!r}")
         return StudentName(self, name, name)
 
-    def begin(self, property_id: str) -> None:
-        """Start the cases of a property, with a newly imported submission."""
+    def begin(self, property_id: str, around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker) -> None:
+        """Start the cases of a property, with a newly imported submission.
+
+        Args:
+            property_id: The property's id.
+            around: Gives what stands between the cases and their worker.
+        """
         self.start_afresh()
+        self._around = around
         if self.condemns(property_id):
             self._gave_out = InvalidReply("what came back for this piece is more than can be judged")
 
@@ -114,7 +122,7 @@ class Student:
         if self._gave_out is not None:
             raise self._gave_out
         if name not in self._recording:
-            self._recording[name] = self._alike(self._start_worker)
+            self._recording[name] = self._alike()
             self._recording[name]._recorded = (self._module_of(name), name)
             self._recording[name]._import_faults = {}  # a file may be importable without that function
         return self._recording[name]
@@ -160,22 +168,19 @@ class Student:
         except StudentFault as fault:
             self.excuse(fault, properties)
 
-    def _reader(self, _: Read) -> Student:
-        """The student that a reading asks."""
-        return self._alike(self._start_worker)
-
-    def _alike(self, start_worker: StartWorker) -> Student:
+    def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
-        other = self.met_through(start_worker)
+        other = self.met_through(self._start_worker)
         other._left_s, other._hung, other._import_faults = self._left_s, self._hung, self._import_faults
         return other
 
     def start_case(self) -> None:
-        """Forget the excuses of an earlier case, and those of its operations that no request has sent yet."""
+        """Forget the objects and excuses of an earlier case, and those operations that no request has sent yet."""
         self._deferred.clear()
         self.excuses, self.read = [], []
+        self._numbers = count()
 
-    # ── What looking ahead needs ────────────────────────────────────────────────────────────────────────────────────
+    # ── What a replay needs ────────────────────────────────────────────────────────────────────────────────────
 
     def met_through(self, start_worker: StartWorker) -> Student:
         """The same submission with another kind of worker; of what is known already, it shares only the readings."""
@@ -262,7 +267,7 @@ class Student:
         if self._left_s[name] <= 0:
             raise TimedOut(f"{name} has used up its {self._share_s:g} s")
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
-        worker = self._worker = self._worker or self._start_worker(self.files)
+        worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:

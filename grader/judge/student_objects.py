@@ -45,8 +45,8 @@ class StudentFunction:
     def _one_tensor(self, output: Any) -> Tensor:
         if isinstance(output, Tensor):
             return output
-        kind = {list: "several values", type(None): "None"}.get(type(output), type(output).__name__)
-        raise InvalidReply(f"{self.name} returned {kind}, not one tensor")  # a tuple arrives as a list
+        kinds = {tuple: "several values", list: "several values", type(None): "None"}
+        raise InvalidReply(f"{self.name} returned {kinds.get(type(output), type(output).__name__)}, not one tensor")
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
         """Call it, and send the gradient ``upstream`` of its output back through it."""

@@ -20,6 +20,7 @@ class Outcome(StrEnum):
     NOT_IMPLEMENTED = "not_implemented"  # the stub's NotImplementedError
     MISSING = "missing"  # a file or a name is not in the submission
     INVALID_REPLY = "invalid_reply"  # the reply is no plain tensor, or too large
+    INCONSISTENT = "inconsistent"  # right answers in one process, and wrong ones to the same calls in another
     NOT_ASSESSED = "not_assessed"  # needs a device that this machine does not have
     GRADER_ERROR = "grader_error"  # a fault of the grader, which never costs a student points
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import torch
 
 from .allowance import Allowance
 from .channel import Channel, DeadlineExceeded, PeerClosed
-from .protocol import CHANGED, ProtocolError
+from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -82,11 +81,11 @@ class Worker:
             self._wait_until_ready()
         allowance = Allowance(self._own_pid, timeout_s)
         try:
-            self._channel.send({"operations": list(operations)}, allowance)
-            reply = self._channel.receive(allowance)
-            if not isinstance(reply, dict) or reply.keys() not in ({"value"}, {"error"}):
-                raise ProtocolError("a malformed reply")
-            return reply
+            self._channel.send(_message(pack([list(operations)])), allowance)
+            match unpack(_bytes(self._channel.receive(allowance))):
+                case [dict(reply)] if is_reply(reply):
+                    return reply
+            raise ProtocolError("a malformed reply")
         except DeadlineExceeded:
             self.close()
             raise WorkerFailed("timed_out", "no answer in time") from None
@@ -113,26 +112,25 @@ class Worker:
         if not self._ready:
             self._wait_until_ready()
         try:
-            self._channel.send({"operations": list(operations), "debug": "crash" if crashes else "call"})
+            self._channel.send(_message(pack([list(operations)])) | {"debug": "crash" if crashes else "call"})
             while True:
                 match self._channel.receive():
                     case {"ask": str(text)}:
                         self._channel.send({"line": answer(text)})
-                    case {"value": _} | {"error": _} as reply:
-                        return dict(reply)
-                    case _:
+                    case replies:
+                        match unpack(_bytes(replies)):
+                            case [dict(reply)] if is_reply(reply):
+                                return reply
                         raise ProtocolError("a malformed reply")
         except (ProtocolError, PeerClosed) as error:
             self.close()
             raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
 
-    def ask_ahead(self, numbers: Sequence[int], bare_packages: bool) -> None:
-        """Ask for all requests of some properties; the worker imports the submission anew for each of them.
-
-        A worker answers such requests or those of :meth:`request`, never both.
+    def post(self, requests: bytes, bare_packages: bool) -> None:
+        """Send a list of requests, before which the submission is imported anew; :meth:`replies` gives the answer.
 
         Args:
-            numbers: The places of the properties among what :meth:`Zygote.keep` was given.
+            requests: The list, packed.
             bare_packages: Whether to import without the packages' ``__init__.py``.
 
         Raises:
@@ -141,22 +139,17 @@ class Worker:
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._own_pid, math.inf)
-        self._channel.post({"ahead": list(numbers), "bare_packages": bare_packages})
+        self._channel.post(_message(requests, anew=True, bare_packages=bare_packages))
 
-    def answer_ahead(self, timeout_s: float) -> list[bytes] | None:
-        """The packed replies to the next batch; None if the submission has left something behind in the worker.
+    def replies(self, timeout_s: float) -> bytes:
+        """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
         """
         allowance = Allowance(self._own_pid, timeout_s)
         try:
-            match self._channel.receive(allowance):
-                case {"replies": list(packed)} if all(map(_are_bytes, packed)):
-                    return [ctypes.string_at(each.data_ptr(), each.numel()) for each in packed]
-                case str(word) if word == CHANGED:
-                    return None
-            raise ProtocolError("a malformed reply")
+            return _bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
             self.close()
             raise WorkerFailed("timed_out", "no answer in time") from None
@@ -196,5 +189,22 @@ class Worker:
         return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
 
 
-def _are_bytes(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous()
+def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it has the form of a reply: a value, or an error."""
+    return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
+
+
+def _message(requests: bytes, *, anew: bool = False, bare_packages: bool = False) -> dict[str, Any]:
+    """A list of requests, packed, as the worker takes it."""
+    return {"requests": as_tensor(requests), "anew": anew, "bare_packages": bare_packages}
+
+
+def _bytes(value: object) -> bytes:
+    """The packed replies in a worker's message.
+
+    Raises:
+        ProtocolError: If there are none.
+    """
+    if isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous() and value.is_cpu:
+        return as_bytes(value)
+    raise ProtocolError("a malformed reply")

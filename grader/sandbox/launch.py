@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -86,20 +86,6 @@ class Zygote:
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
         return Worker(self, pid, channel)
-
-    def keep(self, requests: Sequence[torch.Tensor]) -> None:
-        """Have workers that start from now on know these lists of requests, each packed into bytes.
-
-        They are the same for all submissions, so it saves time to unpack them once, before the fork.
-        """
-        _ = self.isolation  # waits until the fork server is ready
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            socket.send_fds(self._control, [b'{"keep": true}\n'], [theirs.fileno()])
-            channel = Channel(ours.detach())
-        channel.send({"requests": list(requests)})
-        self._answer()
-        channel.close()
 
     def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have the fork server carry out one command; returns its answer."""

@@ -24,8 +24,14 @@ OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
-    def __init__(self, files: Mapping[str, str], code: Mapping[str, CodeType] | None = None) -> None:
-        """Take the submission's files, path to text, and the code of those already compiled; import nothing yet."""
+    def __init__(
+        self, files: Mapping[str, str], code: Mapping[str, CodeType] | None = None, bare_packages: bool = False
+    ) -> None:
+        """Take the submission's files, path to text, and the code of those already compiled; import nothing yet.
+
+        With ``bare_packages``, every ``__init__.py`` is left out, whatever a request says.
+        """
+        self._always_bare = bare_packages
         self._files = files
         self._code = code or {}
         self._names: dict[str, Any] = {}
@@ -70,6 +76,7 @@ class Operations:
             bare_packages: Whether to leave every ``__init__.py`` out.
             recorded: A module and a function in it, in whose place a :class:`Recorder` is put.
         """
+        bare_packages = bare_packages or self._always_bare
         if bare_packages != self._bare_packages:
             self._bare_packages = bare_packages
             _unload()
@@ -103,6 +110,8 @@ class Operations:
     def _construct(self, number: int, name: str, arguments: dict[str, Any]) -> None:
         """Build an object of the class ``name`` and keep it under ``number``."""
         self._modules[number] = self._names[name](**arguments)
+        self._assigned.pop(number, None)
+        self._places = {key: place for key, place in self._places.items() if key[0] != number}
 
     def _target(self, target: int | str) -> Any:
         return self._modules[target] if isinstance(target, int) else self._names[target]

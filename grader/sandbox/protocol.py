@@ -28,7 +28,6 @@ MAX_DEPTH = 8
 MAX_DIMS = 8
 MAX_ELEMENTS = 1 << 24  # of all tensors of one message together, counted by their shapes
 MAX_TEXT = 1 << 19
-CHANGED = "changed"  # a worker's message that the submission has left something behind in its process
 
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
@@ -87,7 +86,7 @@ def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     if kind is torch.dtype and value in DTYPE_NAMES:
         return {"dtype": DTYPE_NAMES[value]}
     if kind in (list, tuple):
-        return {"list": [encode(item, tensors, depth + 1) for item in value]}
+        return {kind.__name__: [encode(item, tensors, depth + 1) for item in value]}
     if kind is dict and not {*map(type, value)} - {str}:
         return {"dict": [[key, encode(item, tensors, depth + 1)] for key, item in value.items()]}
     raise ProtocolError(f"a value of type {kind.__name__[:80]}")
@@ -112,7 +111,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
-    """The inverse of :func:`encode`. Lists and tuples both come back as lists.
+    """The inverse of :func:`encode`.
 
     Raises:
         ProtocolError: If the tree is not one that :func:`encode` makes.
@@ -131,12 +130,27 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
         return float(body)
     if tag == "dtype" and isinstance(body, str) and body in DTYPES:
         return DTYPES[body]
-    if tag == "list" and isinstance(body, list):
-        return [decode(item, tensors, depth + 1) for item in body]
-    if tag == "dict" and isinstance(body, list):
-        pairs = (pair for pair in body if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str))
-        return {key: decode(item, tensors, depth + 1) for key, item in pairs}
+    if type(body) is list and tag in ("list", "tuple"):
+        items = [item if type(item) in LEAVES else decode(item, tensors, depth + 1) for item in body]
+        return items if tag == "list" else tuple(items)
+    if type(body) is list and tag == "dict":
+        found = {}
+        for pair in body:
+            if type(pair) is list and len(pair) == 2 and type(pair[0]) is str:
+                key, item = pair
+                found[key] = item if type(item) in LEAVES else decode(item, tensors, depth + 1)
+        return found
     raise ProtocolError("a malformed value")
+
+
+def as_bytes(packed: torch.Tensor) -> bytes:
+    """The elements of a tensor of dtype uint8, as bytes."""
+    return ctypes.string_at(packed.data_ptr(), packed.numel())
+
+
+def as_tensor(packed: bytes) -> torch.Tensor:
+    """The inverse of :func:`as_bytes`."""
+    return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
 
 
 # ── Tensors as bytes ────────────────────────────────────────────────────────────────────────────────────────────────

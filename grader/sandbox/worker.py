@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
+import random
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import torch
 
-from .ahead import Ahead, invalid_reply
+from . import second_device
 from .channel import Channel, PeerClosed
+from .importer import compiled
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations
-from .protocol import CHANGED, ProtocolError
-from .surroundings import Surroundings
+from .protocol import Message, ProtocolError, as_bytes, as_tensor, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int, surroundings: Surroundings, kept: list[Any]) -> None:
+# A submission that answers with one of these will not pass, so the rest of the requests can be left out.
+HOPELESS = ("memory_exceeded", "missing", "not_implemented")
+
+
+def serve(fd: int) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
-    is the grader's fault. The second message decides what kind of worker this is: one that answers request by request,
-    or one that answers property by property.
+    is the grader's fault. Every later message has a list of requests, and whether to import the submission anew before
+    them; the answer is a list of replies. So a process that is asked for one thing after another, and one that is asked
+    for a whole property at once, do the same, and student code sees the same frames. It sees one list at a time.
     """
     os.closerange(3, fd)
     os.closerange(fd + 1, MAX_DESCRIPTORS)
@@ -39,49 +45,83 @@ def serve(fd: int, surroundings: Surroundings, kept: list[Any]) -> None:
     channel.send("ready")
     with contextlib.suppress(PeerClosed):
         files = json.loads(as_bytes(channel.receive()["files"]))
-        request = channel.receive()
-        if "ahead" in request:
-            _answer_properties(channel, request, Ahead(files, surroundings, kept))
-        else:
-            _answer_requests(channel, request, Operations(files), files)
+        state, code = State(), compiled_files(files)
+        operations = Operations(files, code)
+        while True:
+            message = channel.receive()
+            if message["anew"]:
+                operations.forget()
+                state.restore()
+                operations = Operations(files, code, message["bare_packages"])
+            if "debug" in message:
+                from . import debugging  # which the fork server has imported, if it was told to
+
+                operations = debugging.Debugged(operations, files, channel, message["debug"] == "crash")
+            channel.send(as_tensor(_replies(operations, unpack(as_bytes(message["requests"])))))
 
 
-def _answer_requests(
-    channel: Channel, request: dict[str, Any], operations: Operations, files: Mapping[str, str]
-) -> None:
-    while True:
-        if "debug" in request:
-            from . import debugging  # which the fork server has imported, if it was told to
-
-            operations = debugging.Debugged(operations, files, channel, request["debug"] == "crash")
-        reply = operations.perform(request["operations"])
+def _replies(operations: Operations, requests: list[Any]) -> bytes:
+    """Answer requests, up to the first hopeless reply; returns the replies, packed."""
+    replies = Message()
+    while requests:
+        reply = operations.perform(requests.pop(0))
         try:
-            channel.send(reply)
+            replies.add(reply)
         except ProtocolError as error:
-            channel.send(invalid_reply(error))
+            replies.add(_invalid(error))
         except MemoryError:
-            channel.send(OUT_OF_MEMORY)
-        request = channel.receive()
+            replies.add(OUT_OF_MEMORY)
+        if reply.get("error", {}).get("kind") in HOPELESS:
+            break
+    try:
+        return replies.packed()
+    except ProtocolError as error:  # too much in all: the judge asks again, for one thing after another
+        return pack([_invalid(error)])
 
 
-def _answer_properties(channel: Channel, request: dict[str, Any], ahead: Ahead) -> None:
-    """Answer some properties at a time until the submission has left something behind; then say only that."""
-    while True:
-        # The garbage collector counts no tuple of bytes, so this one is not taken for something left behind.
-        replies: tuple[bytes, ...] = ()
-        while request["ahead"]:
-            replies += (ahead.answer(request["ahead"].pop(0), request["bare_packages"]),)
-        request.clear()
-        if not ahead.nothing_is_left():
-            channel.send(CHANGED)
-            return
-        channel.send({"replies": [torch.frombuffer(bytearray(each), dtype=torch.uint8) for each in replies]})
-        request = channel.receive()
+def _invalid(error: ProtocolError) -> dict[str, Any]:
+    """The reply in place of a value that the protocol cannot express."""
+    return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
 
 
-def as_bytes(packed: torch.Tensor) -> bytes:
-    """The elements of a tensor of dtype uint8, as bytes."""
-    return ctypes.string_at(packed.data_ptr(), packed.numel())
+def compiled_files(files: Mapping[str, str]) -> dict[str, CodeType]:
+    """The code of every file that compiles, by path."""
+    code = {}
+    for path, text in files.items():
+        with contextlib.suppress(Exception):  # the import will raise it again
+            code[path] = compiled(path, text)
+    return code
+
+
+class State:
+    """What ordinary code changes in its process: random numbers, and a few settings of torch."""
+
+    def __init__(self) -> None:
+        """Note it, before any student code has run."""
+        self._random = [(give_back, state()) for state, give_back in _random_numbers()]
+        self._waiting = [(vars(device._lazy_seed_tracker), dict(vars(device._lazy_seed_tracker))) for device in _LATER]
+
+    def restore(self) -> None:
+        """Put all of it back, as in a new process."""
+        for give_back, state in self._random:
+            give_back(state)
+        for waiting, old in self._waiting:
+            waiting.update(old)
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_grad_enabled(True)
+        torch.set_flush_denormal(False)
+
+
+_LATER: tuple[Any, ...] = (torch.cuda, torch.xpu, torch.mtia)  # devices for which a seed waits until they are used
+
+
+def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], object]]]:
+    """For each source of random numbers, the function that gets its state and the one that sets it."""
+    yield random.getstate, random.setstate
+    yield torch.get_rng_state, torch.set_rng_state
+    if device := getattr(torch, second_device.NAME, None):
+        yield device.get_rng_state, device.set_rng_state
 
 
 def prepare() -> None:

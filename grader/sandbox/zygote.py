@@ -7,8 +7,6 @@ whether they get the ``second_device`` and the ``debugger``; the answer has the 
 commands; each is answered by a line before the next:
 
 * ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
-* ``{"keep": true}`` with a descriptor to take lists of requests from: keeps them for later workers and answers
-  ``{"kept": ...}``, how many lists there are;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
 """
 
@@ -30,13 +28,10 @@ from typing import Any
 import torch
 
 from . import second_device, worker
-from .channel import Channel
 from .exercise import exercise
 from .limits import Limits
 from .lockdown import Lockdown
-from .protocol import unpack
 from .resources import LINUX
-from .surroundings import Surroundings
 from .trial import layers_that_hold
 
 SEED = 20_261_009  # not the default of any module
@@ -70,35 +65,28 @@ def main(control_fd: int) -> None:
     _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
     gc.enable()  # the command that started this process has turned it off
-    surroundings = Surroundings()  # after everything is imported
     gc.collect()
     gc.freeze()
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
         _answer(control, {"problems": problems})
-        _obey(control, lockdown, surroundings, limits, running)
+        _obey(control, lockdown, limits, running)
     for pid in running:
         _reap(pid, 0, limits)
     os._exit(0)
 
 
-def _obey(
-    control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, limits: Limits, running: set[int]
-) -> None:
+def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
     """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
-    kept: list[Any] = []
     while True:
         line, descriptors = _line(control)
         if not line:
             return
         command = json.loads(line)
         if "start" in command:
-            pid = _start(control, lockdown, surroundings, kept, *descriptors)
+            pid = _start(control, lockdown, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
-        elif "keep" in command:
-            kept = _unpacked(*descriptors)
-            answer = {"kept": len(kept)}
         else:
             answer = _reap(command["reap"], command["grace_s"], limits)
             running.discard(command["reap"])
@@ -121,17 +109,7 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
     control.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _unpacked(fd: int) -> list[Any]:
-    """Receive lists of requests for the workers; the garbage collector passes over them from now on."""
-    channel = Channel(fd)
-    kept = [unpack(worker.as_bytes(packed)) for packed in channel.receive()["requests"]]
-    channel.close()
-    gc.collect()
-    gc.freeze()
-    return kept
-
-
-def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surroundings, kept: list[Any], rpc_fd: int) -> int:
+def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -140,7 +118,7 @@ def _start(control: socket.socket, lockdown: Lockdown, surroundings: Surrounding
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            worker.serve(rpc_fd, surroundings, kept)
+            worker.serve(rpc_fd)
             status = 0
         finally:
             os._exit(status)  # whatever happens, a worker never runs the fork server's code below

@@ -58,8 +58,10 @@ def build(
     arguments = {"hidden_size": hidden, "group_size": group_size, "dtype": gamma_dtype, "device": device}
     if eps is not None:
         arguments["eps"] = eps
-    reading = reading or normalising(student)
     module = student.GroupRMSNorm(**arguments)
+    if reading is BY_CONTRACT:
+        return module.assign(1.0) if gamma is None else filled(module, gamma, hidden, group_size)
+    reading = reading or normalising(student)
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
 
 

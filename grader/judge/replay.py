@@ -1,0 +1,295 @@
+"""Record and replay: a submission is asked for whole properties at once, and the hidden tests run on its replies.
+
+One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
+records what each property asks the reference for. A submission gets one worker, which answers these lists of requests,
+one property after another, importing the submission anew for each. The tests run on the replies as long as they ask for
+what was recorded. A case may only pass this way: any other is asked for in a new worker, request by request.
+
+No submission may answer one way here and another way there. Where the new worker gives other values to the same
+requests, the worse verdict counts; of the properties that pass, a sample is asked for in new workers, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+from ..sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
+from ..sandbox.protocol import ProtocolError, unpack
+from .record import Recording, alike, recorded
+from .student import Student
+
+IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
+MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
+SAMPLED = 8  # of the properties that pass, one in so many is asked for again
+MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
+
+Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
+Exchange = tuple[Any, Mapping[str, Any]]  # a request, as ``recorded`` gives it, and its reply
+
+
+class ReplayWorker(Protocol):
+    """A worker that answers lists of requests; see :class:`~grader.sandbox.handle.Worker`."""
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds charged for the last list."""
+
+    def post(self, requests: bytes, bare_packages: bool) -> None:
+        """Send a list of requests, before which the submission is imported anew."""
+
+    def replies(self, timeout_s: float) -> bytes:
+        """Receive the replies to the list that was posted first and has none yet."""
+
+    def close(self) -> None:
+        """End the worker."""
+
+
+StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
+
+
+class Unforeseen(Exception):
+    """A request that was not recorded, or has no reply."""
+
+
+class Replies:
+    """The replies to the requests of a recording, unpacked when they are needed."""
+
+    def __init__(self, recording: Recording, packed: bytes) -> None:
+        """Keep them as they came."""
+        self._recording, self._packed = recording, packed
+
+    @cached_property
+    def _given(self) -> list[Any]:
+        """The replies; none if they break a rule of the protocol."""
+        try:
+            given = unpack(self._packed)
+        except ProtocolError:
+            return []
+        return given if isinstance(given, list) and all(map(is_reply, given)) else []
+
+    def of_case(self, place: int) -> Iterator[Exchange]:
+        """The requests of one case, each with its reply, up to the first that has none."""
+        return self._answered(self._recording.cases[place])
+
+    def of_loads(self) -> list[Exchange]:
+        """The requests that import files, with their replies."""
+        return list(self._answered(self._recording.loads))
+
+    def _answered(self, requests: Iterable[tuple[Any, int]]) -> Iterator[Exchange]:
+        return ((request, self._given[number]) for request, number in requests if number < len(self._given))
+
+    def are_like(self, packed: bytes) -> bool:
+        """Whether others, packed, say the same, one by one."""
+        if packed == self._packed:
+            return True
+        others = Replies(self._recording, packed)._given
+        return len(self._given) == len(others) and all(map(alike, self._given, others))
+
+
+class Replayed:
+    """Stands in for a worker: gives replies that have come already, as long as the requests are the recorded ones."""
+
+    spent_s = 0.0
+
+    def __init__(self, replies: Replies) -> None:
+        """Stand at no case yet."""
+        self._replies = replies
+        self._loads = replies.of_loads()
+        self._rest: Iterator[Exchange] = iter(())
+
+    def start(self, files: Mapping[str, str]) -> Replayed:
+        """Stand for a worker with these files."""
+        del files  # which are always those that were handed in
+        return self
+
+    def begin_case(self, place: int) -> None:
+        """Go to the first request of a case."""
+        self._rest = self._replies.of_case(place)
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """The reply to the next request; raises ``Unforeseen`` if that is not the recorded one."""
+        del timeout_s  # the reply has come already
+        asked = recorded(operations)
+        if any(operation == "load" for operation, _ in operations):
+            found = next((reply for request, reply in self._loads if request == asked), None)
+        else:
+            then, reply = next(self._rest, (None, {}))
+            found = reply if then == asked else None
+        if found is None:
+            raise Unforeseen
+        return dict(found)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Compared:
+    """A new worker, whose answers are compared with those that the submission has given to the same requests before.
+
+    Attributes:
+        differs: Whether a value of the present case was another one before.
+    """
+
+    def __init__(self, replies: Replies | None) -> None:
+        """Compare with these; None if there are none."""
+        self._replies = replies
+        self._rest: Iterator[Exchange] = iter(())
+        self.differs = False
+
+    def around(self, worker: WorkerLike) -> Compared:
+        """Stand around a worker."""
+        self._worker = worker
+        return self
+
+    def begin_case(self, place: int) -> None:
+        """Go to the first request of a case."""
+        self._rest = self._replies.of_case(place) if self._replies is not None else iter(())
+        self.differs = False
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Ask the worker, and compare."""
+        reply = self._worker.request(operations, timeout_s)
+        if not any(operation == "load" for operation, _ in operations):
+            then, before = next(self._rest, (None, {}))
+            if then is None or then != recorded(operations):
+                self._rest = iter(())  # from here on, other things are asked
+            elif "value" in before and "value" in reply and not alike(before, reply):
+                self.differs = True
+        return reply
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the worker charged for the last request."""
+        return self._worker.spent_s
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
+
+
+class Replay:
+    """Asks one submission for its properties, in the order of the tests.
+
+    Args:
+        recordings: By property, what the rehearsal has recorded.
+        student: The submission as it is asked request by request. It knows what has hung, and is charged for the time.
+        start_worker: Gives a worker that answers lists of requests.
+        properties: All properties to be decided, in order.
+    """
+
+    def __init__(
+        self,
+        recordings: Mapping[str, Recording],
+        student: Student,
+        start_worker: StartReplay,
+        properties: Iterable[str],
+    ) -> None:
+        """Start nothing yet: the worker is started when it is needed."""
+        self._recordings, self._student, self._start_worker = recordings, student, start_worker
+        self._waiting = deque(prop for prop in properties if prop in recordings)
+        self._sent: deque[str] = deque()
+        self._worker: ReplayWorker | None = None
+        self._failures = 0
+
+    def packed(self, prop: str) -> bytes | None:
+        """The replies to the next property, packed; None if there are none."""
+        self._send()
+        if self._sent and self._sent[0] == prop:
+            return self._receive()
+        if self._waiting and self._waiting[0] == prop:
+            self._waiting.popleft()
+        return None
+
+    def again(self, properties: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        """The replies of a new worker to some properties, packed; None from the first that it does not answer."""
+        worker: ReplayWorker | None = None
+        try:
+            worker = self._start_worker(self._student.files)
+            for prop in properties:
+                worker.post(self._recordings[prop].packed, self._student.bare_packages)
+            for prop in properties:
+                packed = worker.replies(self._recordings[prop].limit_s)
+                self._student.charge(self._recordings[prop].names, worker.spent_s)
+                yield prop, packed
+        except (WorkerFailed, RuntimeError):
+            yield "", None
+        finally:
+            if worker is not None:
+                worker.close()
+
+    def _receive(self) -> bytes | None:
+        """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
+        assert self._worker is not None, "what has been sent has been sent to a worker"
+        recording = self._recordings[self._sent.popleft()]
+        packed = None
+        try:
+            packed = self._worker.replies(recording.limit_s)
+        except WorkerFailed:
+            self._failures += 1
+        self._student.charge(recording.names, self._worker.spent_s)
+        if packed is None:
+            self.close()
+        return packed
+
+    def _send(self) -> None:
+        """Send lists to the worker until as many are under way as may be."""
+        while len(self._sent) < IN_FLIGHT and self._waiting and self._failures < MOST_FAILURES:
+            prop = self._waiting.popleft()
+            recording = self._recordings[prop]
+            if self._student.gives_up(recording.names):
+                continue
+            self._sent.append(prop)
+            try:
+                self._worker = self._worker or self._start_worker(self._student.files)
+                self._worker.post(recording.packed, self._student.bare_packages)
+            except RuntimeError:  # no worker starts here; asking request by request will report that
+                self._failures = MOST_FAILURES
+                self.close()
+
+    def close(self) -> None:
+        """End the worker; properties that it has not answered will be sent again."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+        self._waiting.extendleft(reversed(self._sent))
+        self._sent.clear()
+
+
+def sampled(seed: int, sha256: str, properties: Sequence[str]) -> list[str]:
+    """One in :data:`SAMPLED` of some properties, in an order that follows from the seed and the submission."""
+    order = sorted(properties, key=lambda prop: hashlib.sha256(f"{seed} {sha256} {prop}".encode()).digest())
+    return order[: math.ceil(len(order) / SAMPLED)]
+
+
+class Memory:
+    """The replies that have passed, so that replies that have passed before are not judged again.
+
+    A verdict follows from the seed and the replies alone.
+
+    Args:
+        remembered: How many properties to keep: those used last.
+    """
+
+    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
+        """Remember nothing yet."""
+        self.remembered = remembered
+        self._passed: OrderedDict[tuple[str, bytes], Verdicts] = OrderedDict()
+
+    def recall(self, prop: str, packed: bytes) -> Verdicts | None:
+        """The verdicts of these replies, if they have passed before."""
+        key = (prop, hashlib.sha256(packed).digest())
+        if key not in self._passed:
+            return None
+        self._passed.move_to_end(key)
+        return self._passed[key]
+
+    def note(self, prop: str, packed: bytes, verdicts: Verdicts) -> None:
+        """Keep the verdicts of replies with which every case has passed."""
+        self._passed[prop, hashlib.sha256(packed).digest()] = verdicts
+        if len(self._passed) > self.remembered:
+            self._passed.popitem(last=False)
