@@ -15,13 +15,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..results.outcome import CaseResult, Charges, Outcome, property_outcome
-from .faults import Crashed, InvalidReply, StudentFault, WrongAnswer
+from .faults import StudentFault
 
 if TYPE_CHECKING:
     from .student import Student
 
 EARNED = (Outcome.PASSED, Outcome.NOT_ASSESSED)
-WORTH_READING = (WrongAnswer, Crashed, InvalidReply)  # after any other fault no answer can be expected
 
 Test = Callable[..., None]
 T = TypeVar("T")
@@ -98,7 +97,9 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
             student = arguments["student"]
             try:
                 by_contract(**{name: arguments[name] for name in wanted})
-            except WORTH_READING as fault:
+            except StudentFault as fault:
+                if not student.may_be_asked:  # after a call that never ended, say
+                    raise
                 student.read.clear()
                 test(**arguments)
                 charges = dict.fromkeys(charge for reading in student.read for charge in reading.charges)

@@ -15,7 +15,7 @@ from ..results.outcome import CaseResult, Outcome
 from ..sandbox import second_device
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
-from .excuses import settled
+from .excuses import Excuse, settled
 from .faults import StudentFault
 from .record import Recorder, Recording
 from .replay import Compared, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, sampled
@@ -23,6 +23,7 @@ from .student import StartWorker, Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
+DOUBT = ""
 INCONSISTENT = "the same calls were answered in one way here, and in another way there; the worse answer counts"
 
 Task = Callable[[], list[dict[str, Any]]]  # runs tests; returns results that pytest does not report, in its format
@@ -53,6 +54,9 @@ class Plugin:
         self.recordings: dict[str, Recording] = {}
         self.memory = Memory()
         self._student: Student | None = None
+        self._lost: set[str] = set()  # properties of the present submission; DOUBT, if a case is inconsistent
+        self._failed: set[str] = set()  # cases of the present submission
+        self._excused: list[Excuse] = []  # on the replay
         self._all_passed = True  # whether every phase of every test has passed since this was last set
 
     @pytest.fixture
@@ -133,9 +137,12 @@ class Plugin:
         Args:
             student: The submission.
             start_replay: Gives a worker that answers whole properties; None to ask request by request only.
-            plain: Whether every case is asked for request by request, also those that pass on a replay.
+            plain: Whether every property is asked for request by request, also those that pass on a replay.
         """
         student.seed = self._seed
+        self._lost.clear()
+        self._failed.clear()
+        self._excused.clear()
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         replay = Replay(self.recordings, student, start_replay, hopeful) if start_replay else None
         replies: dict[str, Replies | None] = {}
@@ -144,15 +151,18 @@ class Plugin:
         for prop in self._tests:
             student.announce(prop)
             replies[prop], passed[prop] = self._replayed(prop, replay, student) if replay else (None, {})
-            results |= {} if plain else passed[prop]
-            results |= self._asked(prop, student, replies[prop], passed[prop], everything=plain)
+            whole = len(passed[prop]) == len(self._tests[prop])
+            results |= passed[prop] if whole and not plain else self._asked(prop, student, replies[prop], passed[prop])
         if replay is not None:
-            whole = [prop for prop in self._tests if len(passed[prop]) == len(self._tests[prop])]
-            if not plain and self._answers_otherwise(replay, student, replies, whole):
-                for prop in whole:
+            if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, passed):
+                results.clear()
+                for prop in self._tests:
                     student.announce(prop)
-                    results = {node: verdict for node, verdict in results.items() if node not in passed[prop]}
-                    results |= self._asked(prop, student, replies[prop], passed[prop], everything=True)
+                    results |= self._asked(prop, student, replies[prop], passed[prop])
+                backwards = Replay(self.recordings, student, replay.start_worker, hopeful[::-1])
+                for prop in hopeful[::-1]:
+                    results |= self._differing(prop, backwards, student, replies[prop])
+                backwards.close()
             replay.close()
         student.start_afresh()
         return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
@@ -168,6 +178,7 @@ class Plugin:
         worker = Replayed(replies)
         self._student = replaying = student.met_through(worker.start)
         passed: dict[str, dict[str, Any]] = {}
+        excuses: list[Excuse] = []
         for place, item in enumerate(self._tests[prop]):
             PASSED.set(())
             replaying.start_case()
@@ -177,39 +188,66 @@ class Plugin:
                 verdict = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
                 if self._all_passed:
                     passed[item.nodeid] = verdict
-        if len(passed) == len(self._tests[prop]) and not any(verdict.get("excuses") for verdict in passed.values()):
-            self.memory.note(prop, packed, passed)
+                    excuses += replaying.excuses
+        if len(passed) == len(self._tests[prop]):
+            self._excused += excuses
+            if not excuses:
+                self.memory.note(prop, packed, passed)
         return replies, passed
 
     def _asked(
-        self, prop: str, student: Student, replies: Replies | None, passed: Verdicts, *, everything: bool
+        self, prop: str, student: Student, replies: Replies | None, passed: Verdicts
     ) -> dict[str, Mapping[str, Any]]:
-        """Have pytest decide the cases that have not passed on a replay, or all; what counts in place of its report.
+        """Have pytest decide the cases of a property, in a new worker; returns what counts in place of its report.
 
-        A case that gets another verdict now, by other answers to the same requests, is inconsistent.
+        A case that gets another verdict now than on a replay, by other answers to the same requests, is inconsistent.
         """
-        items = [
-            (place, item) for place, item in enumerate(self._tests[prop]) if everything or item.nodeid not in passed
-        ]
-        if not items:
-            return {}
         results: dict[str, Mapping[str, Any]] = {}
         compared = Compared(replies)
         student.begin(prop, compared.around)
-        self._student = student
-        for (place, item), (_, following) in zip(items, [*items[1:], (0, None)], strict=True):
+        self._student, items = student, self._tests[prop]
+        for place, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
             PASSED.set(())
             self._all_passed = True
             compared.begin_case(place)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if not self._all_passed:
+                self._lost.add(prop)
+                self._failed.add(item.nodeid)
             if self._all_passed != (item.nodeid in passed) and compared.differs:
                 results[item.nodeid] = {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
+                self._lost.add(DOUBT)
         return results
 
+    def _differing(
+        self, prop: str, replay: Replay, student: Student, before: Replies | None
+    ) -> dict[str, Mapping[str, Any]]:
+        """The cases of a property that fail on another replay, by other answers to the same requests."""
+        after, passed = self._replayed(prop, replay, student)
+        if before is None or after is None:
+            return {}
+        return {
+            item.nodeid: {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
+            for place, item in enumerate(self._tests[prop])
+            if item.nodeid not in passed
+            and not before.are_like_in_case(place, after)
+            and item.nodeid not in self._failed
+        }
+
+    def _is_in_doubt(self) -> bool:
+        """Whether a case is inconsistent, or excused by what nobody charges for: then a replay decides nothing."""
+        unpaid = (charge for excuse in self._excused for charge in excuse.charges if not self._lost & {*charge})
+        return DOUBT in self._lost or any(unpaid)
+
     def _answers_otherwise(
-        self, replay: Replay, student: Student, replies: Mapping[str, Replies | None], whole: Sequence[str]
+        self,
+        replay: Replay,
+        student: Student,
+        replies: Mapping[str, Replies | None],
+        passed: Mapping[str, Verdicts],
     ) -> bool:
         """Whether a new worker gives other answers for one of a sample of the properties that have passed."""
+        whole = [prop for prop, verdicts in passed.items() if len(verdicts) == len(self._tests[prop])]
         sample = sampled(self._seed, student.sha256, whole)
         again = replay.again(sample) if sample else ()
         return any(packed is None or not _are_like(replies[prop], packed) for prop, packed in again)

@@ -83,6 +83,11 @@ class Replies:
     def _answered(self, requests: Iterable[tuple[Any, int]]) -> Iterator[Exchange]:
         return ((request, self._given[number]) for request, number in requests if number < len(self._given))
 
+    def are_like_in_case(self, place: int, others: Replies) -> bool:
+        """Whether others say the same in one case."""
+        pairs = zip(self.of_case(place), others.of_case(place), strict=False)
+        return all(alike(one, other) for (_, one), (_, other) in pairs)
+
     def are_like(self, packed: bytes) -> bool:
         """Whether others, packed, say the same, one by one."""
         if packed == self._packed:
@@ -190,7 +195,7 @@ class Replay:
         properties: Iterable[str],
     ) -> None:
         """Start nothing yet: the worker is started when it is needed."""
-        self._recordings, self._student, self._start_worker = recordings, student, start_worker
+        self._recordings, self._student, self.start_worker = recordings, student, start_worker
         self._waiting = deque(prop for prop in properties if prop in recordings)
         self._sent: deque[str] = deque()
         self._worker: ReplayWorker | None = None
@@ -209,7 +214,7 @@ class Replay:
         """The replies of a new worker to some properties, packed; None from the first that it does not answer."""
         worker: ReplayWorker | None = None
         try:
-            worker = self._start_worker(self._student.files)
+            worker = self.start_worker(self._student.files)
             for prop in properties:
                 worker.post(self._recordings[prop].packed, self._student.bare_packages)
             for prop in properties:
@@ -245,7 +250,7 @@ class Replay:
                 continue
             self._sent.append(prop)
             try:
-                self._worker = self._worker or self._start_worker(self._student.files)
+                self._worker = self._worker or self.start_worker(self._student.files)
                 self._worker.post(recording.packed, self._student.bare_packages)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._failures = MOST_FAILURES

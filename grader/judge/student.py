@@ -151,6 +151,11 @@ class Student:
             self.read.append(found)
         return found
 
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether this property may ask for more."""
+        return self._gave_out is None
+
     def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:
         """Pass over a fault in this case, as long as other properties charge for it.
 

@@ -15,7 +15,8 @@ from ..results.report import Attention, CaseReport, PropertyReport, Report, Summ
 from ..rubric import Rubric
 
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
-SAID = ("near_zero", "nothing_ran", "timed_out", "late_without_date")  # reasons whose texts name no file and nobody
+# Reasons whose texts name no file and nobody.
+SAID = ("near_zero", "nothing_ran", "timed_out", "inconsistent", "late_without_date")
 MARK = "█"
 SHORT = 4  # characters; shorter names are words of programs, too, such as max
 LEAST = 2  # characters of a name; a single letter would be found in every word

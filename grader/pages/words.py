@@ -102,6 +102,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "needs_nothing_ran": ("nothing of a task ran", "有任务完全没有运行"),
     "needs_near_zero": ("near zero, although code is there", "有代码但接近零分"),
     "needs_timed_out": ("no answer in time", "超时"),
+    "needs_inconsistent": ("answers differ between processes", "不同进程中的回答不一致"),
     "needs_late_without_date": ("late, without a date", "迟交但没有时间"),
     "needs_stale_decision": ("a decision to be looked at again", "有决定需要再看一遍"),
     "decisions": ("Decisions", "人工决定"),
@@ -169,6 +170,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     Outcome.NOT_IMPLEMENTED: ("TODO", "待完成"),
     Outcome.MISSING: ("not found", "缺少文件或名称"),
     Outcome.INVALID_REPLY: ("no plain tensor", "不是普通张量"),
+    Outcome.INCONSISTENT: ("answers differ", "回答不一致"),
     Outcome.NOT_ASSESSED: ("not assessed", "未评判"),
     Outcome.GRADER_ERROR: ("grader error", "评分程序出错"),
 }

@@ -58,9 +58,15 @@ def _reasons(own: Standing, concerns: Sequence[Concern], lost: Outcomes) -> Iter
     if origin and origin.late and not origin.submitted_at and origin.late_s is None:
         yield "late_without_date", "The platform says that it is late, and not by how much: [policy] counts one day."
     yield from _zeros(own, lost)
-    hung = [prop for task in lost.values() for prop, outcome in task if outcome is Outcome.TIMED_OUT]
-    if hung:
-        yield "timed_out", f"No answer in time: {', '.join(hung)}."
+    if hung := _with(lost, Outcome.TIMED_OUT):
+        yield "timed_out", f"No answer in time: {hung}."
+    if otherwise := _with(lost, Outcome.INCONSISTENT):
+        yield "inconsistent", f"Other answers to the same calls in another process: {otherwise}."
+
+
+def _with(lost: Outcomes, wanted: Outcome) -> str:
+    """The properties with that outcome."""
+    return ", ".join(prop for task in lost.values() for prop, outcome in task if outcome is wanted)
 
 
 def _zeros(own: Standing, lost: Outcomes) -> Iterator[tuple[str, str]]:

@@ -36,6 +36,10 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
         "en": "Your code returned something else than one ordinary, dense tensor. Look at its return.",
         "zh": "你的代码返回的不是一个普通的稠密张量。检查 return。",
     },
+    Outcome.INCONSISTENT: {
+        "en": "The same calls got right answers in one process and wrong ones in another. A person will look at it.",
+        "zh": "同样的调用，你的代码在一个进程中回答正确，在另一个进程中回答错误。会有人查看。",
+    },
     Outcome.NOT_ASSESSED: {
         "en": "This could not be judged on this machine.",
         "zh": "这一项无法在这台机器上评判。",

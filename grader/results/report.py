@@ -27,6 +27,7 @@ ReasonCode = Literal[
     "nothing_ran",
     "near_zero",
     "timed_out",
+    "inconsistent",
     "late_without_date",
     "stale_decision",
 ]

@@ -1,48 +1,70 @@
-"""The time that one request may take: what the worker computes and sleeps, not what it waits for a busy machine.
+"""The time that one request may take: all that passes, but for what a busy machine takes.
 
-A worker that is ready to run and has no core is not charged for waiting, so a busy machine changes no verdict.
+The kernel counts how long a process was ready to run and had no core. That is not charged, neither the worker's nor the
+judge's own, so a busy machine changes no verdict; computing, sleeping and waiting for anything else are.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from pathlib import Path
 
 from .channel import DeadlineExceeded
 
-LOOK_S = 0.1  # between two looks at a worker that keeps the judge waiting
+LOOK_S = 0.1  # between two looks at the time, while a worker keeps the judge waiting
 WALL_FACTOR = 10.0  # a request may take this many times its allowance by the wall clock, whatever delays the worker
-ASLEEP = "STtZX"  # states in /proc: waiting for an event, stopped, traced, or ended
+SCHEDSTAT_BYTES = 100  # three numbers: nanoseconds on a core, nanoseconds ready to run, and a count
+
+
+class Waited:
+    """Seconds for which a worker, and this thread, were ready to run and had no core."""
+
+    def __init__(self, pid: int | None) -> None:
+        """Watch a worker from now on.
+
+        Args:
+            pid: Its process number in this process's own namespace; None where it is not known.
+        """
+        self._last: dict[int, float] = {}  # by descriptor
+        self._in_the_end = 0.0
+        if pid is not None:
+            with contextlib.suppress(OSError):
+                for path in (f"/proc/{pid}/schedstat", "/proc/thread-self/schedstat"):
+                    self._last[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The sum up to now; 0 where the system does not tell."""
+        for descriptor in self._last:
+            with contextlib.suppress(OSError):  # the process has ended: what was read last stays
+                self._last[descriptor] = int(os.pread(descriptor, SCHEDSTAT_BYTES, 0).split()[1]) / 1e9
+        return sum(self._last.values(), self._in_the_end)
+
+    def close(self) -> None:
+        """Watch no more; the sum stays as it is."""
+        self._in_the_end = self.seconds
+        while self._last:
+            os.close(self._last.popitem()[0])
 
 
 class Allowance:
-    """The time of one request.
+    """The time of one request."""
 
-    Attributes:
-        spent_s: CPU seconds that the worker has used since the request began, and seconds that it has slept.
-    """
-
-    def __init__(self, pid: int | None, allowed_s: float) -> None:
+    def __init__(self, waited: Waited, allowed_s: float) -> None:
         """Begin now.
 
         Args:
-            pid: The worker's process number in this process's own namespace; None where it is not known: then the wall
-                clock is used.
+            waited: Of the worker.
             allowed_s: Seconds that may be spent.
         """
-        self._pid, self._allowed_s = pid, allowed_s
-        self._began = self._looked = time.monotonic()
-        self._cpu_began = self._cpu_before = _cpu_s(pid)
-        self._slept_s = 0.0
+        self._waited, self._allowed_s = waited, allowed_s
+        self._began, self._waited_before = time.monotonic(), waited.seconds
 
     @property
     def spent_s(self) -> float:
-        """CPU seconds and seconds of sleep up to now."""
-        if self._cpu_began is None:
-            return time.monotonic() - self._began
-        now = _cpu_s(self._pid)
-        return (self._cpu_before or 0.0 if now is None else now) - self._cpu_began + self._slept_s
+        """Seconds up to now, less those in which the worker or the judge waited for a core."""
+        return max(0.0, time.monotonic() - self._began - (self._waited.seconds - self._waited_before))
 
     def left_s(self) -> float:
         """Seconds to wait before asking again.
@@ -50,36 +72,7 @@ class Allowance:
         Raises:
             DeadlineExceeded: If the allowance is spent, or ``WALL_FACTOR`` times as much by the wall clock.
         """
-        now = time.monotonic()
-        if now - self._looked >= LOOK_S:
-            self._look(now)
         spent = self.spent_s
-        if spent >= self._allowed_s or now - self._began >= self._allowed_s * WALL_FACTOR:
+        if spent >= self._allowed_s or time.monotonic() - self._began >= self._allowed_s * WALL_FACTOR:
             raise DeadlineExceeded
         return min(LOOK_S, self._allowed_s - spent)
-
-    def _look(self, now: float) -> None:
-        """If the worker sleeps now, charge the time since the last look as sleep, less what it computed meanwhile."""
-        cpu = _cpu_s(self._pid)
-        if cpu is not None and self._cpu_before is not None:
-            computed = cpu - self._cpu_before
-            if _state(self._pid) in ASLEEP:
-                self._slept_s += max(0.0, now - self._looked - computed)
-            self._cpu_before = cpu
-        self._looked = now
-
-
-def _cpu_s(pid: int | None) -> float | None:
-    """CPU seconds of a process; None where the system does not tell."""
-    if pid is None:
-        return None
-    with contextlib.suppress(OSError):
-        return time.clock_gettime((~pid << 3) | 2)  # the kernel's name for the clock of all threads of a process
-    return None
-
-
-def _state(pid: int | None) -> str:
-    """The letter of a process's state in /proc; ``S``, asleep, if it cannot be read, as after the process has ended."""
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return "S"

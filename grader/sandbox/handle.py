@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeGuard
 
 import torch
 
-from .allowance import Allowance
+from .allowance import Allowance, Waited
 from .channel import Channel, DeadlineExceeded, PeerClosed
 from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
 
@@ -63,7 +63,7 @@ class Worker:
         self._channel = channel
         self._running = True
         self._ready = False
-        self._own_pid: int | None = None  # its number here; in the fork server's namespace it may have another
+        self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
         self._since: Allowance | None = None  # time since the last answer to requests that were asked ahead
         self.spent_s = 0.0
 
@@ -79,7 +79,7 @@ class Worker:
         """
         if not self._ready:
             self._wait_until_ready()
-        allowance = Allowance(self._own_pid, timeout_s)
+        allowance = Allowance(self._waited, timeout_s)
         try:
             self._channel.send(_message(pack([list(operations)])), allowance)
             match unpack(_bytes(self._channel.receive(allowance))):
@@ -138,7 +138,7 @@ class Worker:
         """
         if not self._ready:
             self._wait_until_ready()
-        self._since = self._since or Allowance(self._own_pid, math.inf)
+        self._since = self._since or Allowance(self._waited, math.inf)
         self._channel.post(_message(requests, anew=True, bare_packages=bare_packages))
 
     def replies(self, timeout_s: float) -> bytes:
@@ -147,7 +147,7 @@ class Worker:
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
         """
-        allowance = Allowance(self._own_pid, timeout_s)
+        allowance = Allowance(self._waited, timeout_s)
         try:
             return _bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
@@ -157,7 +157,7 @@ class Worker:
             self.close()
             raise WorkerFailed("crashed", f"no answer: {error}") from None
         finally:  # the worker may have computed before the judge waited for it
-            before, self._since = self._since, Allowance(self._own_pid, math.inf)
+            before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
 
     def _wait_until_ready(self) -> None:
@@ -168,7 +168,7 @@ class Worker:
         """
         try:
             deadline = time.monotonic() + START_S
-            self._own_pid = self._channel.peer(deadline)
+            self._waited = Waited(self._channel.peer(deadline))
             self._ready = self._channel.receive(deadline) == "ready"
         except (ProtocolError, PeerClosed, DeadlineExceeded):
             self.close()
@@ -183,6 +183,7 @@ class Worker:
     def _end(self, grace_s: float) -> str:
         self._running = False
         self._channel.close()
+        self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
         if usage["killed_by_a_stranger"] and grace_s:
             raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")

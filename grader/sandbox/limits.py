@@ -24,8 +24,8 @@ class Limits:
         open_files: Descriptors. Reached: opening fails with an exception in student code.
     """
 
-    request_s: float = 10.0
-    retry_s: float = 2.0
-    submission_s: float = 120.0
+    request_s: float = 5.0
+    retry_s: float = 1.0
+    submission_s: float = 30.0
     memory_mib: int = 1024
     open_files: int = 64

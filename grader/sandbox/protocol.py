@@ -116,14 +116,14 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     Raises:
         ProtocolError: If the tree is not one that :func:`encode` makes.
     """
-    if depth > MAX_DEPTH:
-        raise ProtocolError("nested too deeply")
     kind = type(tree)
     if kind in LEAVES:
         return tree
     if kind is not dict or len(tree) != 1:
         raise ProtocolError("a malformed value")
     ((tag, body),) = tree.items()
+    if depth >= MAX_DEPTH and type(body) is list and body:
+        raise ProtocolError("nested too deeply")
     if tag == "tensor" and type(body) is int and 0 <= body < len(tensors):
         return tensors[body]
     if tag == "float" and body in ("nan", "inf", "-inf"):

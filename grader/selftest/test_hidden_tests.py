@@ -70,6 +70,7 @@ class Ada:
     """What hidden tests meet here in place of a submission."""
 
     name = "ada"
+    excuses = ()
 
     def __init__(self) -> None:
         """Count what the run does between tests."""
@@ -89,7 +90,7 @@ class Ada:
     def announce(self, _prop: str) -> None:
         """Before each property."""
 
-    def begin(self, _prop: str) -> None:
+    def begin(self, _prop: str, _around: object) -> None:
         """Before each property that is decided by pytest."""
 
 

@@ -102,7 +102,7 @@ def test_every_plain_value_comes_back_from_its_encoding(value: Any) -> None:
 
 
 def test_not_a_number_comes_back_as_such(ends: Ends) -> None:
-    assert str(sent(ends, [float("nan"), float("-inf"), torch.bfloat16, (1,)])) == "[nan, -inf, torch.bfloat16, [1]]"
+    assert str(sent(ends, [float("nan"), float("-inf"), torch.bfloat16, (1,)])) == "[nan, -inf, torch.bfloat16, (1,)]"
 
 
 class Subclass(torch.Tensor):

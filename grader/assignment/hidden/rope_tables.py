@@ -54,17 +54,20 @@ class Asking(Reading):
     Attributes:
         by_heads: Whether they take the number of heads for the length: then inputs have as many heads as positions.
         in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
+        interleaved: Whether their tables are laid out for pairs of neighbours, as their rotation is.
         own: Whether new modules have other tables than the contract's, so that calls are compared with new modules.
     """
 
     CHARGED_TO: ClassVar = {
         "by_heads": ("rope_base",),
         "in_full": ("rope_boundary",),
+        "interleaved": ("rotary_pairing_and_sign",),
         "own": ("rope_base", "rope_boundary"),
     }
 
     by_heads: bool = False
     in_full: bool = False
+    interleaved: bool = False
     own: bool = False
 
 
@@ -142,7 +145,7 @@ class Ropes:
 
     def rotated(self, x: Tensor, ratio: int) -> Tensor:
         """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio."""
-        return _by_contract(self.convention, x, ratio)
+        return _by_contract(self.convention, x, ratio, self.asking.interleaved)
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
@@ -189,8 +192,9 @@ class Ropes:
 
 
 @kept
-def _by_contract(convention: Convention, x: Tensor, ratio: int) -> Tensor:
-    angles = oracle.ntk_angles(DIM, BASE, ratio, x.shape[1]).repeat(1, 2)
+def _by_contract(convention: Convention, x: Tensor, ratio: int, interleaved: bool) -> Tensor:
+    angles = oracle.ntk_angles(DIM, BASE, ratio, x.shape[1])
+    angles = angles.repeat_interleave(2, dim=-1) if interleaved else angles.repeat(1, 2)
     return convention.rotate(x, angles.cos(), angles.sin())
 
 
@@ -219,6 +223,8 @@ def read_asking(student: Student) -> Asking:
             asking = Asking(by_heads=not alike(Asking(by_heads=True)))
         else:
             asking = Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
+        if ropes(asking).convention.neighbours and not own(interleaved := replace(asking, interleaved=True)):
+            return interleaved
         return replace(asking, own=own(asking))
     except StudentFault:
         return Asking()

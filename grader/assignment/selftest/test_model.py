@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment import ASSIGNMENT
+from grader.assignment import ASSIGNMENT, oracle
 from grader.assignment.charges import Charge, Subject, charge, figures, line
 from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
-from grader.assignment.model.rotation import CONVENTIONS, module_student, rotation
+from grader.assignment.model.rotation import CONVENTIONS, Convention, module_student, rotation, turned
 from grader.assignment.variants.slips import (
     SLIPS,
     Slip,
@@ -61,20 +61,25 @@ def test_the_law_that_outputs_follow_is_read_beside_other_mistakes(slips: tuple[
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS[1:4], ids=lambda convention: convention.name)
-def test_each_convention_is_read_and_its_own_source_turns_that_way(convention: object) -> None:
-    """A rotation of ours takes the place of one that cannot carry the module."""
+def test_each_convention_is_read_and_what_the_module_passes_on_is_turned_that_way(convention: Convention) -> None:
+    """The judge rotates in place of a rotation that cannot carry the module."""
     name = {"rotary_opposite_angle": "opposite_angle", "rotary_swapped_tables": "swapped_tables"}
-    slip = name.get(getattr(convention, "name", ""), "adjacent_pairs")
-    student = student_with(slip, "promoted")
+    student = student_with(name.get(convention.name, "adjacent_pairs"), "promoted")
     read = rotation(student)
     assert read.convention is not None
-    assert read.convention.name == getattr(convention, "name", "")
+    assert read.convention.name == convention.name
     assert not read.carries
     judged, followed = module_student(student)
     assert judged is not student
     assert followed == read.convention
-    assert rotation(judged).convention == read.convention
-    assert rotation(judged).carries
+    x = torch.arange(24.0).reshape(1, 3, 1, 8)
+    module = judged.NTKAwareRoPE(dim=8, max_seq_len=4, base=16, ratio=1, dynamic=False)
+    angles = oracle.ntk_angles(8, 16, 1, 3).repeat(1, 2)
+    expected = followed.rotate(x, angles.cos(), angles.sin())
+    assert torch.allclose(turned(module, module(x), followed), expected, atol=1e-4)
+    x_passed_on, cos, _ = module.recorded()[0] or (x, None, None)
+    assert torch.equal(x_passed_on, x)
+    assert cos is None  # what was recorded is given once
 
 
 def test_a_right_rotation_carries_its_own_module() -> None:

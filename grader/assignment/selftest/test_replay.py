@@ -1,0 +1,494 @@
+"""Record and replay may only pass: whatever does not pass on the replies is asked for in a new worker, and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.judge import record
+from grader.judge.faults import StudentFault, TimedOut
+from grader.judge.judge import Judge
+from grader.judge.record import Recorder, Recording, alike, recorded
+from grader.judge.replay import (
+    IN_FLIGHT,
+    MOST_FAILURES,
+    SAMPLED,
+    Compared,
+    Memory,
+    Replay,
+    Replayed,
+    Replies,
+    Unforeseen,
+    sampled,
+)
+from grader.judge.student import Student
+from grader.results.report import Report
+from grader.rubric import Rubric
+from grader.sandbox.handle import Operation, Worker, WorkerFailed
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.launch import Zygote
+from grader.sandbox.limits import Limits
+from grader.sandbox.protocol import Message
+from grader.selftest.submissions import submission
+from grader.settings import Settings
+
+PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
+X = torch.tensor([[[[1.0, 2.0]]]])
+TABLE = torch.ones(1, 2)
+NAME = "apply_rotary_pos_emb"
+LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME, "bare_packages": False})]
+CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
+
+
+def packed(*values: object) -> bytes:
+    """A message of those values."""
+    message = Message()
+    for value in values:
+        message.add(value)
+    return message.packed()
+
+
+RECORDING = Recording(frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), 1.0)
+PASSING = packed({"value": None}, {"value": X})
+FAILED = WorkerFailed("timed_out", "no answer in time")
+
+
+class Scripted:
+    """A worker that gives the answers of a script, whatever it is asked for; an answer takes a tenth of a second."""
+
+    spent_s = 0.1
+
+    def __init__(self, script: list[bytes | WorkerFailed]) -> None:
+        """Shared with the workers that come after this one."""
+        self._script = script
+        self.posted = 0
+        self.closed = False
+
+    def post(self, requests: bytes, bare_packages: bool) -> None:
+        """Count what is asked for."""
+        assert requests == RECORDING.packed
+        assert not bare_packages
+        self.posted += 1
+
+    def replies(self, timeout_s: float) -> bytes:
+        """The next answer of the script."""
+        assert timeout_s > 0
+        assert not self.closed
+        answer = self._script.pop(0)
+        if isinstance(answer, WorkerFailed):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+
+class Trial:
+    """Some properties, each of which asks for one call, answered by a script."""
+
+    def __init__(self, rubric: Rubric, *script: bytes | WorkerFailed, student: Student | None = None) -> None:
+        """Nothing is asked for yet."""
+        self.workers: list[Scripted] = []
+        self._script = list(script)
+        self.student = student or Student({"src/functional.py": ""}, _no_worker, rubric, Limits())
+        self.replay = Replay(dict.fromkeys(PROPERTIES, RECORDING), self.student, self.start, PROPERTIES)
+
+    def start(self, files: Mapping[str, str]) -> Scripted:
+        """The next worker."""
+        del files  # the script knows its answers
+        self.workers.append(Scripted(self._script))
+        return self.workers[-1]
+
+    @property
+    def posted(self) -> list[int]:
+        """How many properties each worker was asked for."""
+        return [worker.posted for worker in self.workers]
+
+
+def _no_worker(files: Mapping[str, str]) -> Worker:
+    raise AssertionError(f"a worker of its own for {list(files)}")
+
+
+# ── How a submission is asked ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_worker_answers_all_properties_in_order(rubric: Rubric) -> None:
+    trial = Trial(rubric, *map(packed, range(len(PROPERTIES))))
+    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [packed(n) for n in range(len(PROPERTIES))]
+    assert trial.posted == [len(PROPERTIES)]
+
+
+def test_a_few_lists_are_under_way_while_the_judge_looks_at_one(rubric: Rubric) -> None:
+    trial = Trial(rubric, PASSING)
+    trial.replay.packed("first")
+    assert trial.posted == [IN_FLIGHT]
+
+
+def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next(rubric: Rubric) -> None:
+    trial = Trial(rubric, PASSING, FAILED, *[PASSING] * 4)
+    answered = [trial.replay.packed(prop) is not None for prop in PROPERTIES]
+    assert answered == [True, False, True, True, True, True]
+    assert len(trial.workers) == 2
+
+
+def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
+    trial = Trial(rubric, *[FAILED] * MOST_FAILURES)
+    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
+    assert len(trial.workers) == MOST_FAILURES
+
+
+def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
+    share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
+    for answer in (PASSING, FAILED):
+        trial = Trial(rubric, answer)
+        trial.student.charge([NAME], share_s - 1.5 * Scripted.spent_s)
+        trial.replay.packed("first")
+        assert not trial.student.gives_up([NAME])
+        trial.student.charge([NAME], Scripted.spent_s)
+        assert trial.student.gives_up([NAME])
+
+
+def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Rubric) -> None:
+    student = Student({}, _no_worker, rubric, Limits())
+
+    def start(files: Mapping[str, str]) -> Scripted:
+        raise RuntimeError(f"a worker did not start for {list(files)}")
+
+    replay = Replay(dict.fromkeys(PROPERTIES, RECORDING), student, start, PROPERTIES)
+    assert [replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
+    assert list(replay.again(["first"])) == [("", None)]
+
+
+@pytest.fixture
+def hanging(rubric: Rubric) -> Student:
+    """A submission of which one name has hung."""
+
+    class Hanging(InProcessWorker):
+        def request(self, *_: Any) -> dict[str, Any]:
+            raise FAILED
+
+    student = Student({}, Hanging, rubric, Limits())
+    with pytest.raises(TimedOut, match="no answer"):
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+    return student
+
+
+def test_nothing_is_sent_to_a_name_that_has_hung(rubric: Rubric, hanging: Student) -> None:
+    trial = Trial(rubric, student=hanging)
+    assert trial.replay.packed("first") is None
+    assert trial.workers == []
+
+
+def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
+    student = Student({}, _no_worker, rubric, Limits())
+    student.charge([NAME], Limits().submission_s)
+    assert student.gives_up([NAME])
+    assert not student.gives_up(["VocabEmbedding"])
+    with pytest.raises(StudentFault, match="has used up its"):
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+
+
+def test_a_sample_is_asked_of_one_new_worker(rubric: Rubric) -> None:
+    trial = Trial(rubric, packed(1), packed(2))
+    assert dict(trial.replay.again(["third", "first"])) == {"third": packed(1), "first": packed(2)}
+    assert trial.posted == [2]
+    assert trial.workers[0].closed
+
+
+def test_the_sample_follows_from_seed_and_submission() -> None:
+    properties = [f"property {number}" for number in range(40)]
+    samples = {(seed, sha): tuple(sampled(seed, sha, properties)) for seed in range(3) for sha in "ab"}
+    assert len(set(samples.values())) == len(samples)
+    assert {len(sample) for sample in samples.values()} == {math.ceil(40 / SAMPLED)}
+    assert samples[0, "a"] == tuple(sampled(0, "a", properties[::-1]))
+
+
+# ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric) -> None:
+    recorder = Recorder(InProcessWorker)
+    student = Student(ASSIGNMENT.solution(), recorder.start, rubric, Limits())
+    for _ in range(2):
+        student.start_case()
+        recorder.begin_case()
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+    recording = recorder.recording()
+    assert recording
+    assert recording.names == {NAME}
+    assert recording.loads == [(recorded(LOAD), 0)]
+    assert recording.cases == [[(recorded(CALL), 1)], [(recorded(CALL), 2)]]
+    assert recording.packed == packed(LOAD, CALL, CALL)
+
+
+def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:
+    assert Recorder(InProcessWorker).recording() is None
+
+
+def test_a_property_that_asks_a_second_worker_cannot_be_replayed(rubric: Rubric) -> None:
+    recorder = Recorder(InProcessWorker)
+    recorder.begin_case()
+    for _ in range(2):
+        Student(ASSIGNMENT.solution(), recorder.start, rubric, Limits()).apply_rotary_pos_emb(X, TABLE, TABLE)
+    assert recorder.recording() is None
+
+
+def asked(value: object) -> object:
+    """What is recorded of a request with that argument."""
+    return recorded([("call", {"arguments": [value]})])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (1, 1.0),
+        (0.0, -0.0),
+        ("1", 1),
+        (torch.zeros(2), -torch.zeros(2)),
+        (torch.zeros(2), torch.zeros(2).double()),
+        (torch.ones(2, 2), torch.ones(2, 2).T),
+        (torch.ones(1).expand(2), torch.ones(2)),
+        ({"a": 1}, {"b": 1}),
+        ([1], [1, 1]),
+        ([1], (1,)),
+        ([None, torch.ones(1)], [torch.ones(1), None]),
+        (torch.float16, torch.bfloat16),
+    ],
+    ids=str,
+)
+def test_values_that_a_worker_could_tell_apart_are_told_apart(one: object, other: object) -> None:
+    assert asked(one) != asked(other)
+
+
+@pytest.mark.parametrize("value", [float("nan"), torch.tensor([float("nan")]), [1, (2.5, None)], {"x": torch.ones(3)}])
+def test_a_value_is_as_it_was_recorded(value: object) -> None:
+    assert asked(value) == asked(copy.deepcopy(value))
+
+
+# ── What replies are good for ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def replayed(replies: bytes) -> Replayed:
+    """A replay of these replies, at its first case."""
+    worker = Replayed(Replies(RECORDING, replies))
+    worker.begin_case(0)
+    return worker
+
+
+def test_a_case_gets_the_replies_that_belong_to_it() -> None:
+    two = replace(RECORDING, cases=[[(recorded(CALL), 1)], [(recorded(CALL), 2)]])
+    worker = Replayed(Replies(two, packed({"value": None}, {"value": 1}, {"value": 2})))
+    for place in (1, 0, 1):
+        worker.begin_case(place)
+        assert worker.request(CALL, 1.0) == {"value": place + 1}
+    assert worker.request(LOAD, 1.0) == {"value": None}
+
+
+def test_a_request_that_was_not_recorded_has_no_reply() -> None:
+    worker = replayed(PASSING)
+    with pytest.raises(Unforeseen):
+        worker.request([("call", {"target": NAME, "arguments": [X.double(), TABLE, TABLE]})], 1.0)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        b"",
+        packed(),
+        packed({"value": None}),
+        packed({"value": None}, {"verdict": "passed"}),
+        PASSING[:-1],
+        PASSING + b"x",
+        b"\xff\xff\xff\xff" + PASSING,
+    ],
+    ids=["empty", "none", "too_few", "no_value", "short", "long", "size"],
+)
+def test_malformed_replies_decide_nothing(replies: bytes) -> None:
+    with pytest.raises(Unforeseen):
+        replayed(replies).request(CALL, 1.0)
+
+
+def test_replies_that_have_passed_are_known_again() -> None:
+    memory = Memory(remembered=1)
+    memory.note("first", PASSING, {"test": {"outcome": "passed"}})
+    assert memory.recall("first", PASSING) == {"test": {"outcome": "passed"}}
+    assert memory.recall("second", PASSING) is None
+    assert memory.recall("first", packed(1)) is None
+    memory.note("second", PASSING, {})
+    assert memory.recall("first", PASSING) is None
+
+
+# ── Two answers to one request ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (torch.ones(3), torch.ones(3) * (1 + 2.0**-20), True),
+        (torch.ones(3), torch.ones(3) * 1.01, False),
+        (torch.ones(3), torch.ones(3).double(), False),
+        (torch.ones(3), torch.ones(1, 3), False),
+        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, math.nan]), True),
+        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, 2.0]), False),
+        (torch.tensor([1.0, math.inf]), torch.tensor([1.0, -math.inf]), False),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
+        (torch.tensor([1j]), torch.tensor([1j * (1 + 2.0**-20)]), True),
+        ([1, "a"], [1, "a"], True),
+        ([1, "a"], [1, "b"], False),
+        ((torch.ones(2),), (torch.ones(2) * 2,), False),
+        (None, 1, False),
+    ],
+    ids=str,
+)
+def test_values_are_alike_up_to_their_last_bits(one: object, other: object, same: bool) -> None:
+    assert alike({"value": one}, {"value": other}) is same
+
+
+def test_two_errors_are_alike_whatever_they_say() -> None:
+    assert alike({"error": {"message": "at 0x1"}}, {"error": {"message": "at 0x2"}})
+    assert not alike({"error": {}}, {"value": None})
+
+
+def answering(*replies: dict[str, Any]) -> Compared:
+    """A worker that gives these replies, compared with the passing ones."""
+
+    class Answering(InProcessWorker):
+        def request(self, *_: Any) -> dict[str, Any]:
+            return given.pop(0)
+
+    given = list(replies)
+    compared = Compared(Replies(RECORDING, PASSING)).around(Answering({}))
+    compared.begin_case(0)
+    return compared
+
+
+@pytest.mark.parametrize(("reply", "differs"), [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, False)])
+def test_another_value_than_before_is_noticed(reply: dict[str, Any], differs: bool) -> None:
+    compared = answering({"value": None}, reply)
+    compared.request(LOAD, 1.0)
+    assert compared.request(CALL, 1.0) == reply
+    assert compared.differs is differs
+    compared.begin_case(0)
+    assert not compared.differs
+
+
+def test_after_another_request_nothing_is_compared_any_more() -> None:
+    compared = answering({"value": 1}, {"value": -X})
+    compared.request([("call", {"target": NAME, "arguments": []})], 1.0)
+    compared.request(CALL, 1.0)
+    assert not compared.differs
+
+
+# ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
+    """One entry for each worker that is started; none is given up for being slow, as on a busy machine it may be."""
+    monkeypatch.setattr(record, "LEAST_S", 60.0)
+    monkeypatch.setattr(record, "MOST_S", 60.0)
+    workers: list[Zygote] = []
+    start = Zygote.start
+
+    def counted(zygote: Zygote, files: Mapping[str, str]) -> Worker:
+        workers.append(zygote)
+        return start(zygote, files)
+
+    monkeypatch.setattr(Zygote, "start", counted)
+    return workers
+
+
+@pytest.mark.process
+def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
+    """The second one answers the sample."""
+    judge = Judge(Settings(ASSIGNMENT, device="cpu"))
+    report = judge.grade(submission(ASSIGNMENT.solution()))
+    judge.close()
+    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
+    assert len(started) == 2
+
+
+Judges = Callable[[bool], Judge]
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Judges]:
+    """``judges(plain)``: a judge of task 2, which asks for all request by request, or only for what does not pass."""
+    with contextlib.ExitStack() as open_ones:
+
+        @cache
+        def judge(plain: bool) -> Judge:
+            return open_ones.enter_context(
+                contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)))
+            )
+
+        yield judge
+
+
+@pytest.mark.process
+def test_plainly_there_is_another_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
+    report = judges(True).grade(submission(ASSIGNMENT.solution()))
+    assert report.score == report.max_score
+    assert len(started) == 2 + len(rubric.only("task2").properties)
+
+
+def graded(judge: Judge, forward: str) -> Report:
+    """The report on a module with this forward, in whose file each import counts one up."""
+    path = "src/modeling/vocab_emb.py"
+    text = ASSIGNMENT.solution()[path] + (
+        "\n\ntorch.imports = getattr(torch, 'imports', 0) + 1\n\n"
+        f"def forward(self, input_ids):\n    {forward}\n\nVocabEmbedding.forward = forward\n"
+    )
+    return judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    """By property."""
+    return {prop.id: str(prop.outcome) for task in report.tasks for prop in task.properties}
+
+
+def same_but_for_times(reports: Sequence[Report]) -> bool:
+    """Whether reports have the same bytes, but for when they were made."""
+    return (
+        len({report.model_copy(update={"provenance": None}).model_dump_json(warnings=False) for report in reports}) == 1
+    )
+
+
+@pytest.mark.process
+def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
+    """Wrong from the second import on, right in each new process; the first property is first in one order only."""
+    forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
+    reports = [graded(judges(plain), forward) for plain in (False, True)]
+    assert outcomes(reports[0])["vocab_lookup"] == "inconsistent"
+    honest = graded(judges(False), "return self.table[input_ids] * 2")
+    assert reports[0].score is not None
+    assert honest.score is not None
+    assert reports[0].score <= honest.score
+    assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
+    forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
+    reports = [graded(judges(plain), forward) for plain in (False, True)]
+    assert "passed" not in (outcomes(reports[0])[prop] for prop in ("vocab_lookup", "vocab_backward"))
+    assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
+    """Defaults of torch and random numbers are as in a new process whenever the submission is imported anew."""
+    forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
+    report = graded(judges(False), forward)
+    assert report.score == report.max_score
