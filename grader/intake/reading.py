@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from .bundle import Files, Read, may_be_source, without_clutter
+from .defined import STUB, lacking
 from .kinds import START_BYTES, archive_kind, is_archive_name, named
-from .layout import MISSING, STUB, Placed, copy_number, doubtful, lacking, place, renamed, without_copy_suffix
+from .layout import MISSING, Placed, copy_number, doubtful, place, renamed, without_copy_suffix
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
     MAX_ARCHIVE_BYTES,
