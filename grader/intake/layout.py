@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from .bundle import Files, Read, may_be_source
+from .bundle import Files, Read, lacks_suffix, may_be_source
 from .defined import defined, lacking
 from .source_rules import Refused, decoded
 from .submission import (
@@ -180,14 +180,19 @@ def renamed(
         wanted: Expected paths that are missing or hold only a stub, with what is wrong with each.
         names: For each expected path, the names that it defines.
     """
-    others = [name for name in sorted(files) if may_be_source(name) and name not in used][:MAX_FILES]
+    rest = [name for name in sorted(files) if name not in used]
+    others = [*filter(may_be_source, rest), *filter(lacks_suffix, rest)][:MAX_FILES]
     for path, problem in wanted.items():
         for name in others:
             text = ""
             with contextlib.suppress(Unreadable):  # the name may still say what it is
                 text = _text(files[name])
             known = defined(text, names.get(path, ()))
-            called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
+            called = (
+                expected_path(f"{name}.py", names) == path  # else every binary file would be suspected
+                if lacks_suffix(name)
+                else PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
+            )
             if (called and (problem == MISSING or not text)) or (known and not lacking(text, known)):
                 why = f" (it defines {', '.join(known)})" if known else ""
                 yield Concern("renamed", f"{path} {problem}; {name!r} may be it{why}. Rename it if it is.")

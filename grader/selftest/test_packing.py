@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tarfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +38,8 @@ def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "other", ["norm_final.py", "my_norm.py", "answer.py", "norm.py.txt", "norm.txt", "norm.py~", "tasks.txt"]
+    "other",
+    ["norm_final.py", "my_norm.py", "answer.py", "norm.py.txt", "norm.txt", "norm.py~", "tasks.txt", "norm", "Norm-1"],
 )
 def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path: Path) -> None:
     files = {**HANDED_IN, f"src/modeling/{other}": HANDED_IN["src/modeling/norm.py"]}
@@ -48,6 +50,27 @@ def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path
     assert concern.code == "renamed"
     assert f"'src/modeling/{other}' may be it" in concern.text
     assert concern.text in submission.notices
+
+
+def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothing(tmp_path: Path) -> None:
+    """In a tar only the names of such files are kept; a submission of nothing else says what may be meant, too."""
+    files = {path.removesuffix(".py"): text for path, text in HANDED_IN.items()}
+    write_folder(tmp_path / "ada", dict(files))
+    with tarfile.open(tmp_path / "bo.tar", "w") as archive:
+        archive.add(tmp_path / "ada", "")
+    for name in ("ada", "bo.tar"):
+        submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
+        assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
+        assert f"{NORM} is missing; 'src/modeling/norm' may be it" in (submission.reason or "")
+        assert "Rename it if it is." in (submission.reason or "")
+
+
+def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:
+    files = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
+    others = {path: text for path, text in HANDED_IN.items() if path != NORM}
+    submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
+    assert submission.concerns == ()
+    assert submission.notices == (f"{NORM} is missing.",)
 
 
 STUB = HANDED_IN[NORM] + "raise NotImplementedError\n"
