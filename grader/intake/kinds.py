@@ -68,8 +68,8 @@ def _kind(read: Read) -> str:
 
 
 def without_archive_suffix(name: str) -> str:
-    """The name of a file without the suffix of an archive or of a kind in ``FOREIGN``; any other name as it is."""
-    suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN) if name.lower().endswith(suffix)), "")
+    """A file's name without the suffix of an archive, of Python or of a kind in ``FOREIGN``; others as they are."""
+    suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN, ".py") if name.lower().endswith(suffix)), "")
     return name[: len(name) - len(suffix)] or name
 
 
