@@ -29,19 +29,20 @@ def lacking(text: str, names: Sequence[str]) -> str:
 
 
 def defined(text: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that a file certainly defines; without a tree, those that a line of the text defines."""
+    """Those of the names that a file itself defines, and does not import; without a tree, by how its lines begin."""
     mentioned = [name for name in names if name in text]
     found = _bound(text) if mentioned else None
     if found is None:
         return [name for name in mentioned if re.search(rf"^(?:class|def) {name}\b", text, re.MULTILINE)]
-    return [name for name in mentioned if name in found.names]
+    return [name for name in mentioned if name in found.made]
 
 
 class _Bound:
     """What a module binds.
 
     Attributes:
-        names: Whatever is defined, assigned or imported at its top level, under any condition.
+        made: Whatever is defined or assigned at its top level, under any condition.
+        names: The same, and whatever is imported.
         more: Whether it may define more, which the tree does not show: by a star import, for example.
         stub: Whether something in it raises ``NotImplementedError``.
     """
@@ -49,7 +50,8 @@ class _Bound:
     def __init__(self, tree: ast.Module) -> None:
         nodes = [*ast.walk(tree)]
         by_functions = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-        self.names = by_functions | {*_names(tree)}
+        self.made = by_functions | {*_names(tree)}
+        self.names = self.made | {*_names(tree, imported=True)}
         self.more = "__getattr__" in self.names or any(map(_hides, nodes))
         self.stub = any(
             isinstance(node, ast.Raise) and node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
@@ -69,18 +71,19 @@ def _bound(text: str) -> _Bound | None:
         return None
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
-    """The names that are bound at the top level of a module."""
+def _names(tree: ast.Module, imported: bool = False) -> Iterator[str]:
+    """The names that are defined or assigned at the top level of a module, or those that are imported there."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+            if not imported:
+                yield node.name
             continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.alias):
+        if imported and isinstance(node, ast.alias):
             yield node.asname or node.name.partition(".")[0]
+        elif not imported and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
         if not isinstance(node, _SCOPES):
             waiting += ast.iter_child_nodes(node)
 

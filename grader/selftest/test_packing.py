@@ -95,6 +95,7 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
 
 def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:
     files: Tree = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
+    files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
     submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
     assert submission.concerns == ()
