@@ -37,7 +37,7 @@ $(VENV)/.notebooks: $(VENV)/.everything
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,handout,similar,dev,notebooks]"
 	@touch $@
 
-setup: $(VENV)/.everything ## everything: students' tests, grader, development tools, in .venv
+setup: $(VENV)/.everything ## students' tests, grader and development tools, in .venv; make notebooks adds what those need
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

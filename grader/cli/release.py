@@ -10,7 +10,7 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..rubric import LANGUAGES
-from .terminal import fail, prepare, say, warn
+from .terminal import fail, needing, prepare, say, warn
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "source"
 RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
@@ -25,8 +25,9 @@ def release(
     signatures: Annotated[Path, typer.Option(help="What `make signatures` made.")] = Path("build/signatures"),
 ) -> None:
     """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
-    from ..tools.release.bundle import ReleaseRefused, bundle
-    from ..tools.release.write import write_repository, write_zip
+    with needing("grader,handout", "release"):
+        from ..tools.release.bundle import ReleaseRefused, bundle
+        from ..tools.release.write import write_repository, write_zip
 
     prepare(out)
     name = ASSIGNMENT.rubric.id

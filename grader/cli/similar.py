@@ -17,7 +17,7 @@ from ..pool.progress import follow
 from ..results.report import write_text
 from ..tools.similarity.wording import FILES
 from .intake import Roster, Source, found
-from .terminal import ERR, OUT, fail, language_of, prepare, say, warn
+from .terminal import ERR, OUT, fail, language_of, needing, prepare, say, warn
 
 if TYPE_CHECKING:
     from ..tools.similarity.findings import Findings
@@ -40,13 +40,11 @@ def similar(
 
     A reason to look, never a proof; no score changes.
     """
-    try:
+    with needing("grader,similar", "similar"):
         from ..tools.similarity.findings import compared, listing
         from ..tools.similarity.known import KnownError, read_known
         from ..tools.similarity.page import page
         from ..tools.similarity.work import read_work
-    except ModuleNotFoundError as error:
-        fail(f"{error.name} is not installed. Install what similar needs: pip install -e '.[grader,similar]'")
     chosen = language_of(lang)
     with Reader() as reader:
         candidates = found(reader, paths, source, roster)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import locale
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -52,6 +53,17 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     """End the command with one line on the error stream."""
     warn(f"grader: {message}")
     raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def needing(extras: str, command: str) -> Iterator[None]:
+    """End the command with one line if an import in the ``with`` block finds a package of the extras missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("grader"):
+            raise  # ours: no extra would bring it
+        fail(f"{error.name} is not installed. Install what {command} needs: pip install -e '.[{extras}]'")
 
 
 def language_of(lang: str) -> str:

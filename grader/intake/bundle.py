@@ -58,6 +58,11 @@ def may_be_source(name: str) -> bool:
     return ".py" in name.lower() or name.lower().endswith(".txt")
 
 
+def lacks_suffix(name: str) -> bool:
+    """Whether a file's name has no suffix, as that of a ``norm.py`` whose suffix was lost."""
+    return "." not in name.rpartition("/")[2]
+
+
 def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
     """Open a regular file for reading. Never waits for a pipe, and follows a link only if asked to.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -70,13 +71,13 @@ def _candidates(path: Path, source: str | None, expected: Expected) -> list[Cand
         raise IntakeError(f"{path}: not a zip archive. Give a folder or a .zip file.")
     if source is None and path.is_dir() and _is_submission(path, expected):
         return [Candidate(identifier(path.resolve()), path)]
-    if found := _in_export(path, source):
+    if found := _in_export(path, source, expected):
         return found
     if source not in (None, FOLDERS):
         raise IntakeError(f"{path}: holds no {source} export. Leave --from out to have it recognised.")
     if path.is_file() and source is None:
         return [Candidate(identifier(path), path)]
-    children = _each(Listing(path), claimed=())
+    children = _each(Listing(path), (), expected)
     if not children:
         raise IntakeError(f"{path}: holds no submission. Expected src/ in it, or one folder or zip for each student.")
     return children
@@ -92,11 +93,28 @@ def _is_archive(path: Path) -> bool:
 
 
 def _is_submission(folder: Path, expected: Expected) -> bool:
-    """Whether a folder is one submission rather than many: ``src/`` or an expected file is directly in it."""
-    return (folder / PACKAGE).is_dir() or any(expected_path(child.name, expected) for child in folder.iterdir())
+    """Whether a folder is one submission rather than many: ``src/`` or an expected file is directly in it.
+
+    An expected file beside more submissions than such files is a stray one, and no reason to lose all the others.
+    """
+    children = sorted(folder.iterdir())
+    loose = sum(expected_path(child.name, expected) is not None for child in children)
+    parents = {PACKAGE, *(part for path in expected for part in PurePosixPath(path).parts[:-1] if loose)}
+    if any(child.name in parents and child.is_dir() for child in children):
+        return True
+    return loose > 0 and sum(_may_be_submission(child, expected) for child in children) <= max(1, loose)
 
 
-def _in_export(path: Path, source: str | None) -> list[Candidate]:
+def _may_be_submission(path: Path, expected: Expected) -> bool:
+    """Whether something in a folder may be a submission: an archive, or ``src/`` or an expected file is in it."""
+    if path.is_symlink() or not path.is_dir():
+        return is_archive_name(path.name)
+    with contextlib.suppress(OSError):
+        return any(child.name == PACKAGE or expected_path(child.name, expected) for child in path.iterdir())
+    return False
+
+
+def _in_export(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
     """The submissions of a platform's export, found at its top or in the only folder there; none if it is no export."""
     sources = [name for name in PLATFORMS if source in (None, name)]
     if source is None and path.is_file():
@@ -108,7 +126,7 @@ def _in_export(path: Path, source: str | None) -> list[Candidate]:
             for name in sources:
                 if found := PLATFORMS[name](listing):
                     claimed = {entry for each in found for entry in each.claimed}
-                    return [_candidate(each, listing) for each in found] + _each(listing, claimed)
+                    return [_candidate(each, listing) for each in found] + _each(listing, claimed, expected)
     except Exception as error:  # zipfile may raise anything for damaged or hostile bytes
         if path.is_dir():
             raise IntakeError(f"{path}: cannot be read ({error}).") from None
@@ -127,24 +145,34 @@ def _candidate(found: Found, listing: Listing) -> Candidate:
     )
 
 
-def _each(listing: Listing, claimed: Iterable[str]) -> list[Candidate]:
+def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> list[Candidate]:
     """A submission for each folder and archive that is not ``claimed`` already, so that none is left out unnoticed.
 
-    Another file that looks handed in, such as a 7z archive or a notebook, becomes a submission that cannot be read.
+    Another file that looks handed in, such as a 7z archive, a notebook, or a single file of somebody's work, becomes a
+    submission that cannot be read.
     """
     others = [name for name in listing.visible if name not in claimed]
     own = [name for name in others if name.endswith("/") or _handed_in(name)]
+    loose: dict[str, str] = {}
+    if own or claimed:  # a folder of single files alone, perhaps of one student, is no class
+        loose = {name: _why_loose(name) for name in others if name not in own and _may_be_work(name, expected)}
     if not listing.path.is_dir():
-        parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in own}
+        parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in [*own, *loose]}
         return [
-            Candidate(identifier(Path(name)), listing.path, part=listing.rooted(part), among_others=True)
+            Candidate(
+                identifier(Path(name)),
+                listing.path,
+                part=listing.rooted(part),
+                among_others=True,
+                reason=loose.get(name),
+            )
             for name, part in parts.items()
         ]
-    return [_child(listing.path / name) for name in others if name in own or _why_unread(listing.path / name)]
+    reasons = {name: _why_unread(listing.path / name) or loose.get(name) for name in others}
+    return [_child(listing.path / name, reason) for name, reason in reasons.items() if name in own or reason]
 
 
-def _child(path: Path) -> Candidate:
-    reason = _why_unread(path)
+def _child(path: Path, reason: str | None) -> Candidate:
     if reason is None and not path.is_dir() and not is_archive_name(path.name):
         return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
     return Candidate(identifier(path), path, reason=reason, among_others=True)
@@ -153,6 +181,18 @@ def _child(path: Path) -> Candidate:
 def _handed_in(name: str) -> bool:
     """Whether a file in a folder of submissions may be one: an archive, or a file that students send in its place."""
     return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
+
+
+def _may_be_work(name: str, expected: Expected) -> bool:
+    """Whether a file beside submissions may be a part of one: Python, or a text called after what is asked for."""
+    path = PurePosixPath(name.lower())
+    called = any(PurePosixPath(wanted).stem.lower() in path.stem for wanted in expected)
+    return ".py" in path.name or (called and path.suffix in ("", ".txt"))
+
+
+def _why_loose(name: str) -> str:
+    """Why a single file in a folder of submissions is not read."""
+    return f"{name} is a single file beside the submissions, so it belongs to none. Put it into its student's folder."
 
 
 def _why_unread(path: Path) -> str | None:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from .bundle import Files, Read, may_be_source
+from .bundle import Files, Read, lacks_suffix, may_be_source
+from .defined import defined, lacking
 from .source_rules import Refused, decoded
 from .submission import (
     MAX_FILE_BYTES,
@@ -22,7 +23,7 @@ from .submission import (
 )
 
 MAX_VERSIONS = 20  # the most versions of one file that are compared
-MISSING, STUB = "is missing", "is a stub"
+MISSING = "is missing"
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
 )  # norm-1.py, norm (2).py, norm copy.py
@@ -84,13 +85,6 @@ def _text(read: Read) -> str:
         raise Unreadable(wording(refusal)) from None
     except OSError as problem:
         raise Unreadable(f"cannot be read ({problem.strerror or problem})") from None
-
-
-def lacking(text: str, names: Sequence[str]) -> str:
-    """What is wrong with a file that should define ``names``: it defines none, or is a stub; empty if nothing."""
-    if names and not any(name in text for name in names):
-        return f"defines no {' and no '.join(names)}"
-    return STUB if "NotImplementedError" in text else ""
 
 
 def _doubt(
@@ -186,14 +180,19 @@ def renamed(
         wanted: Expected paths that are missing or hold only a stub, with what is wrong with each.
         names: For each expected path, the names that it defines.
     """
-    others = [name for name in sorted(files) if may_be_source(name) and name not in used][:MAX_FILES]
+    rest = [name for name in sorted(files) if name not in used]
+    others = [*filter(may_be_source, rest), *filter(lacks_suffix, rest)][:MAX_FILES]
     for path, problem in wanted.items():
         for name in others:
             text = ""
             with contextlib.suppress(Unreadable):  # the name may still say what it is
                 text = _text(files[name])
-            defined = [own for own in names.get(path, ()) if re.search(rf"^(?:class|def) {own}\b", text, re.MULTILINE)]
-            called = PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
-            if (called and (problem == MISSING or not text)) or (defined and not lacking(text, defined)):
-                why = f" (it defines {', '.join(defined)})" if defined else ""
+            known = defined(text, names.get(path, ()))
+            called = (
+                expected_path(f"{name}.py", names) == path  # else every binary file would be suspected
+                if lacks_suffix(name)
+                else PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
+            )
+            if (called and (problem == MISSING or not text)) or (known and not lacking(text, known)):
+                why = f" (it defines {', '.join(known)})" if known else ""
                 yield Concern("renamed", f"{path} {problem}; {name!r} may be it{why}. Rename it if it is.")

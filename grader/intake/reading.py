@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from .bundle import Files, Read, may_be_source, without_clutter
-from .kinds import START_BYTES, archive_kind, is_archive_name, named
-from .layout import MISSING, STUB, Placed, copy_number, doubtful, lacking, place, renamed, without_copy_suffix
+from .defined import STUB, lacking
+from .kinds import START_BYTES, archive_kind, has_name_of_any_archive, is_archive, named
+from .layout import MISSING, Placed, copy_number, doubtful, place, renamed, without_copy_suffix
 from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
@@ -57,12 +58,17 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
     explained = " ".join(notices)
     absent = [f"{path} is missing." for path in unexplained if f"{path} is missing" not in explained]
-    if absent and (others := named(name for name in search.files if not name.endswith((".txt", ".html", ".png")))):
+    if absent and (others := named(_telling(search.files))):
         found.concerns.append(Concern("left_out", others))
         absent.append(others)
     found.concerns += _own_imports(found.files)
     more = [concern.text for concern in found.concerns if concern.code == "own_import"]
     return Submission(identifier, found.files, (*notices, *absent, *more), concerns=tuple(found.concerns))
+
+
+def _telling(files: Files) -> Files:
+    """The files but those that many hand in beside their work."""
+    return {name: read for name, read in files.items() if not name.endswith((".txt", ".html", ".png"))}
 
 
 def _nothing(expected: Expected) -> str:
@@ -94,15 +100,14 @@ class _Search:
     def look(self, files: Files, inside: str, depth: int) -> None:
         """Take the loose files, then, if something is missing, open the archives."""
         names = without_clutter(files)
-        loose = {name: files[name] for name in names if not is_archive_name(name)}
+        packed = {name for name in names if is_archive(name, files[name])}
+        loose = {name: files[name] for name in names if name not in packed}
         python = [name for name in loose if name.endswith(".py")]
         if len(python) > MAX_ENTRIES:
             raise Unreadable(f"It holds {len(python)} Python files; hand in src/ only.")
         self._merge(place(loose, self._expected), inside)
         self.files |= {inside + name: read for name, read in loose.items()}
-        archives = sorted(
-            (name for name in names if is_archive_name(name)), key=lambda name: (-copy_number(name), name)
-        )
+        archives = sorted(packed, key=lambda name: (-copy_number(name), name))
         if self.found.files and all(self._is_written(path) for path in self._expected):
             return
         seen: set[tuple[str, str]] = set()
@@ -154,7 +159,7 @@ class _Search:
 
 
 def _in_archive(name: str) -> bool:
-    return any(is_archive_name(part) for part in name.split("/")[:-1])
+    return any(has_name_of_any_archive(part) for part in name.split("/")[:-1])
 
 
 def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
@@ -172,7 +177,7 @@ def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
     file.seek(0)
     kind = archive_kind(start)
     if kind == "tar":
-        return tar_files(file, lambda name: may_be_source(name) or is_archive_name(name))
+        return tar_files(file, lambda name: may_be_source(name) or has_name_of_any_archive(name))
     if kind not in ("", "zip"):
         raise Unreadable(f"is {kind}; ask for a zip")
     return zip_files(file, part)

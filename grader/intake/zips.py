@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import stat
 import zipfile
@@ -93,14 +94,40 @@ class _Entry:
 
 
 def name_of(entry: zipfile.ZipInfo) -> str:
-    """The name of an entry, with slashes; some tools write UTF-8 without saying so."""
+    """The name of an entry, with slashes; each folder in it is read for itself, so that one folder has one name."""
     name = entry.filename
     if not entry.flag_bits & UTF_8 and not name.isascii():
-        try:
-            name = name.encode("cp437").decode("utf-8")
-        except UnicodeError:
-            name = entry.filename
+        with contextlib.suppress(UnicodeEncodeError):  # zipfile has read another encoding than its own cp437
+            return "/".join(_undeclared(part) for part in name.encode("cp437").split(b"/"))
     return name.replace("\\", "/")
+
+
+def _undeclared(data: bytes) -> str:
+    """A name whose encoding a zip does not declare, as UTF-8, GB18030 or cp437, or else with escapes."""
+    for encoding in ("utf-8", "gb18030"):
+        with contextlib.suppress(UnicodeDecodeError):
+            name = data.decode(encoding)
+            if encoding == "utf-8" or _is_chinese(name, data):
+                return name.replace("\\", "/")
+    if _is_western(data):
+        return data.decode("cp437").replace("\\", "/")
+    return data.replace(b"\\", b"/").decode("ascii", "backslashreplace")
+
+
+def _is_western(data: bytes) -> bool:
+    """Whether all of a name is letters in cp437, the code page of DOS, which half of its other characters are not."""
+    return all(char.isascii() or char.isalpha() for char in data.decode("cp437"))
+
+
+def _is_chinese(name: str, data: bytes) -> bool:
+    """Whether a name that GB18030 can read is meant so: it has a Chinese character that nothing Western looks like.
+
+    An accented letter before an ASCII one also makes a Chinese character, and so do two accented letters, but none of
+    the common ones of GB 2312.
+    """
+    first, second = (0xB0, 0xA1) if _is_western(data) else (0x81, 0x80)
+    pairs = (char.encode("gb18030") for char in name if "\u4e00" <= char <= "\u9fff")
+    return any(len(pair) == 2 and pair[0] >= first and pair[1] >= second for pair in pairs)
 
 
 def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:

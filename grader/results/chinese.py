@@ -81,6 +81,10 @@ PHRASES: Final = {
     ),
     # How files were found, or why nothing was graded.
     "{path} is missing.": "缺少 {path}。",
+    "{path} is missing; {called} may be it (it defines {names}). Rename it if it is.": (
+        "缺少 {path}；{called} 可能就是它（其中定义了 {names}）。如果是，请改名。"
+    ),
+    "{path} is missing; {called} may be it. Rename it if it is.": "缺少 {path}；{called} 可能就是它。如果是，请改名。",
     "{path} is not UTF-8 (byte {n})": "{path} 不是 UTF-8 编码（第 {n} 字节）",
     "{path} is larger than {n} MiB": "{path} 超过 {n} MiB",
     "{path} contains NUL bytes, so it is no Python source": "{path} 含有 NUL 字节，不是 Python 源文件",

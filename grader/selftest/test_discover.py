@@ -37,6 +37,59 @@ def test_a_folder_of_folders_and_zips_is_a_class(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["Ada", "bo"]
 
 
+LOOSE = ("2023004_x_norm.py", "2023005_y_vocab", "2023006_functional.txt", "collect.py")
+NO_WORK = ("notes.txt", "README", "roster.csv", "Norm.pdf")
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("exported", [False, True], ids=["class", "canvas"])
+def test_a_single_file_beside_submissions_is_listed_and_not_read(tmp_path: Path, packed: bool, exported: bool) -> None:
+    """Nothing says whose it is, so a person has to; what staff keeps there is passed over."""
+    files = {f"ada_12_3_{Path(path).name}" if exported else f"ada/{path}": text for path, text in HANDED_IN.items()}
+    files |= dict.fromkeys((*LOOSE, *NO_WORK), "x = 1\n")
+    write_folder(tmp_path / "class", dict(files))
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    found = discover([tmp_path / ("class.zip" if packed else "class")], None if exported else "folders")
+    submissions = {candidate.id: candidate.read() for candidate in found}
+    whole = submissions.pop("ada_12" if exported else "ada")
+    assert dict(whole.files) == HANDED_IN
+    assert submissions.keys() == {Path(name).stem for name in LOOSE}
+    assert submissions["2023004_x_norm"].reason == (
+        "2023004_x_norm.py is a single file beside the submissions, so it belongs to none. "
+        "Put it into its student's folder."
+    )
+
+
+@pytest.mark.parametrize("student", [f"{{}}/{NORM}", "{}/norm.py", "{}.zip"], ids=["src", "loose", "zip"])
+def test_a_stray_file_under_an_expected_name_does_not_make_one_submission_of_a_class(
+    tmp_path: Path, student: str
+) -> None:
+    content = zipped(HANDED_IN) if student.endswith("zip") else "x = 1\n"
+    write_folder(tmp_path, {student.format(name): content for name in ("ada", "bo")})
+    write_folder(tmp_path, {"norm (1).py": "x = 1\n"})
+    assert ids(tmp_path) == ["ada", "bo", "norm_1"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"modeling/norm.py": "x = 1\n", "old/norm.py": "x = 2\n", "older/norm.py": "x = 3\n"},
+        {"vocab.py": "x = 1\n", "old.zip": b"", "older.zip": b""},
+        {"old/src/functional.py": "x = 1\n", "data/1.csv": "1", "notes/a.txt": ""},
+    ],
+    ids=["its_own_folders", "as_many_files", "one_older_version"],
+)
+def test_a_folder_with_loose_files_and_older_versions_is_one_submission(
+    tmp_path: Path, more: dict[str, str | bytes]
+) -> None:
+    assert ids(write_folder(tmp_path / "ada", {"functional.py": "x = 1\n", **more})) == ["ada"]
+
+
+def test_a_folder_of_single_files_alone_is_no_class(tmp_path: Path) -> None:
+    with pytest.raises(IntakeError, match=r"holds no submission\. Expected src/ in it"):
+        discover([write_folder(tmp_path / "class", {"2023004_x_norm.py": "x = 1\n"})])
+
+
 def test_a_zip_is_one_submission(tmp_path: Path) -> None:
     write_folder(tmp_path, {"ada.zip": zipped(HANDED_IN)})
     (candidate,) = discover([tmp_path / "ada.zip"])

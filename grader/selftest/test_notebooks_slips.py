@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
 from grader.tools.notebooks import execute, rules, sources
 from grader.tools.notebooks.needed import unneeded
 

@@ -16,6 +16,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+from grader.tools.chinese import unbroken
 from grader.tools.notebooks import claims, execute, rules, sources, twins, wording
 
 from .small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
@@ -258,7 +259,7 @@ def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str,
 
 
 def test_a_line_that_ends_in_chinese_leaves_no_blank() -> None:
-    assert sources.unbroken("这一行\n**没有**断\n开。\n\n- 一\n- *二*") == "这一行**没有**断开。\n\n- 一\n- *二*"
+    assert unbroken("这一行\n**没有**断\n开。\n\n- 一\n- *二*") == "这一行**没有**断开。\n\n- 一\n- *二*"
 
 
 def test_the_small_notebook_breaks_no_rule(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import tarfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +29,11 @@ NORM = "src/modeling/norm.py"
         ({"a2.ipynb": b"{}"}, "A notebook, a2.ipynb: ask for the Python files of src/."),
         ({"answer.txt": b"I could not."}, "A text, answer.txt: ask for the Python files of src/."),
         ({"a\x1b[2J\n.7z": b"7z"}, "A 7z archive, a [2J .7z: ask for a zip."),
+        ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
+        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar archive; ask for a zip; it was left out."),
         ({"text.html": b"I could not."}, "A text typed in online, or a link, text.html: ask for a zip of src/."),
     ],
-    ids=["7z", "rar", "notebook", "text", "name_for_terminals", "typed_in"],
+    ids=["7z", "rar", "notebook", "text", "name_for_terminals", "7z_named_rar", "rar_named_zip", "typed_in"],
 )
 def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "ada", dict(files))
@@ -37,7 +41,8 @@ def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "other", ["norm_final.py", "my_norm.py", "answer.py", "norm.py.txt", "norm.txt", "norm.py~", "tasks.txt"]
+    "other",
+    ["norm_final.py", "my_norm.py", "answer.py", "norm.py.txt", "norm.txt", "norm.py~", "tasks.txt", "norm", "Norm-1"],
 )
 def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path: Path) -> None:
     files = {**HANDED_IN, f"src/modeling/{other}": HANDED_IN["src/modeling/norm.py"]}
@@ -48,6 +53,53 @@ def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path
     assert concern.code == "renamed"
     assert f"'src/modeling/{other}' may be it" in concern.text
     assert concern.text in submission.notices
+
+
+@pytest.mark.parametrize("name", ["ada.rar", "ada.7z", "ada.GZ"])
+@pytest.mark.parametrize("exported", [False, True], ids=["class", "canvas"])
+def test_a_zip_under_the_name_of_another_archive_is_a_zip(name: str, exported: bool, tmp_path: Path) -> None:
+    called = f"ada_12_3_{name}" if exported else name
+    write_folder(tmp_path, {called: zipped(dict(HANDED_IN)), "bo.zip": zipped(dict(HANDED_IN))})
+    ada, _ = discover([tmp_path], expected=EXPECTED)
+    submission = ada.read()
+    assert (ada.id, dict(submission.files)) == ("ada_12" if exported else "ada", HANDED_IN)
+    assert submission.notices == (f"Found inside the archive {name!r}.",)
+
+
+def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) -> None:
+    write_folder(tmp_path / "work", {"inner.rar": zipped(dict(HANDED_IN))})
+    with tarfile.open(tmp_path / "outer.7z", "w:gz") as archive:
+        archive.add(tmp_path / "work", "")
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "outer.7z").rename(tmp_path / "ada" / "outer.7z")
+    assert dict(read_folder(tmp_path / "ada", "ada", expected=EXPECTED).files) == HANDED_IN
+
+
+def test_a_packed_file_that_is_no_archive_is_named_as_before(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "ada", {"work.gz": gzip.compress(HANDED_IN[NORM].encode())})
+    assert "A gz file, work.gz: ask for a zip." in (read_folder(folder, "ada", expected=EXPECTED).reason or "")
+
+
+def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothing(tmp_path: Path) -> None:
+    """In a tar only the names of such files are kept; a submission of nothing else says what may be meant, too."""
+    files = {path.removesuffix(".py"): text for path, text in HANDED_IN.items()}
+    write_folder(tmp_path / "ada", dict(files))
+    with tarfile.open(tmp_path / "bo.tar", "w") as archive:
+        archive.add(tmp_path / "ada", "")
+    for name in ("ada", "bo.tar"):
+        submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
+        assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
+        assert f"{NORM} is missing; 'src/modeling/norm' may be it" in (submission.reason or "")
+        assert "Rename it if it is." in (submission.reason or "")
+
+
+def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:
+    files: Tree = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
+    files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
+    others = {path: text for path, text in HANDED_IN.items() if path != NORM}
+    submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
+    assert submission.concerns == ()
+    assert submission.notices == (f"{NORM} is missing.",)
 
 
 STUB = HANDED_IN[NORM] + "raise NotImplementedError\n"

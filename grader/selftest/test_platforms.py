@@ -283,6 +283,54 @@ def test_names_in_utf_8_that_a_zip_does_not_declare_are_read(tmp_path: Path) -> 
     assert [own.id for own in discover([tmp_path / "export.zip"])] == ["é_13"]
 
 
+def undeclared(files: Mapping[bytes, str]) -> bytes:
+    """A zip whose names are those bytes, in an encoding that it does not declare."""
+    stand_ins = {chr(ord("A") + number) * len(name): name for number, name in enumerate(files)}
+    data = zipped(dict(zip(stand_ins, files.values(), strict=True)))
+    for stand_in, name in stand_ins.items():
+        data = data.replace(stand_in.encode(), name)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "read"),
+    [
+        ("2023004_李明", "gbk", "2023004_李明"),
+        ("陈玥（最终版）", "gb18030", "陈玥（最终版）"),
+        ("喆", "gbk", "喆"),
+        ("李明\\乗", "gbk", "李明/乗"),  # the second byte of 乗 is that of a backslash
+        ("李明", "utf-8", "李明"),
+        ("Müller", "cp437", "Müller"),
+        ("José Núñez", "cp437", "José Núñez"),
+        ("Ångström", "latin-1", r"\xc5ngstr\xf6m"),
+        ("Łukasz\\b", "cp852", r"\x9dukasz/b"),
+    ],
+    ids=["gbk", "gb18030", "rare", "backslashes", "utf_8", "dos", "two_accents", "windows", "polish"],
+)
+def test_a_name_in_an_encoding_that_a_zip_does_not_declare_is_read_or_escaped(
+    name: str, encoding: str, read: str, tmp_path: Path
+) -> None:
+    files = {f"{name}/{path}".encode(encoding): text for path, text in HANDED_IN.items()}
+    (tmp_path / "someone.zip").write_bytes(undeclared(files))
+    (candidate,) = discover([tmp_path / "someone.zip"])
+    submission = candidate.read()
+    assert dict(submission.files) == HANDED_IN
+    assert submission.notices == (f"Found inside the folder {read!r}.",)
+
+
+def test_students_whose_folders_have_chinese_names_keep_them(tmp_path: Path) -> None:
+    files = {f"作业/{name}/{NORM}".encode("gbk"): f"name = {name!r}\n" for name in ("李明", "王芳")}
+    (tmp_path / "class.zip").write_bytes(undeclared(files))
+    (top,) = Listing(tmp_path / "class.zip").names
+    inside = Listing(tmp_path / "class.zip").inside(top)
+    assert (top, inside.names) == ("作业/", ("李明/", "王芳/"))
+    files = {name.partition(b"/")[2]: text for name, text in files.items()}
+    (tmp_path / "class.zip").write_bytes(undeclared(files))
+    candidates = discover([tmp_path / "class.zip"], "folders")
+    assert [own.id for own in candidates] == ["李明", "王芳"]
+    assert [own.read().files for own in candidates] == [{NORM: f"name = {name!r}\n"} for name in ("李明", "王芳")]
+
+
 def test_an_export_with_a_damaged_entry_costs_that_student_only(tmp_path: Path) -> None:
     files = {"ada_12_3_norm.py": "x = 1\n", "bo_13_4_norm.py": "y = 1234567890123456789\n"}
     data = zipped(files)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..release.bundle import CLUTTER
-from ..release.leaks import REPOSITORY
+from ..release.leaks import CLUTTER, REPOSITORY
 
 SCRIPTS = ("run_autograder", "setup.sh")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip needs to install the grader

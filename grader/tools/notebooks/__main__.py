@@ -7,13 +7,19 @@ import time
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import nbformat
 import typer
-from nbformat import NotebookNode
 
-from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
-from .grade import NothingToGrade
-from .grade import grade as grade_folder
+try:
+    import nbformat
+    from nbformat import NotebookNode
+
+    from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
+    from .grade import NothingToGrade
+    from .grade import grade as grade_folder
+except ModuleNotFoundError as error:
+    extra = "pip install -e '.[grader,handout,notebooks]'"
+    print(f"notebooks: {error.name} is not installed. Install what the notebooks need: {extra}", file=sys.stderr)
+    sys.exit(2)
 
 BUILD = Path("build/notebooks")
 HANDBOOK = Path("build/handbook")

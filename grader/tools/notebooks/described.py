@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from . import sources
+from ..chinese import unbroken
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     "en": {
@@ -76,7 +76,7 @@ def _texts(group: ElementTree.Element) -> list[str]:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    return sources.unbroken("\n".join(filter(None, lines))).replace("\n", " ")
+    return unbroken("\n".join(filter(None, lines))).replace("\n", " ")
 
 
 def _line(text: ElementTree.Element) -> str:

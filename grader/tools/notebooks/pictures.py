@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from latex2mathml.symbols_parser import convert_symbol
 
+from ..chinese import unbroken
 from ..formulas import UnknownMathematics
-from . import panels, sources
+from . import panels
 from .described import described
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> Non
 def shown(svg: str, language: str) -> str:
     """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
     titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
-    lines = sources.unbroken("\n".join(_words(found[1]) for found in titles))
+    lines = unbroken("\n".join(_words(found[1]) for found in titles))
     title = html.escape(lines.replace("\n", " "), quote=True)
     wide = False
     if size := _SIZE.search(svg):

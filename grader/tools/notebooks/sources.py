@@ -21,7 +21,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import touch
-from ..chinese import CHARACTER, PUNCTUATION
+from ..chinese import unbroken
 from . import wording
 
 ROOT = Path(__file__).parents[3] / "notebooks"
@@ -33,11 +33,6 @@ BRIEF = "brief"  # the whole on one page of the handbook; it has no exercises, a
 
 # Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
-
-_BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
-_BREAK_IN_CHINESE = re.compile(  # in a list, lines are indented
-    rf"(?<={CHARACTER})\n *(?=\*{{0,2}}{CHARACTER})|(?<={PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={PUNCTUATION})"
-)
 
 IN_HANDBOOK = "handbook"  # key in a cell's metadata: its text with the words that set a figure, which Jupyter lacks
 
@@ -123,11 +118,6 @@ def read(script: Path, language: str) -> NotebookNode:
                 cell.metadata[IN_HANDBOOK] = text
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
-
-
-def unbroken(text: str) -> str:
-    """A text without line breaks where Chinese has no space: HTML shows a break as one."""
-    return _BREAK_IN_CHINESE.sub("", text)
 
 
 def folded(text: str) -> str:

@@ -12,12 +12,11 @@ from ...rubric import LANGUAGES
 from ..notebooks.pictures import translator
 from ..notebooks.wording import in_figures
 from .figures import with_figures
-from .leaks import REPOSITORY, SHARED, SIGNATURES, leaks
+from .leaks import CLUTTER, REPOSITORY, SHARED, SIGNATURES, leaks
 
 STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
 PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folders, and their names in the bundle
 README = "handout/README.md"
-CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
 KEYS = "keys.json"  # opens the signatures, for the search for leaks; not in the bundle

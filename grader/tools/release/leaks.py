@@ -21,6 +21,7 @@ from . import weights
 from .fingerprints import code_in, of_code, of_text, text_in
 
 REPOSITORY = Path(__file__).parents[3]
+CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
 ENGINES_TESTS = "grader/selftest"  # not secret: these tests hold an example assignment, and nothing of the real one
 PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1

@@ -1,0 +1,80 @@
+"""What a file defines is read from its syntax tree: comments define nothing, a star import perhaps all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.intake.defined import MOST_PARSED, STUB, defined, lacking
+from grader.intake.folder import read_folder
+from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
+
+NORM = "src/modeling/norm.py"
+DEFINES_NORM = {
+    "class": "class Norm: ...\n",
+    "function": "async def Norm(): ...\n",
+    "assignment": "Norm: type = make()\n",
+    "several": "Other, (Norm, *_) = make()\n",
+    "condition": "try:\n    from ._fast import Norm\nexcept ImportError:\n    if True:\n        class Norm: ...\n",
+    "loop": "for Norm in (): ...\n",
+    "global": "def make():\n    global Norm\n    Norm = 1\nmake()\n",
+}
+MAY_DEFINE_NORM = {
+    "import": "from ._norm import Norm\n",
+    "alias": "import torch as Norm\n",
+    "star": "from ._vocab.whole import *\n",
+    "getattr": "def __getattr__(name): return make(name)\n",
+    "globals": "globals().update(made())\n",
+    "exec": "exec(text)\n",
+    "another module": "import sys\nsys.modules[__name__] = made()\n",
+}
+NO_NORM = {
+    "comment": "# class Norm\n",
+    "string": '"""class Norm: ..."""\n',
+    "use": "print(Norm)\n",
+    "method": "class Other:\n    def Norm(self): ...\n",
+    "local": "def make():\n    Norm = 1\n    return [Norm for Norm in ()]\n",
+    "longer name": "class NormOfMine: ...\n",
+}
+
+
+@pytest.mark.parametrize("text", DEFINES_NORM.values(), ids=DEFINES_NORM)
+def test_whatever_binds_a_name_at_the_top_level_defines_it(text: str) -> None:
+    assert defined(text, ["Norm", "Other_"]) == ["Norm"]
+    assert lacking(text, ["Norm", "Other_"]) == ""
+
+
+@pytest.mark.parametrize("text", MAY_DEFINE_NORM.values(), ids=MAY_DEFINE_NORM)
+def test_a_file_that_passes_a_name_on_or_may_do_so_neither_lacks_nor_makes_it(text: str) -> None:
+    assert defined(text, ["Norm"]) == []
+    assert lacking(text, ["Norm"]) == ""
+
+
+@pytest.mark.parametrize("text", NO_NORM.values(), ids=NO_NORM)
+def test_a_mention_is_no_definition(text: str) -> None:
+    assert defined(text, ["Norm"]) == []
+    assert lacking(text, ["Norm", "Other_"]) == "defines no Norm and no Other_"
+
+
+def test_only_a_statement_that_raises_makes_a_stub() -> None:
+    assert (
+        lacking("class Norm:\n    def forward(self):\n        raise NotImplementedError('Task 1')\n", ["Norm"]) == STUB
+    )
+    assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) == ""
+
+
+@pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * MOST_PARSED], ids=["syntax", "nul", "long"])
+def test_without_a_tree_the_text_is_searched(rest: str) -> None:
+    assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
+    assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) == ""
+    assert lacking(rest, ["Norm"]) == "defines no Norm"
+
+
+def test_a_module_of_a_star_import_is_not_taken_for_a_renamed_file(tmp_path: Path) -> None:
+    """A package whose parts define everything, and a file that only passes it on: all of it is found, and runs."""
+    parts = {NORM: "from ._norm.whole import *\n", "src/modeling/_norm/whole.py": HANDED_IN[NORM]}
+    submission = read_folder(write_folder(tmp_path / "ada", {**HANDED_IN, **parts}), "ada", expected=EXPECTED)
+    assert submission.concerns == ()
+    assert submission.notices == ()
+    assert submission.files.keys() == HANDED_IN.keys() | parts.keys()
