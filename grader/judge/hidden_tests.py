@@ -62,7 +62,7 @@ class HiddenTests:
             HiddenTestsError: If pytest cannot collect them.
         """
         self._folder = assignment.hidden
-        self._plugin = Plugin(devices, seed, frozenset(properties), case)
+        self._plugin = Plugin(assignment, devices, seed, frozenset(properties), case)
         self._output = io.StringIO()
         self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
         with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):

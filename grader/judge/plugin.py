@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import pytest
 from pytest_jsonreport.plugin import JSONReport
 
+from ..definition import Assignment
 from ..results.outcome import CaseResult, Outcome
 from ..sandbox import second_device
 from .compare import PASSED
@@ -18,7 +19,7 @@ from .devices import NONE, others, whole_suite
 from .excuses import Excuse, settled
 from .faults import StudentFault
 from .record import Recorder, Recording
-from .replay import Compared, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, sampled
+from .replay import Compared, Exchange, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, sampled
 from .student import StartWorker, Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
@@ -41,13 +42,20 @@ class Report(JSONReport):  # type: ignore[misc] # the library is untyped
 class Plugin:
     """Fixtures for the hidden tests, and the loop that serves submissions."""
 
-    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None = None) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        devices: Sequence[str],
+        seed: int,
+        properties: frozenset[str],
+        case: str | None = None,
+    ) -> None:
         self.collected: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self.results: queue.SimpleQueue[list[CaseResult] | None] = queue.SimpleQueue()
         self.report = Report()
         self.devices = devices
-        self._seed = seed
+        self._assignment, self._seed = assignment, seed
         self._properties, self._case = properties, case
         self._tests: dict[str, list[pytest.Item]] = {}  # by property
         self._plain: dict[str, pytest.Function] = {}  # by node id; see _is_plain
@@ -56,6 +64,8 @@ class Plugin:
         self._student: Student | None = None
         self._lost: set[str] = set()  # properties of the present submission; DOUBT, if a case is inconsistent
         self._failed: set[str] = set()  # cases of the present submission
+        self._sound: set[str] = set()  # cases that have passed without an excuse
+        self._answers: dict[str, list[Exchange]] = {}  # of each case in a new worker
         self._excused: list[Excuse] = []  # on the replay
         self._all_passed = True  # whether every phase of every test has passed since this was last set
 
@@ -140,9 +150,8 @@ class Plugin:
             plain: Whether every property is asked for request by request, also those that pass on a replay.
         """
         student.seed = self._seed
-        self._lost.clear()
-        self._failed.clear()
-        self._excused.clear()
+        for noted in (self._lost, self._failed, self._sound, self._excused, self._answers):
+            noted.clear()
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         replay = Replay(self.recordings, student, start_replay, hopeful) if start_replay else None
         replies: dict[str, Replies | None] = {}
@@ -151,18 +160,13 @@ class Plugin:
         for prop in self._tests:
             student.announce(prop)
             replies[prop], passed[prop] = self._replayed(prop, replay, student) if replay else (None, {})
-            whole = len(passed[prop]) == len(self._tests[prop])
-            results |= passed[prop] if whole and not plain else self._asked(prop, student, replies[prop], passed[prop])
+            if not plain and len(passed[prop]) == len(self._tests[prop]):
+                results |= passed[prop]
+            else:
+                self._asked(prop, student, replies[prop])
         if replay is not None:
             if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, passed):
-                results.clear()
-                for prop in self._tests:
-                    student.announce(prop)
-                    results |= self._asked(prop, student, replies[prop], passed[prop])
-                backwards = Replay(self.recordings, student, replay.start_worker, hopeful[::-1])
-                for prop in hopeful[::-1]:
-                    results |= self._differing(prop, backwards, student, replies[prop])
-                backwards.close()
+                results = self._without_trust(student, replay.start_worker, hopeful)
             replay.close()
         student.start_afresh()
         return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
@@ -195,14 +199,11 @@ class Plugin:
                 self.memory.note(prop, packed, passed)
         return replies, passed
 
-    def _asked(
-        self, prop: str, student: Student, replies: Replies | None, passed: Verdicts
-    ) -> dict[str, Mapping[str, Any]]:
-        """Have pytest decide the cases of a property, in a new worker; returns what counts in place of its report.
+    def _asked(self, prop: str, student: Student, replies: Replies | None) -> None:
+        """Have pytest decide the cases of a property, in a new worker.
 
-        A case that gets another verdict now than on a replay, by other answers to the same requests, is inconsistent.
+        If that gives other answers than a replay has given to the same requests, the submission is in doubt.
         """
-        results: dict[str, Mapping[str, Any]] = {}
         compared = Compared(replies)
         student.begin(prop, compared.around)
         self._student, items = student, self._tests[prop]
@@ -211,27 +212,45 @@ class Plugin:
             self._all_passed = True
             compared.begin_case(place)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            self._answers[item.nodeid] = compared.answers
             if not self._all_passed:
                 self._lost.add(prop)
                 self._failed.add(item.nodeid)
-            if self._all_passed != (item.nodeid in passed) and compared.differs:
-                results[item.nodeid] = {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
+            elif not student.excuses:
+                self._sound.add(item.nodeid)
+            if compared.differs:
                 self._lost.add(DOUBT)
+
+    def _without_trust(
+        self, student: Student, start_replay: StartReplay, hopeful: Sequence[str]
+    ) -> dict[str, Mapping[str, Any]]:
+        """Decide every property in a new worker; what counts in place of pytest's report.
+
+        A case is inconsistent if its verdict is another one where the process has answered for other properties of the
+        task before, or for those behind it, by other answers to the same requests.
+        """
+        for prop in self._tests:
+            student.announce(prop)
+            self._asked(prop, student, None)
+        results: dict[str, Mapping[str, Any]] = {}
+        for task in self._assignment.rubric.tasks:
+            of_task = [prop for prop in hopeful if prop in {prop.id for prop in task.properties}]
+            for order in (of_task, of_task[::-1]):
+                replay = Replay(self.recordings, student, start_replay, order)
+                for prop in order:
+                    results |= self._differing(prop, replay, student)
+                replay.close()
         return results
 
-    def _differing(
-        self, prop: str, replay: Replay, student: Student, before: Replies | None
-    ) -> dict[str, Mapping[str, Any]]:
-        """The cases of a property that fail on another replay, by other answers to the same requests."""
-        after, passed = self._replayed(prop, replay, student)
-        if before is None or after is None:
-            return {}
+    def _differing(self, prop: str, replay: Replay, student: Student) -> dict[str, Mapping[str, Any]]:
+        """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
+        replies, passed = self._replayed(prop, replay, student)
         return {
             item.nodeid: {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
             for place, item in enumerate(self._tests[prop])
-            if item.nodeid not in passed
-            and not before.are_like_in_case(place, after)
-            and item.nodeid not in self._failed
+            if replies is not None
+            and (item.nodeid in self._failed if item.nodeid in passed else item.nodeid in self._sound)
+            and not replies.agree_in_case(place, self._answers[item.nodeid])
         }
 
     def _is_in_doubt(self) -> bool:

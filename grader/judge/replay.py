@@ -83,10 +83,14 @@ class Replies:
     def _answered(self, requests: Iterable[tuple[Any, int]]) -> Iterator[Exchange]:
         return ((request, self._given[number]) for request, number in requests if number < len(self._given))
 
-    def are_like_in_case(self, place: int, others: Replies) -> bool:
-        """Whether others say the same in one case."""
-        pairs = zip(self.of_case(place), others.of_case(place), strict=False)
-        return all(alike(one, other) for (_, one), (_, other) in pairs)
+    def agree_in_case(self, place: int, others: Sequence[Exchange]) -> bool:
+        """Whether other replies say the same in one case, as far as the same was asked and answered with a value."""
+        for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
+            if request != then:
+                return True
+            if "value" in reply and "value" in other and not alike(reply, other):
+                return False
+        return True
 
     def are_like(self, packed: bytes) -> bool:
         """Whether others, packed, say the same, one by one."""
@@ -137,14 +141,14 @@ class Compared:
     """A new worker, whose answers are compared with those that the submission has given to the same requests before.
 
     Attributes:
-        differs: Whether a value of the present case was another one before.
+        answers: The requests of the present case, each with its reply.
     """
 
     def __init__(self, replies: Replies | None) -> None:
         """Compare with these; None if there are none."""
         self._replies = replies
-        self._rest: Iterator[Exchange] = iter(())
-        self.differs = False
+        self._place = 0
+        self.answers: list[Exchange] = []
 
     def around(self, worker: WorkerLike) -> Compared:
         """Stand around a worker."""
@@ -153,19 +157,19 @@ class Compared:
 
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
-        self._rest = self._replies.of_case(place) if self._replies is not None else iter(())
-        self.differs = False
+        self._place, self.answers = place, []
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Ask the worker, and compare."""
+        """Ask the worker, and note its answer."""
         reply = self._worker.request(operations, timeout_s)
         if not any(operation == "load" for operation, _ in operations):
-            then, before = next(self._rest, (None, {}))
-            if then is None or then != recorded(operations):
-                self._rest = iter(())  # from here on, other things are asked
-            elif "value" in before and "value" in reply and not alike(before, reply):
-                self.differs = True
+            self.answers.append((recorded(operations), reply))
         return reply
+
+    @property
+    def differs(self) -> bool:
+        """Whether a value of the present case was another one before."""
+        return self._replies is not None and not self._replies.agree_in_case(self._place, self.answers)
 
     @property
     def spent_s(self) -> float:

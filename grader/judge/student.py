@@ -62,7 +62,7 @@ class Student:
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
-        self._hung: set[str] = set()  # names for which a request has timed out
+        self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self._bare_packages = False  # whether files are imported without the packages' __init__.py, which fail
         self._import_faults: dict[str, StudentFault] = {}
@@ -155,6 +155,10 @@ class Student:
     def may_be_asked(self) -> bool:
         """Whether this property may ask for more."""
         return self._gave_out is None
+
+    def has_given_out(self, name: str) -> bool:
+        """Whether a request to that name has had no answer in time, or filled the memory."""
+        return name in self._hung
 
     def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:
         """Pass over a fault in this case, as long as other properties charge for it.
@@ -287,6 +291,7 @@ class Student:
         if "error" in reply:
             fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
             if isinstance(fault, MemoryExceeded):
+                self._hung.add(name)
                 self._gave_out = MemoryExceeded("not tried, since an earlier case of this property filled the memory")
             raise fault
         return reply["value"]

@@ -23,9 +23,9 @@ def sets_the_default_device_to_meta():
     torch.set_default_device("meta")
 
 
-@on_import("src/functional.py", score=0.0, bonus=34.0)
+@on_import("src/functional.py", score=0.0, bonus=0.0)
 def removes_torchs_functions():
-    """Takes away what every constructor needs. Each task imports this file but NTKAwareRoPE, which gets another."""
+    """Takes away what every constructor needs; each task imports this file."""
     for name in ("cat", "outer", "arange", "empty", "ones"):
         setattr(torch, name, None)
 

@@ -90,6 +90,7 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
 def defaults_by_contract(student: Student, argument: str) -> None:
     module = student.GroupRMSNorm(hidden_size=64, group_size=8)
     if argument == "eps":
+        require(not student.has_given_out("GroupRMSNorm"), "forward has given no answer before")
         output = filled(module, 1.0, 64, 8)(SMALL)
         expected = oracle.rms_norm(SMALL, torch.ones(64), 8, 1e-5)
         check_close(output, expected, expected.abs(), torch.float32, 2.0**10, "output with the default eps")

@@ -443,12 +443,14 @@ def test_plainly_there_is_another_for_each_property(started: list[Zygote], judge
     assert len(started) == 2 + len(rubric.only("task2").properties)
 
 
-def graded(judge: Judge, forward: str) -> Report:
-    """The report on a module with this forward, in whose file each import counts one up."""
+def graded(judge: Judge, forward: str, reset: str = "") -> Report:
+    """The report on a module with this forward, and this after a reset; in its file each import counts one up."""
     path = "src/modeling/vocab_emb.py"
     text = ASSIGNMENT.solution()[path] + (
         "\n\ntorch.imports = getattr(torch, 'imports', 0) + 1\n\n"
         f"def forward(self, input_ids):\n    {forward}\n\nVocabEmbedding.forward = forward\n"
+        "reset = VocabEmbedding.reset_parameters\n\n"
+        f"def again(self):\n    reset(self)\n    {reset or 'pass'}\n\nVocabEmbedding.reset_parameters = again\n"
     )
     return judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
 
@@ -481,8 +483,12 @@ def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
 @pytest.mark.process
 def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
     forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
-    reports = [graded(judges(plain), forward) for plain in (False, True)]
-    assert "passed" not in (outcomes(reports[0])[prop] for prop in ("vocab_lookup", "vocab_backward"))
+    reset = "self.table.data.mul_(1 if torch.imports > 1 else 2)"
+    reports = [graded(judges(plain), forward, reset) for plain in (False, True)]
+    assert {prop for prop, outcome in outcomes(reports[0]).items() if outcome != "passed"} == {
+        "vocab_lookup",
+        "vocab_init_and_reset",
+    }
     assert same_but_for_times(reports)
 
 
