@@ -103,6 +103,8 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
                 student.read.clear()
                 test(**arguments)
                 charges = dict.fromkeys(charge for reading in student.read for charge in reading.charges)
+                if not charges and not fault.is_excusable:
+                    raise
                 student.excuse(fault, *(charges or (otherwise_charged_to,)))
 
         return judged

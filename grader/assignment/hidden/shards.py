@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
-from grader.assignment.model.rows import Rows, read_rows
+from grader.assignment.model.rows import Rows, read_rows, rows_by_contract
 from grader.judge.cases import uniform
+from grader.judge.excuses import Reading
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -55,7 +59,31 @@ def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
     return shard, shard.repeat(world, 1)
 
 
+@dataclass(frozen=True)
+class Shown(Reading):
+    """What single ids show of one rank's module.
+
+    Attributes:
+        owned: Whether the ids that the rank owns give their rows.
+        foreign: Whether all other ids give zeros.
+    """
+
+    CHARGED_TO: ClassVar = {
+        "owned": ("shard_owned_ids",),
+        "foreign": ("shard_zeros_elsewhere", "shard_owned_ids"),
+    }
+
+    owned: bool = True
+    foreign: bool = True
+
+
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
     """The outputs of one rank for each id alone."""
     module, held = construct(student, table, rank, world, device), as_held(student, table, rank, world, device)
-    return read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
+    rows = read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
+    own, expected = own_rows(rank, world), rows_by_contract(held, own_rows(rank, world)).given
+    same = (rows.given == expected).all(-1)  # [v]
+    foreign = torch.ones(VOCAB, dtype=torch.bool)
+    foreign[own] = False
+    student.read.append(Shown(owned=bool(same[own].all()), foreign=bool(same[foreign].all())))
+    return rows

@@ -46,7 +46,7 @@ from grader.assignment.model.rows import (
 from grader.judge.cases import dtypes, generator, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.excuses import contract_first
-from grader.judge.faults import Crashed, WrongAnswer
+from grader.judge.faults import Crashed, WrongAnswer, without_excuse
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
@@ -100,9 +100,14 @@ def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int,
     table = whole_table(seed, torch.float32)
     ids = torch.randperm(VOCAB, generator=generator(seed, "order")).reshape(2, -1)
     for rank in ranks:
-        expected = rows_by_contract(table, own_rows(rank, world)).given[ids]
+        own = own_rows(rank, world)
         output = construct(student, table, rank, world, device)(ids.to(device))
-        check_rows(output, expected, ids, table, f"all ids on rank {rank} of {world}")
+        expected, what = rows_by_contract(table, own).given[ids], f"all ids on rank {rank} of {world}"
+        foreign = (ids < own.start) | (ids >= own.stop)
+        with without_excuse():
+            check_shape(output, expected.shape)
+            check_rows(output[foreign], expected[foreign], ids[foreign], table, what)
+        check_rows(output, expected, ids, table, what)
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")

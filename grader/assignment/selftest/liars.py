@@ -1,0 +1,215 @@
+"""Submissions that lie: each answers some requests otherwise than all others, to be excused for what it gets wrong.
+
+A *liar* knows every request that only a second look at a wrong submission makes (readings, probes, modules to compare
+with), and answers these as another submission would. A *reader of signals* is right or wrong by what it sees of its
+process. Neither may earn more than its honest twin, which is always wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from torch import Tensor
+
+from grader.assignment import ASSIGNMENT
+from grader.judge.hidden_tests import HiddenTests
+from grader.judge.student import Student
+from grader.results.outcome import CaseResult
+from grader.results.score import score
+from grader.sandbox.handle import Operation
+from grader.sandbox.in_process import InProcessWorker
+from grader.sandbox.limits import Limits
+
+OTHER = "other"  # the package below src/ that holds what a liar answers with
+CALLS = ("call", "observe", "backward")
+
+# What a liar appends to the file of its piece: a class, or a function.
+CLASS = """
+
+_Honest = {name}
+
+
+class {name}(_Honest):
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        try:
+            object.__setattr__(self, "_other", _Other(*arguments, **named))
+        except Exception:
+            object.__setattr__(self, "_other", None)
+        object.__setattr__(self, "_built", repr(sorted(map(str, named.items()))))
+
+    def forward(self, *arguments):
+        if self._other is None or not {lies}:
+            return super().forward(*arguments)
+        for theirs, ours in zip(self._other.parameters(), self.parameters()):
+            theirs.data = ours.data.reshape(theirs.shape) if ours.numel() == theirs.numel() else theirs.data
+        return self._other.train(self.training)(*arguments)
+"""
+FUNCTION = """
+
+_honest = {name}
+
+
+def {name}(*arguments):
+    self = None
+    return _Other(*arguments) if {lies} else _honest(*arguments)
+"""
+KNOWN = """
+
+import hashlib as _hashlib
+
+_KNOWN = {known}
+
+
+def _digest(arguments):
+    shown = [(str(a.dtype), list(a.shape), a.flatten().tolist()) for a in arguments if hasattr(a, "dtype")]
+    return _hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+"""
+
+
+def digest(arguments: Sequence[Any]) -> str:
+    """Of the tensors of a call, as a liar computes it."""
+    shown = [(str(a.dtype), list(a.shape), a.flatten().tolist()) for a in arguments if isinstance(a, Tensor)]
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a submission earns of its task, and what it was asked for.
+
+    Attributes:
+        points: The points.
+        lost: The properties without points.
+        asked: Digests of the arguments of every call.
+    """
+
+    points: float
+    lost: frozenset[str]
+    asked: frozenset[str]
+
+
+@cache
+def _tests(task: str, seed: int) -> HiddenTests:
+    return HiddenTests(ASSIGNMENT, ("cpu",), seed, ASSIGNMENT.rubric.only(task).properties)
+
+
+def judged(files: Mapping[str, str], task: str, seed: int) -> Judged:
+    """Judge one task of a submission in this process, and note what it is asked for."""
+    asked: set[str] = set()
+
+    class Noting(InProcessWorker):
+        def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+            asked.update(digest(given["arguments"]) for kind, given in operations if kind in CALLS)
+            return super().request(operations, timeout_s)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        student = Student(files, Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
+        results: list[CaseResult] = _tests(task, seed).run(student)
+    (scored,) = score(ASSIGNMENT.rubric.only(task), results)
+    lost = frozenset(prop.property.id for prop in scored.properties if prop.points < prop.property.points)
+    return Judged(scored.points, lost, frozenset(asked))
+
+
+@cache
+def asked_of_right_work(task: str, seed: int) -> frozenset[str]:
+    """What the contract asks for: nobody can tell these calls from what is judged, since they are."""
+    return judged(ASSIGNMENT.solution(), task, seed).asked
+
+
+def task_of(piece: str) -> str:
+    """The id of the task that a piece belongs to."""
+    return next(task.id for task in ASSIGNMENT.rubric.tasks if piece in task.names)
+
+
+def answering_otherwise(
+    files: Mapping[str, str], piece: str, other: Mapping[str, str], lies: str, known: Collection[str] = ()
+) -> dict[str, str]:
+    """A submission that answers as another one where the expression ``lies`` is true.
+
+    Args:
+        files: The submission.
+        piece: The class or function that lies.
+        other: The submission whose piece answers then.
+        lies: May use ``arguments``, ``self``, ``_digest`` and ``_KNOWN``.
+        known: Digests, for ``_KNOWN``.
+    """
+    path = ASSIGNMENT.rubric.file_of(piece)
+    inside = {f"src/{OTHER}/{name.removeprefix('src/')}": text for name, text in other.items()}
+    up = "." * path.count("/")
+    module = path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    text = (
+        files[path]
+        + f"\n\nfrom {up}{OTHER}.{module} import {piece} as _Other\n"
+        + KNOWN.format(known=set(known) or "set()")
+    )
+    text += (CLASS if piece[0].isupper() else FUNCTION).format(name=piece, lies=lies)
+    return {**inside, **files, path: text}
+
+
+def liar(files: Mapping[str, str], piece: str, other: Mapping[str, str], seed: int) -> dict[str, str]:
+    """A submission that answers every request beyond the contract's own as another submission.
+
+    What it is asked for depends on what it answers, so it learns that in two rounds.
+    """
+    task = task_of(piece)
+    known: set[str] = set()
+    made = dict(files)
+    for _ in range(2):
+        known |= judged(made, task, seed).asked - asked_of_right_work(task, seed)
+        made = answering_otherwise(files, piece, other, "_digest(arguments) in _KNOWN", known)
+    return made
+
+
+# What code can see of its process, as an expression; counters live where a new import does not reach them.
+COUNTERS = """
+
+import sys as _sys
+import time as _time
+
+torch.__dict__["imports_seen"] = torch.__dict__.get("imports_seen", 0) + 1
+_calls = [0]
+
+
+def _counted():
+    _calls[0] += 1
+    torch.__dict__["calls_seen"] = torch.__dict__.get("calls_seen", 0) + 1
+    return torch.__dict__["calls_seen"]
+
+
+def _frame(name):
+    frame = _sys._getframe(1)
+    while frame is not None:
+        if name in frame.f_locals:
+            return frame.f_locals[name]
+        frame = frame.f_back
+    return None
+"""
+SIGNALS: Mapping[str, str] = {
+    "imports_of_the_process": "torch.__dict__['imports_seen'] > 1",
+    "every_second_import": "torch.__dict__['imports_seen'] % 2 == 0",
+    "calls_of_the_process": "_counted() > 3",
+    "many_calls_of_the_process": "_counted() > 40",
+    "calls_of_the_module": "(_counted(), _calls[0])[1] > 1",
+    "requests_that_follow": "bool(_frame('requests'))",
+    "imported_anew": "bool((_frame('message') or {}).get('anew'))",
+    "time_of_the_process": "_time.process_time() > 4",
+}
+
+
+def reader_of_signals(
+    files: Mapping[str, str], piece: str, signal: str, right_where_it_is_true: bool
+) -> dict[str, str]:
+    """A submission that is right or wrong by a signal."""
+    lies = SIGNALS[signal] if right_where_it_is_true else f"not ({SIGNALS[signal]})"
+    path = ASSIGNMENT.rubric.file_of(piece)
+    counted = {**files, path: files[path] + COUNTERS}
+    return answering_otherwise(counted, piece, ASSIGNMENT.solution(), lies)
+
+
+Wrong = Callable[[], Sequence[Any]]

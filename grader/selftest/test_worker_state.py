@@ -1,0 +1,81 @@
+"""What a worker does between two properties: the submission is imported anew, and finds the process as it was."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+import torch
+
+from grader.sandbox.exercise import FILES, exercise_requests
+from grader.sandbox.launch import Zygote
+from grader.sandbox.operations import Operations
+from grader.sandbox.protocol import Message, unpack
+
+ONES = torch.ones(2)
+LIMIT_S = 20.0
+
+# What ordinary code leaves behind, and an expression that would show it.
+ORDINARY = {
+    "default_dtype": ("torch.set_default_dtype(torch.float64)", "torch.ones(1).element_size()"),
+    "default_device": ("torch.set_default_device('meta')", "str(torch.empty(1).device)"),
+    "gradients_off": ("torch.set_grad_enabled(False)", "torch.is_grad_enabled()"),
+    "small_numbers": ("torch.set_flush_denormal(True)", "float(torch.tensor(1e-40) * torch.tensor(1.0)) != 0"),
+    "random_numbers": ("torch.rand(3); import random; random.random()", "float(torch.rand(1))"),
+    "seed": ("torch.manual_seed(3)", "float(torch.rand(1))"),
+    "a_global_of_its_own": ("kept.append(1)", "len(kept)"),
+    "a_sibling": ("from . import sibling; sibling.kept = 1", "hasattr(__import__('src.sibling').sibling, 'kept')"),
+}
+
+
+def test_the_exercise_does_what_it_says() -> None:
+    """Its last three requests are mistakes on purpose; any other error would leave work undone."""
+    operations = Operations(FILES)
+    errors = ["error" in operations.perform(request) for request in exercise_requests("cpu")]
+    operations.forget()
+    assert errors == [False] * (len(errors) - 3) + [True] * 3
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("body", "shown"), ORDINARY.values(), ids=ORDINARY)
+def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, body: str, shown: str) -> None:
+    lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
+    text = f"import torch\nkept = []\n\ndef call(x):\n{lines}"
+    requests = Message()
+    requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
+    requests.add([("call", {"target": "call", "arguments": [ONES]})])
+    worker = zygote.start({"src/functional.py": text, "src/sibling.py": ""})
+    try:
+        for _ in range(2):
+            worker.post(requests.packed(), False)
+        first, second = worker.replies(LIMIT_S), worker.replies(LIMIT_S)
+    finally:
+        worker.close()
+    assert "value" in unpack(first)[1]
+    assert first == second
+
+
+@pytest.mark.process
+def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
+    """Of the list that comes later, and is sent already, nothing is among the objects of the process."""
+    text = textwrap.dedent(
+        """
+        import gc, torch
+
+        def call(x):
+            held = [o for o in gc.get_objects() if type(o) is dict and "later" in o]
+            texts = [o for o in gc.get_objects() if type(o) is list and "later" in o]
+            return len(held) + len(texts)
+        """
+    )
+    worker = zygote.start({"src/functional.py": text})
+    try:
+        for argument in ("now", {"later": "later"}):
+            requests = Message()
+            requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
+            requests.add([("call", {"target": "call", "arguments": [argument]})])
+            worker.post(requests.packed(), False)
+        replies = unpack(worker.replies(LIMIT_S))
+    finally:
+        worker.close()
+    assert replies[1] == {"value": 0}
