@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..sandbox.handle import Operation, WorkerLike
-from ..sandbox.protocol import Message, ProtocolError
+from ..sandbox.protocol import Message, ProtocolError, pack
 from .kept import identity
 from .student import StartWorker
 
@@ -28,6 +28,7 @@ class Recording:
         cases: For each case, its requests in order, as :func:`recorded` gives them, and their places in the list.
         loads: The requests that import files, and their places.
         packed: All requests, for the worker.
+        singly: Each request, as a list of its own.
         spent_s: Seconds that the reference needed.
     """
 
@@ -35,6 +36,7 @@ class Recording:
     cases: Sequence[Sequence[tuple[Any, int]]]
     loads: Sequence[tuple[Any, int]]
     packed: bytes
+    singly: Sequence[bytes]
     spent_s: float
 
     @property
@@ -54,6 +56,7 @@ class Recorder:
         self._cases: list[list[tuple[Any, int]]] = []
         self._loads: list[tuple[Any, int]] = []
         self._number = 0
+        self._singly: list[bytes] = []
         self._message: Message | None = Message()
         self._spent_s = 0.0
 
@@ -76,6 +79,7 @@ class Recorder:
         try:
             if self._message is not None:
                 self._message.add(operations)
+                self._singly.append(pack([operations]))
         except ProtocolError:
             self._message = None  # too large for one message
         started = time.monotonic()
@@ -97,7 +101,8 @@ class Recorder:
         """All that was recorded; None if there was nothing, too much for one message, or a second worker."""
         if self._message is None or self._number == 0 or self._started > 1:
             return None
-        return Recording(frozenset(self._names), self._cases, self._loads, self._message.packed(), self._spent_s)
+        packed = self._message.packed()
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, self._singly, self._spent_s)
 
 
 def recorded(operations: Sequence[Operation]) -> list[Any]:

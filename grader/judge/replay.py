@@ -6,13 +6,12 @@ one property after another, importing the submission anew for each. The tests ru
 what was recorded. A case may only pass this way: any other is asked for in a new worker, request by request.
 
 No submission may answer one way here and another way there. Where the new worker gives other values to the same
-requests, the worse verdict counts; of the properties that pass, a sample is asked for in new workers, too.
+requests, the worse verdict counts; of the properties that pass, one in each task is asked for in a new worker, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -25,7 +24,7 @@ from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
-SAMPLED = 8  # of the properties that pass, one in so many is asked for again
+SAMPLED = 8  # requests of a property that are asked for again, in whole cases
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -39,8 +38,8 @@ class ReplayWorker(Protocol):
     def spent_s(self) -> float:
         """Seconds charged for the last list."""
 
-    def post(self, requests: bytes, bare_packages: bool) -> None:
-        """Send a list of requests, before which the submission is imported anew."""
+    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
+        """Send a list of requests, before which the submission may be imported anew."""
 
     def replies(self, timeout_s: float) -> bytes:
         """Receive the replies to the list that was posted first and has none yet."""
@@ -56,6 +55,15 @@ class Unforeseen(Exception):
     """A request that was not recorded, or has no reply."""
 
 
+def _unpacked(packed: bytes) -> list[Any]:
+    """Replies; none if they break a rule of the protocol."""
+    try:
+        given = unpack(packed)
+    except ProtocolError:
+        return []
+    return given if isinstance(given, list) and all(map(is_reply, given)) else []
+
+
 class Replies:
     """The replies to the requests of a recording, unpacked when they are needed."""
 
@@ -65,12 +73,7 @@ class Replies:
 
     @cached_property
     def _given(self) -> list[Any]:
-        """The replies; none if they break a rule of the protocol."""
-        try:
-            given = unpack(self._packed)
-        except ProtocolError:
-            return []
-        return given if isinstance(given, list) and all(map(is_reply, given)) else []
+        return _unpacked(self._packed)
 
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
@@ -92,12 +95,10 @@ class Replies:
                 return False
         return True
 
-    def are_like(self, packed: bytes) -> bool:
-        """Whether others, packed, say the same, one by one."""
-        if packed == self._packed:
-            return True
-        others = Replies(self._recording, packed)._given
-        return len(self._given) == len(others) and all(map(alike, self._given, others))
+    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
+        """Whether others, each in a list of its own, say the same at these places."""
+        given = [self._given[place : place + 1] for place in places]
+        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
 
 
 class Replayed:
@@ -214,22 +215,39 @@ class Replay:
             self._waiting.popleft()
         return None
 
-    def again(self, properties: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-        """The replies of a new worker to some properties, packed; None from the first that it does not answer."""
+    def answers_alike(self, before: Mapping[str, Replies], key: str) -> bool:
+        """Whether a new worker that is asked for some cases of some properties, request by request, replies as before.
+
+        Args:
+            before: By property, in the order in which they are asked for.
+            key: Which cases are chosen follows from it.
+        """
+        asked = {prop: sampled_requests(self._recordings[prop], f"{key} {prop}") for prop in before}
         worker: ReplayWorker | None = None
         try:
             worker = self.start_worker(self._student.files)
-            for prop in properties:
-                worker.post(self._recordings[prop].packed, self._student.bare_packages)
-            for prop in properties:
-                packed = worker.replies(self._recordings[prop].limit_s)
-                self._student.charge(self._recordings[prop].names, worker.spent_s)
-                yield prop, packed
+            for prop, places in asked.items():
+                for number, place in enumerate(places):
+                    request, bare = self._recordings[prop].singly[place], self._student.bare_packages
+                    worker.post(request, anew=number == 0, bare_packages=bare)
+            return all(
+                before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
+            )
         except (WorkerFailed, RuntimeError):
-            yield "", None
+            return False
         finally:
             if worker is not None:
                 worker.close()
+
+    def _answers(self, worker: ReplayWorker, prop: str, places: Sequence[int]) -> list[bytes]:
+        """The replies to single requests of a property, within its time."""
+        recording, spent_s = self._recordings[prop], 0.0
+        replies: list[bytes] = []
+        while len(replies) < len(places) and spent_s < recording.limit_s:
+            replies.append(worker.replies(recording.limit_s - spent_s))
+            spent_s += worker.spent_s
+        self._student.charge(recording.names, spent_s)
+        return replies
 
     def _receive(self) -> bytes | None:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
@@ -255,7 +273,7 @@ class Replay:
             self._sent.append(prop)
             try:
                 self._worker = self._worker or self.start_worker(self._student.files)
-                self._worker.post(recording.packed, self._student.bare_packages)
+                self._worker.post(recording.packed, anew=True, bare_packages=self._student.bare_packages)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._failures = MOST_FAILURES
                 self.close()
@@ -269,10 +287,18 @@ class Replay:
         self._sent.clear()
 
 
-def sampled(seed: int, sha256: str, properties: Sequence[str]) -> list[str]:
-    """One in :data:`SAMPLED` of some properties, in an order that follows from the seed and the submission."""
-    order = sorted(properties, key=lambda prop: hashlib.sha256(f"{seed} {sha256} {prop}".encode()).digest())
-    return order[: math.ceil(len(order) / SAMPLED)]
+def shuffled(names: Iterable[str], key: str) -> list[str]:
+    """Names in an order that follows from the key."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{key} {name}".encode()).digest())
+
+
+def sampled_requests(recording: Recording, key: str) -> list[int]:
+    """The places of the requests of some cases, which follow from the key; requests that import files come first."""
+    places: list[int] = []
+    for case in map(int, shuffled(map(str, range(len(recording.cases))), key)):
+        if len(places) < SAMPLED:
+            places += [place for _, place in recording.cases[case]]
+    return [*(place for _, place in recording.loads), *places]
 
 
 class Memory:

@@ -64,6 +64,7 @@ class Worker:
         self._running = True
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
+        self._is_new = True  # until it has been sent a request
         self._since: Allowance | None = None  # time since the last answer to requests that were asked ahead
         self.spent_s = 0.0
 
@@ -81,7 +82,8 @@ class Worker:
             self._wait_until_ready()
         allowance = Allowance(self._waited, timeout_s)
         try:
-            self._channel.send(_message(pack([list(operations)])), allowance)
+            self._channel.send(_message(pack([list(operations)]), anew=self._is_new), allowance)
+            self._is_new = False
             match unpack(_bytes(self._channel.receive(allowance))):
                 case [dict(reply)] if is_reply(reply):
                     return reply
@@ -126,11 +128,12 @@ class Worker:
             self.close()
             raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
 
-    def post(self, requests: bytes, bare_packages: bool) -> None:
-        """Send a list of requests, before which the submission is imported anew; :meth:`replies` gives the answer.
+    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
+        """Send a list of requests; :meth:`replies` gives the answer.
 
         Args:
             requests: The list, packed.
+            anew: Whether the submission is imported anew before it.
             bare_packages: Whether to import without the packages' ``__init__.py``.
 
         Raises:
@@ -139,7 +142,7 @@ class Worker:
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._waited, math.inf)
-        self._channel.post(_message(requests, anew=True, bare_packages=bare_packages))
+        self._channel.post(_message(requests, anew=anew, bare_packages=bare_packages))
 
     def replies(self, timeout_s: float) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
@@ -195,7 +198,7 @@ def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
 
 
-def _message(requests: bytes, *, anew: bool = False, bare_packages: bool = False) -> dict[str, Any]:
+def _message(requests: bytes, *, anew: bool = False, bare_packages: bool | None = None) -> dict[str, Any]:
     """A list of requests, packed, as the worker takes it."""
     return {"requests": as_tensor(requests), "anew": anew, "bare_packages": bare_packages}
 

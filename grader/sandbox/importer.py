@@ -18,10 +18,10 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     Args:
         files: Path to source text, such as ``{"src/functional.py": "..."}``.
         bare_packages: Leave every ``__init__.py`` out, so that a file is imported without its siblings.
-        code: By path, the code of files that are compiled already.
+        code: By path, the code of files that are compiled already; each file that is imported is added.
     """
 
-    def __init__(self, files: Mapping[str, str], bare_packages: bool, code: Mapping[str, CodeType]) -> None:
+    def __init__(self, files: Mapping[str, str], bare_packages: bool, code: dict[str, CodeType]) -> None:
         """Index the files by module name; folders without ``__init__.py`` count as packages too."""
         self._code = code
         self._sources: dict[str, tuple[str, str]] = {}
@@ -55,13 +55,6 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path, text = self._sources[module.__name__]
         module.__file__ = path
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-        exec(self._code[path] if path in self._code else compiled(path, text), module.__dict__)
-
-
-def compiled(path: str, text: str) -> CodeType:
-    """The code of one file, under the path that the student knows it by.
-
-    Raises:
-        SyntaxError: If it is no Python; hostile text may make the compiler raise other exceptions.
-    """
-    return compile(text, path, "exec", dont_inherit=True)
+        if path not in self._code:  # hostile text may make the compiler raise any exception
+            self._code[path] = compile(text, path, "exec", dont_inherit=True)
+        exec(self._code[path], module.__dict__)

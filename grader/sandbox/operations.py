@@ -25,15 +25,21 @@ class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
     def __init__(
-        self, files: Mapping[str, str], code: Mapping[str, CodeType] | None = None, bare_packages: bool = False
+        self,
+        files: Mapping[str, str],
+        code: dict[str, CodeType] | None = None,
+        bare_packages: bool | None = None,
     ) -> None:
-        """Take the submission's files, path to text, and the code of those already compiled; import nothing yet.
+        """Import nothing yet.
 
-        With ``bare_packages``, every ``__init__.py`` is left out, whatever a request says.
+        Args:
+            files: The submission's files, path to text.
+            code: Those that are compiled already, by path; others are added.
+            bare_packages: Whether to leave out every ``__init__.py``, whatever a request says; None if it decides.
         """
-        self._always_bare = bare_packages
+        self._bare_for_all = bare_packages
         self._files = files
-        self._code = code or {}
+        self._code = {} if code is None else code
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
@@ -76,7 +82,7 @@ class Operations:
             bare_packages: Whether to leave every ``__init__.py`` out.
             recorded: A module and a function in it, in whose place a :class:`Recorder` is put.
         """
-        bare_packages = bare_packages or self._always_bare
+        bare_packages = bare_packages if self._bare_for_all is None else self._bare_for_all
         if bare_packages != self._bare_packages:
             self._bare_packages = bare_packages
             _unload()

@@ -9,7 +9,7 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -17,7 +17,6 @@ import torch
 
 from . import second_device
 from .channel import Channel, PeerClosed
-from .importer import compiled
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations
 from .protocol import Message, ProtocolError, as_bytes, as_tensor, pack, unpack
@@ -45,7 +44,7 @@ def serve(fd: int) -> None:
     channel.send("ready")
     with contextlib.suppress(PeerClosed):
         files = json.loads(as_bytes(channel.receive()["files"]))
-        state, code = State(), compiled_files(files)
+        state, code = State(), dict[str, CodeType]()  # by path, compiled once
         operations = Operations(files, code)
         while True:
             message = channel.receive()
@@ -57,14 +56,16 @@ def serve(fd: int) -> None:
                 from . import debugging  # which the fork server has imported, if it was told to
 
                 operations = debugging.Debugged(operations, files, channel, message["debug"] == "crash")
-            channel.send(as_tensor(_replies(operations, unpack(as_bytes(message["requests"])))))
+            requests = iter(unpack(as_bytes(message["requests"])))
+            message.clear()
+            channel.send(as_tensor(_replies(operations, requests)))
 
 
-def _replies(operations: Operations, requests: list[Any]) -> bytes:
+def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
     """Answer requests, up to the first hopeless reply; returns the replies, packed."""
     replies = Message()
-    while requests:
-        reply = operations.perform(requests.pop(0))
+    for request in requests:
+        reply = operations.perform(request)
         try:
             replies.add(reply)
         except ProtocolError as error:
@@ -82,15 +83,6 @@ def _replies(operations: Operations, requests: list[Any]) -> bytes:
 def _invalid(error: ProtocolError) -> dict[str, Any]:
     """The reply in place of a value that the protocol cannot express."""
     return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
-
-
-def compiled_files(files: Mapping[str, str]) -> dict[str, CodeType]:
-    """The code of every file that compiles, by path."""
-    code = {}
-    for path, text in files.items():
-        with contextlib.suppress(Exception):  # the import will raise it again
-            code[path] = compiled(path, text)
-    return code
 
 
 class State:

@@ -47,7 +47,7 @@ def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, 
     worker = zygote.start({"src/functional.py": text, "src/sibling.py": ""})
     try:
         for _ in range(2):
-            worker.post(requests.packed(), False)
+            worker.post(requests.packed(), anew=True, bare_packages=False)
         first, second = worker.replies(LIMIT_S), worker.replies(LIMIT_S)
     finally:
         worker.close()
@@ -74,7 +74,7 @@ def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None
             requests = Message()
             requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
             requests.add([("call", {"target": "call", "arguments": [argument]})])
-            worker.post(requests.packed(), False)
+            worker.post(requests.packed(), anew=True, bare_packages=False)
         replies = unpack(worker.replies(LIMIT_S))
     finally:
         worker.close()

@@ -21,14 +21,14 @@ from grader.judge.record import Recorder, Recording, alike, recorded
 from grader.judge.replay import (
     IN_FLIGHT,
     MOST_FAILURES,
-    SAMPLED,
     Compared,
     Memory,
     Replay,
     Replayed,
     Replies,
     Unforeseen,
-    sampled,
+    sampled_requests,
+    shuffled,
 )
 from grader.judge.student import Student
 from grader.results.report import Report
@@ -45,7 +45,7 @@ PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])
 TABLE = torch.ones(1, 2)
 NAME = "apply_rotary_pos_emb"
-LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME, "bare_packages": False})]
+LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME, "bare_packages": True})]
 CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
 
 
@@ -57,7 +57,10 @@ def packed(*values: object) -> bytes:
     return message.packed()
 
 
-RECORDING = Recording(frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), 1.0)
+SINGLY = [packed(LOAD), packed(CALL)]
+RECORDING = Recording(
+    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), SINGLY, 1.0
+)
 PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", "no answer in time")
 
@@ -73,10 +76,11 @@ class Scripted:
         self.posted = 0
         self.closed = False
 
-    def post(self, requests: bytes, bare_packages: bool) -> None:
+    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
         """Count what is asked for."""
-        assert requests == RECORDING.packed
-        assert not bare_packages
+        assert requests in (RECORDING.packed, *SINGLY)
+        assert anew == (requests != SINGLY[1])
+        assert bare_packages
         self.posted += 1
 
     def replies(self, timeout_s: float) -> bytes:
@@ -166,7 +170,7 @@ def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Ru
 
     replay = Replay(dict.fromkeys(PROPERTIES, RECORDING), student, start, PROPERTIES)
     assert [replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
-    assert list(replay.again(["first"])) == [("", None)]
+    assert not replay.answers_alike({"first": Replies(RECORDING, PASSING)}, "key")
 
 
 @pytest.fixture
@@ -198,19 +202,44 @@ def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
         student.apply_rotary_pos_emb(X, TABLE, TABLE)
 
 
-def test_a_sample_is_asked_of_one_new_worker(rubric: Rubric) -> None:
-    trial = Trial(rubric, packed(1), packed(2))
-    assert dict(trial.replay.again(["third", "first"])) == {"third": packed(1), "first": packed(2)}
+@pytest.mark.parametrize(
+    ("script", "same"),
+    [
+        ([packed({"value": None}), packed({"value": X})], True),
+        ([packed({"value": None}), packed({"value": -X})], False),
+        ([packed({"value": None}), packed({"error": {}})], False),
+        ([packed({"value": None}), b""], False),
+        ([packed({"value": None}), FAILED], False),
+    ],
+    ids=["same", "other_value", "error", "malformed", "no_answer"],
+)
+def test_the_sample_is_asked_request_by_request_of_a_new_worker(
+    rubric: Rubric, script: list[bytes | WorkerFailed], same: bool
+) -> None:
+    trial = Trial(rubric, *script)
+    assert trial.replay.answers_alike({"third": Replies(RECORDING, PASSING)}, "key") is same
     assert trial.posted == [2]
     assert trial.workers[0].closed
 
 
 def test_the_sample_follows_from_seed_and_submission() -> None:
     properties = [f"property {number}" for number in range(40)]
-    samples = {(seed, sha): tuple(sampled(seed, sha, properties)) for seed in range(3) for sha in "ab"}
-    assert len(set(samples.values())) == len(samples)
-    assert {len(sample) for sample in samples.values()} == {math.ceil(40 / SAMPLED)}
-    assert samples[0, "a"] == tuple(sampled(0, "a", properties[::-1]))
+    orders = {key: tuple(shuffled(properties, key)) for key in ("0 a", "0 b", "1 a", "1 b")}
+    assert len(set(orders.values())) == len(orders)
+    assert orders["0 a"] == tuple(shuffled(properties[::-1], "0 a"))
+
+
+def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> None:
+    cases = [[(case, 1 + 3 * case + number) for number in range(3)] for case in range(20)]
+    recording = replace(RECORDING, cases=cases, singly=[b""] * 61)
+    places = {key: sampled_requests(recording, key) for key in "abc"}
+    assert len({tuple(chosen) for chosen in places.values()}) == 3
+    for load, *chosen in places.values():
+        assert load == 0
+        assert len(chosen) == 9
+        assert {place: (place - 1) // 3 for place in chosen}.keys() == {
+            1 + 3 * case + number for case in {(place - 1) // 3 for place in chosen} for number in range(3)
+        }
 
 
 # ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
