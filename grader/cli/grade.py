@@ -82,7 +82,7 @@ def grade(
     require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
     without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Ask for one thing after another; slower, with the same reports.")
+        bool, typer.Option("--plain", help="Ask for one thing after another, too; slower, with the same reports.")
     ] = False,
     request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
     submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,

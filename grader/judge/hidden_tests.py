@@ -21,6 +21,7 @@ from ..results.outcome import CaseResult
 from ..sandbox import second_device
 from .devices import simulated
 from .plugin import Plugin, Task
+from .record import Recording
 from .replay import StartReplay
 from .student import StartWorker, Student
 
@@ -87,6 +88,10 @@ class HiddenTests:
             RuntimeError: If pytest has ended.
         """
         return self._answer(lambda: self._plugin.run(student, start_replay, plain))
+
+    def recordings(self) -> list[Recording]:
+        """What each property has asked the reference for, as the rehearsal has recorded it."""
+        return list(self._plugin.recordings.values())
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""

@@ -1,7 +1,7 @@
 """Does once, in the fork server, everything that a submission may be asked for, with the grader's own code.
 
-So whatever Python and torch import, initialise or cache at first use is there before a worker is forked: no worker
-spends time on it, and none takes it for something that a submission has left behind.
+So whatever Python and torch import, initialise or cache at first use is there before a worker is forked, and no worker
+spends time on it.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Worker:
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
         self._is_new = True  # until it has been sent a request
-        self._since: Allowance | None = None  # time since the last answer to requests that were asked ahead
+        self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:

@@ -18,9 +18,7 @@ def forges_a_third_device(self, input):
     answer({"tensor": 0}, ["float32", "gpu:1", [0], [1]])
 
 
-@on_import(
-    "src/modeling/norm.py", score=72.0, bonus=44.0
-)  # of all that asks for the device: the package imports the file
+@on_import("src/modeling/norm.py", score=91.0)  # of all that asks for the device in the task of that file
 def unregisters_the_operations():
     """Lets go of what has registered the operations, so that the device has none."""
     torch.gpu.libraries = ()

@@ -13,7 +13,7 @@ FORGE = f"""
 {RAW}
 
 def forge_error(fields, entries=(), body=b""):
-    send_raw({{"dict": [["error", {{"dict": fields}}]]}}, list(entries), body)
+    reply({{"dict": [["error", {{"dict": fields}}]]}}, list(entries), body)
 
 EXPANDED = ["uint8", "cpu", [2] * 14, [0] * 14]
 WIDE = ["uint8", "cpu", [16] * 6, [0] * 6]

@@ -8,7 +8,7 @@ from grader.specimens.attacks import on_import, replaces
 from .points import NO_ANSWER, WRONG_ANSWER
 
 
-@on_import("src/functional.py", score=90.0, bonus=48.0)
+@on_import("src/functional.py", bonus=48.0)
 def poisons_the_defaults():
     """Changes dtype, device, gradient mode and seed for all that follows, beside an honest function."""
     torch.set_default_dtype(torch.float64)
@@ -23,9 +23,9 @@ def sets_the_default_device_to_meta():
     torch.set_default_device("meta")
 
 
-@on_import("src/functional.py", score=0.0, bonus=0.0)
+@on_import("src/functional.py", bonus=0.0)
 def removes_torchs_functions():
-    """Takes away what every constructor needs; each task imports this file."""
+    """Takes away what every constructor needs, in the task that imports this file."""
     for name in ("cat", "outer", "arange", "empty", "ones"):
         setattr(torch, name, None)
 
@@ -96,13 +96,8 @@ def remembers_outputs(self, input):
 
 
 @replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
-def claims_that_nothing_is_left_behind(self, input):
-    """Has its process say that it is clean, and answers with what an earlier property asked for."""
-    import sys
-
-    surroundings = sys.modules.get("grader.sandbox.surroundings")
-    if surroundings:
-        surroundings.Surroundings.unchanged = lambda self: True
+def answers_with_what_was_asked_before(self, input):
+    """Answers with what an earlier property of the same process asked for."""
     earlier = torch.__dict__.setdefault("earlier", {})
     return earlier.setdefault(input.shape, input * 2)
 

@@ -147,7 +147,7 @@ def parameter_that_blows_up(self, *_, **__):
     if sys._getframe(1).f_code.co_name == "parameters":
         return iter([("gamma", self.gamma)])
     entry = {"dict": [["name", "gamma"], ["value", {"tensor": 0}], ["requires_grad", True]]}
-    send_raw({"dict": [["value", {"list": [entry]}]]}, [["float32", "cpu", [1 << 26], [0]]], bytes(4))
+    reply({"dict": [["value", {"list": [entry]}]]}, [["float32", "cpu", [1 << 26], [0]]], bytes(4))
     return iter(())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -198,18 +198,11 @@ SIGNALS: Mapping[str, str] = {
     "calls_of_the_module": "(_counted(), _calls[0])[1] > 1",
     "requests_that_follow": "bool(_frame('requests'))",
     "imported_anew": "bool((_frame('message') or {}).get('anew'))",
-    "time_of_the_process": "_time.process_time() > 4",
+    "time_of_the_process": "_time.process_time() > 0.05",
 }
 
 
-def reader_of_signals(
-    files: Mapping[str, str], piece: str, signal: str, right_where_it_is_true: bool
-) -> dict[str, str]:
-    """A submission that is right or wrong by a signal."""
-    lies = SIGNALS[signal] if right_where_it_is_true else f"not ({SIGNALS[signal]})"
+def guessing_twice(files: Mapping[str, str], piece: str, other: Mapping[str, str], signal: str) -> dict[str, str]:
+    """A submission that answers as another one where it sees a signal."""
     path = ASSIGNMENT.rubric.file_of(piece)
-    counted = {**files, path: files[path] + COUNTERS}
-    return answering_otherwise(counted, piece, ASSIGNMENT.solution(), lies)
-
-
-Wrong = Callable[[], Sequence[Any]]
+    return answering_otherwise({**files, path: files[path] + COUNTERS}, piece, other, SIGNALS[signal])

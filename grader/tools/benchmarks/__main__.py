@@ -113,9 +113,9 @@ def codec_s(tests: HiddenTests) -> tuple[float, float]:
     """Wall and CPU seconds of unpacking and packing the requests of all properties once."""
 
     def work() -> None:
-        for foreseen in tests.foreseen():
+        for recording in tests.recordings():
             message = Message()
-            for request in unpack(bytes(foreseen.packed.tolist())):
+            for request in unpack(recording.packed):
                 message.add(request)
             message.packed()
 

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
 import torch
 
-from ...sandbox.importer import MemoryImporter, compiled
+from ...sandbox.importer import MemoryImporter
 
 LIMIT_S = 5.0  # for one test of one submission
 OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
@@ -95,7 +95,10 @@ def _imported(files: Mapping[str, str]) -> Iterator[None]:
         _forget(importer.names)
 
 
-_compiled = cache(compiled)  # most files of most submissions are the same
+@cache  # most files of most submissions are the same
+def _compiled(path: str, text: str) -> CodeType:
+    """The code of a file."""
+    return compile(text, path, "exec", dont_inherit=True)
 
 
 def _executed_again(module: ModuleType) -> ModuleType:

@@ -1,7 +1,7 @@
 """Checks the grader: right work keeps its points, wrong work loses exactly those that it should, attacks gain none."""
 
-from .ahead import Comparison
 from .attacks import Attempt
+from .both_ways import Comparison
 from .page import page, summary
 from .rounds import JudgeDied, Round, judged, rounds
 from .variants import Verdict

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..benchmarks.measure import descendants
 LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)
 MOST_S = 300.0  # for one attack: its limits allow a minute of computing, which takes a busy machine some times as long
 MOST_BYTES = 300_000  # of one report
+SHORTEST = 24  # characters of a line of source that a report must not show
 NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
@@ -96,7 +97,8 @@ def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path
     so that processes whose parent has died become its children.
     """
     running, started = set(descendants(os.getpid())), time.monotonic()
-    report = grader.grade(attack.build(folder))
+    submission = attack.build(folder)
+    report = grader.grade(submission)
     if (took_s := time.monotonic() - started) > MOST_S:
         yield f"took {took_s:.0f} s"
     after = set(descendants(os.getpid()))
@@ -106,6 +108,7 @@ def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path
         yield f"ended {len(ended)} processes of the grader"
     yield from misjudged(report, attack.score, attack.bonus)
     yield from exposed(report)
+    yield from given_away(report, submission.files, _own_lines(assignment))
     task = assignment.rubric.tasks[0]  # only one task, to save time: this is graded after every attack
     neighbour = grader.grade(Submission("neighbour", {task.file: assignment.solution()[task.file]}))
     yield from (f"the next submission {problem}" for problem in misjudged(neighbour, task.points, 0.0))
@@ -124,8 +127,7 @@ def misjudged(report: Report, score: float | None, bonus: float | None) -> Itera
 
 def exposed(report: Report) -> Iterator[str]:
     """Why a report must not be shown: control characters, numbers of a test's input, hidden tests, or its size."""
-    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
-    texts += [report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
+    texts = _texts(report)
     for what, found in (("control characters", UNSAFE.search), ("a number of the input", NUMBER.search)):
         if text := next(filter(found, texts), ""):
             yield f"shows {what}: {text[:200]!r}"
@@ -133,6 +135,35 @@ def exposed(report: Report) -> Iterator[str]:
         yield "shows a hidden test"
     if (size := len(report.model_dump_json().encode())) > MOST_BYTES:
         yield f"has a report of {size} bytes"
+
+
+def _texts(report: Report) -> list[str]:
+    """What a report says in words that a submission may have chosen."""
+    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
+    return [*texts, report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
+
+
+@cache
+def _own_lines(assignment: Assignment) -> dict[str, list[str]]:
+    """Lines of the source of the grader and of the reference, by their beginnings."""
+    lines: dict[str, list[str]] = {}
+    for folder in (Path(__file__).parents[2], assignment.root / "ref"):
+        for path in folder.rglob("*.py"):
+            for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()):
+                if len(line) >= SHORTEST:
+                    lines.setdefault(line[:SHORTEST], []).append(line)
+    return lines
+
+
+def given_away(report: Report, files: Mapping[str, str], own: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Why a report gives away source: it holds a line of ours that the submission itself does not hold."""
+    handed_in = "\n".join(files.values())
+    for text in _texts(report):
+        for start in range(len(text) - SHORTEST + 1):
+            for line in own.get(text[start : start + SHORTEST], ()):
+                if text.startswith(line, start) and line not in handed_in:
+                    yield f"shows source of the grader: {line[:100]!r}"
+                    return
 
 
 @cache

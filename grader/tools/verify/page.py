@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ...definition import Assignment
 from . import attacks, variants
-from .ahead import Comparison
 from .attacks import Attempt
+from .both_ways import Comparison
 from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
 
 
@@ -59,7 +59,7 @@ def summary(
         differing = ", ".join(comparison.name for comparison in comparisons if comparison.problem)
         number = len({comparison.name for comparison in comparisons})
         lines.append(
-            f"{number} submissions graded with a look ahead and plainly, over the seeds {_seeds(comparisons)}: "
+            f"{number} submissions graded with and without --plain, over the seeds {_seeds(comparisons)}: "
             f"{_problems(comparisons)} of {len(comparisons)} pairs of reports differ{differing and f', {differing}'}."
         )
     return lines

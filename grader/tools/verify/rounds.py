@@ -22,9 +22,9 @@ import torch
 from ...definition import Assignment
 from ...sandbox.levels import LAYERS
 from ...sandbox.lockdown import die_with_parent
-from . import ahead, attacks, variants
-from .ahead import Comparison
+from . import attacks, both_ways, variants
 from .attacks import Attempt
+from .both_ways import Comparison
 from .variants import Verdict
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -52,13 +52,13 @@ class JudgeDied(Exception):
 
 
 def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
-    """The rounds: variants for every seed, attacks with all layers and with none, and everything ahead and plainly."""
+    """Variants for every seed, attacks with all layers and with none, and everything with and without --plain."""
     known, hostile = variants.names(assignment), attacks.names(assignment)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
         Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
         Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
-        Round("everything, ahead and plainly", ahead.judge, ahead.items(assignment, seeds), waits=True),
+        Round("everything, with and without --plain", both_ways.judge, both_ways.items(assignment, seeds), waits=True),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`grader verify` grades everything with a look ahead and plainly, and tells every difference."""
+"""`grader verify` grades everything with and without --plain, and tells every difference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.intake.submission import Submission
 from grader.results.report import Report
-from grader.tools.verify import Comparison, ahead, attacks, rounds, summary, variants
+from grader.tools.verify import Comparison, attacks, both_ways, rounds, summary, variants
 
 pytestmark = pytest.mark.process
 
@@ -24,11 +24,11 @@ def test_everything_is_graded_ahead_and_plainly() -> None:
 
 
 def test_the_same_reports_ahead_and_plainly_are_no_problem() -> None:
-    assert ahead.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
+    assert both_ways.judge(ASSIGNMENT, WRONG.name, 0) == Comparison(WRONG.name, 0)
 
 
 def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ahead._judge
+    own = both_ways._judge
     passing = own(ASSIGNMENT, 0, False).grade(Submission("reference", ASSIGNMENT.solution()))
 
     class Mistaken:
@@ -36,8 +36,8 @@ def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.
             assert submission.id == WRONG.name
             return passing
 
-    monkeypatch.setattr(ahead, "_judge", lambda *key: own(*key) if key[-1] else Mistaken())
-    problem = ahead.judge(ASSIGNMENT, WRONG.name, 0).problem
+    monkeypatch.setattr(both_ways, "_judge", lambda *key: own(*key) if key[-1] else Mistaken())
+    problem = both_ways.judge(ASSIGNMENT, WRONG.name, 0).problem
     assert f"{BROKEN}: " in problem
     (line,) = [line for line in summary([], [], [Comparison(WRONG.name, 0, problem)]) if "plainly" in line]
     assert line.endswith(f"1 of 1 pairs of reports differ, {WRONG.name}.")

@@ -1,4 +1,4 @@
-"""Grades a submission ahead (all requests of a property at once) and plainly (one by one), and compares the reports."""
+"""Grades a submission by its replies where these pass, and with ``--plain``, and compares the reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Comparison:
     @property
     def label(self) -> str:
         """A name for messages, in which a person finds the submission."""
-        return f"{self.name} ahead and plainly, seed {self.seed}"
+        return f"{self.name} with and without --plain, seed {self.seed}"
 
 
 def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
@@ -51,10 +51,10 @@ def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment
 def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
     """Grade one of ``items()`` both ways, on the cases of one seed."""
     submission = _submission(assignment, name)
-    ahead, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
-    if _outcomes(ahead) != _outcomes(plain):
-        return Comparison(name, seed, "; ".join(_differences(ahead, plain)))
-    if _all(ahead) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
+    replayed, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
+    if _outcomes(replayed) != _outcomes(plain):
+        return Comparison(name, seed, "; ".join(_differences(replayed, plain)))
+    if _all(replayed) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
         return Comparison(name, seed)  # no problem if two plain reports differ, too: the submission is random
     return Comparison(name, seed, "the same outcomes, but other messages or numbers")
 
@@ -71,11 +71,11 @@ def _all(report: Report) -> str:
     return report.model_copy(update={"provenance": None}).model_dump_json(warnings=False)
 
 
-def _differences(ahead: Report, plain: Report) -> Iterator[str]:
-    found, expected = _outcomes(ahead), _outcomes(plain)
+def _differences(replayed: Report, plain: Report) -> Iterator[str]:
+    found, expected = _outcomes(replayed), _outcomes(plain)
     for name in found.keys() | expected.keys():
         if found.get(name) != expected.get(name):
-            yield f"{name}: {found.get(name)} ahead, {expected.get(name)} plainly"
+            yield f"{name}: {found.get(name)} on the replay, {expected.get(name)} with --plain"
 
 
 def _submission(assignment: Assignment, name: str) -> Submission:
