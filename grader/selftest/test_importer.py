@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, str]] = {
     "a_broken_sibling": {**BROKEN, "src/part/work.py": "def work(): return 2"},
     "a_tool_that_looks_at_modules": {
         **BROKEN,
-        "src/part/work.py": "import inspect, src.part\ndef work(): return 2 if inspect.getmodule(work) else src.part.SCALE",
+        "src/part/work.py": "import inspect\ndef work():\n    assert inspect.getmodule(work)\n    return 2",
     },
 }
 
