@@ -84,4 +84,4 @@ def test_what_takes_the_place_of_a_missing_file_is_gone_with_its_submission() ->
     load = {"module": "src.part.work", "name": "work", "recorded": ["src.part.tools", "twice"]}
     assert first.perform([("load", load), ("call", {"target": "work", "arguments": []})]) == {"value": 1}
     first.forget()
-    assert "src.part.tools" in ask({"src/part/work.py": work})["error"]["message"]
+    assert "src/part/tools.py" in ask({"src/part/work.py": work})["error"]["message"]
