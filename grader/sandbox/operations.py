@@ -84,7 +84,7 @@ class Operations:
             sys.meta_path.insert(0, self._importer)
             _taken_out(self._importer)
         if recorded and self._recorder is None:
-            self._recorder = Recorder(*recorded)
+            self._recorder = Recorder(self._importer, *recorded)
         try:
             self._names[name] = self._imported(self._importer, module, name)
             return
@@ -264,13 +264,13 @@ class Recorder:
     So what a module passes on to that function can be judged where the function itself is wrong, or missing.
     """
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, importer: MemoryImporter, module: str, name: str) -> None:
         """Import the module of the function; if that fails, an empty one takes its place."""
         self.last: dict[str, Any] = {}
         try:
             self._home = importlib.import_module(module)
         except BaseException:  # whatever student code raises
-            self._home = sys.modules[module] = ModuleType(module)
+            self._home = importer.empty(module)
         self._name, self._original = name, getattr(self._home, name, None)
         self.put_in_place()
 
