@@ -212,6 +212,10 @@ class Student:
         self.property_id = property_id
         self._announce(property_id)
 
+    def is_about_import(self, fault: StudentFault) -> bool:
+        """Whether a fault says that a file cannot be imported, or lacks a name; each case that needs it raises it."""
+        return any(fault is known for known in self._import_faults.values())
+
     def condemns(self, property_id: str) -> bool:
         """Whether a judge has died during a property."""
         return property_id in self._condemned

@@ -59,6 +59,12 @@ PHRASES: Final = {
     # Mistakes that a second device shows.
     "a second device (simulated)": "第二个设备（模拟）",
     "needs a second device": "需要第二个设备",
+    "assessed on a GPU only: the simulated device has no {what}": "只能在 GPU 上评分：模拟设备没有 {what}",
+    "assessed on a GPU only: {path} asks for CUDA, which the simulated device is not": (
+        "只能在 GPU 上评分：{path} 询问是否为 CUDA，而模拟设备不是"
+    ),
+    "tensors that are sparse, nested, quantized or of another layout": "稀疏、嵌套、量化或其他布局的张量",
+    "tensors that are pickled": "经过 pickle 的张量",
     "On {here}: {advice}": "在 {here} 上：{advice}",
     "before": "在其之前",
     "after": "在其之后",

@@ -15,9 +15,11 @@ from torch import Tensor, nn
 
 from .importer import PACKAGE, MemoryImporter
 from .protocol import ProtocolError
+from .second_device import NotSimulated
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
+MAX_CAUSES = 8  # of an exception, that are searched
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
@@ -166,7 +168,7 @@ class Operations:
         (output * upstream.reshape(output.shape)).sum().backward()
         return {
             "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
-            "parameter_gradients": [parameter.grad for parameter in parameters],
+            "parameter_gradients": [_dense(parameter.grad) for parameter in parameters],
             "several": several,
         }
 
@@ -301,6 +303,11 @@ def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
     yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
 
 
+def _dense(gradient: Tensor | None) -> Tensor | None:
+    """The same numbers: a gradient of ``nn.functional.embedding(..., sparse=True)`` holds only the rows in use."""
+    return gradient.to_dense() if gradient is not None and gradient.is_sparse else gradient
+
+
 def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
     """The first rows of a parameter that has more of them than ``value``."""
     fitting = (p for p in module.parameters() if p.shape[1:] == value.shape[1:] and p.shape[:1] > value.shape[:1])
@@ -363,12 +370,23 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
+    lacking = [cause.what for cause in _chain(error) if type(cause) is NotSimulated]
     return {
+        **({"lacking": lacking[0]} if lacking else {}),
         "kind": "not_implemented" if _is_stub(error) else "crashed",
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
         "message": message,
         "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],
     }
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that led to it."""
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _is_stub(error: BaseException) -> bool:
