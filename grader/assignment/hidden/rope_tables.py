@@ -185,9 +185,9 @@ class Ropes:
         return error_in_ulp(actual, expected, self._scale, torch.float32)
 
     def positions_held(self, module: StudentModule) -> float:
-        """How many positions the registered buffers hold, by their size relative to that in a new module."""
+        """How many positions the tables, buffers or parameters, hold, by their size relative to a new module's."""
         first = self.new(1)
-        in_new, in_this = (sum(buffer.value.numel() for buffer in m.buffers()) for m in (first, module))
+        in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
 
 

@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_refusal
+from grader.assignment.hidden.checks import (
+    Draw,
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    check_refusal,
+    check_sizes_named,
+)
+from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.histories import Step, check_history
@@ -17,10 +25,12 @@ from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
     LARGE,
+    NOTHING,
     SIGNS,
     Law,
     Normalising,
     filled,
+    fits,
     normalising,
     numbers,
 )
@@ -41,6 +51,9 @@ from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
+BAD_SIZES = pytest.mark.parametrize(
+    ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
+)
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -129,9 +142,26 @@ def test_arguments_have_the_defaults_of_the_stub(
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
-@pytest.mark.parametrize(("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"])
+@BAD_SIZES
 def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: int, group_size: int) -> None:
     check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+
+
+@pytest.mark.rubric("norm_sizes_named")
+@BAD_SIZES
+def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: int) -> None:
+    student.GroupRMSNorm(hidden_size=24, group_size=4).parameters()  # an error for any sizes is another mistake
+    check_sizes_named(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+
+
+@pytest.mark.rubric("norm_mixed_devices")
+def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
+    """All that this property asks for where there is no second device, of a module that does something."""
+    x = LARGE * torch.tensor(SIGNS).reshape(1, 1, 24)
+    outputs = [build(student, 4, device)((factor * x).to(device)) for factor in (1, 2, -1)]
+    plain, twice, opposite = (numbers(output, x.shape) for output in outputs)
+    require(bool(plain.any()) and fits(opposite, -plain) and not fits(twice, 2 * plain), NOTHING)
+    check_on(outputs, device, "the output")
 
 
 SIZES = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these

@@ -1,7 +1,8 @@
 """Task 4, NTKAwareRoPE, judged by itself: other properties charge for ``apply_rotary_pos_emb``.
 
-``rope_base`` charges for wrong angles of new modules. The other properties compare with new modules, to find the ratio
-that a call uses and what it leaves behind. Only ``rope_boundary`` has sequences exactly as long as the tables.
+``rope_base`` and ``rope_exact_angles`` charge for wrong angles of new modules. The other properties compare with new
+modules, to find the ratio that a call uses and what it leaves behind. Only ``rope_boundary`` has sequences exactly as
+long as the tables.
 """
 
 from __future__ import annotations
@@ -53,19 +54,23 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
         check_tables(ropes, module, angles, what)
 
 
-@pytest.mark.rubric("rope_base")
+@pytest.mark.rubric("rope_exact_angles")
 @contract_first(*TURNED)
 @dtypes
 def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
-    """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number."""
-    sizes = {"dim": 4, "max_seq_len": 4200, "base": BASE, "ratio": 2}
-    module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
-    what = f"dim=4, max_seq_len=4200, ratio=2, dtype={name(dtype)}, s = 4112"
-    try:
-        check_tables(ropes, module, oracle.ntk_angles(4, BASE, 2, 4112), what, dtype)
-    except Crashed:
-        if dtype is torch.float32:
-            raise  # in 16 bits, rope_buffers charges for it
+    """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number.
+
+    A wrong base makes far angles wrong, too: what it costs is the sum of both properties.
+    """
+    for longest, base, length in ((4200, BASE, 4112), (300, 16, 599)):
+        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
+        module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
+        what = f"dim=4, max_seq_len={longest}, base={base}, ratio=2, dtype={name(dtype)}, s = {length}"
+        try:
+            check_tables(ropes, module, oracle.ntk_angles(4, base, 2, length), what, dtype)
+        except Crashed:
+            if dtype is torch.float32:
+                raise  # in 16 bits, rope_buffers charges for it
 
 
 @pytest.mark.rubric("rope_base")
@@ -219,7 +224,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     lengths = (SHORT, middle, long)
     first = {length: ropes.first(ratio, length, dynamic=True, training=training) for length in lengths}
     module = ropes.new(ratio, dynamic=True).train(training)
-    wanted = first[SHORT]
+    wanted, grows = first[SHORT], True
     history: list[int] = []
     for length in (SHORT, middle, SHORT, 4 * MS - 1, long, middle, SHORT):
         turned = ropes.turn(module, length)
@@ -233,6 +238,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
             wanted = first[middle]  # rope_boundary charges for growing again
         ropes.check(turned, wanted, told(length, ratio, dynamic=True, when=after(history)))
         history.append(length)
+    require(grows or ropes.positions_held(module) == 8 * MS, UNSEEN)
 
 
 def grows_within(ropes: Ropes) -> bool:

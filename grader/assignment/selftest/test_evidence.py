@@ -79,4 +79,4 @@ def forward(self, input):
 GroupRMSNorm.forward = forward
 """
     kept = set(ASSIGNMENT.rubric.only("task1").properties) - lost(judge(files, "task1"))
-    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments"}
+    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments", "norm_sizes_named"}
