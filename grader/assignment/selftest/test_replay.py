@@ -402,7 +402,10 @@ def answering(*replies: dict[str, Any]) -> Compared:
     return compared
 
 
-@pytest.mark.parametrize(("reply", "differs"), [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, False)])
+@pytest.mark.parametrize(
+    ("reply", "differs"),
+    [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, True), ({"error": {"kind": "timed_out"}}, False)],
+)
 def test_another_value_than_before_is_noticed(reply: dict[str, Any], differs: bool) -> None:
     compared = answering({"value": None}, reply)
     compared.request(LOAD, 1.0)
