@@ -47,10 +47,15 @@ class Lockdown:
             OSError, ImportError: If this machine does not have a layer.
         """
         self._layers = frozenset(layers)
-        self._limits = list(resource_limits(limits, gpus))
+        self._wanted, self._gpus = limits, gpus
+        self.measure()
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
         self._filter = seccomp_program(may_open) if "seccomp" in self._layers else None
+
+    def measure(self) -> None:
+        """Allow memory on top of what this process has now."""
+        self._limits = list(resource_limits(self._wanted, self._gpus))
 
     def apply(self, parent: int) -> None:
         """Lock this process, for good.

@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -126,9 +127,11 @@ def prepare() -> None:
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
+    tempfile.tempdir = "/tmp"  # else whoever asks for its name, as torch._dynamo does, has it tried out
     gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
+    torch.compile = _leave_uncompiled  # type: ignore[assignment] # only what concerns us is named
 
 
 def become_worker(rpc_fd: int) -> int:
@@ -141,6 +144,11 @@ def become_worker(rpc_fd: int) -> int:
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
     return REQUESTS_FD
+
+
+def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
+    """Stands in for ``torch.compile``, also as a decorator: to compile takes files, processes and minutes."""
+    return (lambda function: function) if model is None else model
 
 
 def _keep_one_thread(number: int) -> None:
