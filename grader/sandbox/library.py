@@ -1,8 +1,8 @@
 """Python's library for workers that may not open it: read by the fork server, imported from memory.
 
 A worker may be unable to open Python's own files: they lie below a private folder, or nothing can be opened at all. What
-is closed is found out by trial. Of that, the fork server keeps the source and the byte code of every module, and imports the
-extension modules, which only the system's loader can load. Where nothing is closed, nothing is read.
+is closed is found out by trial. Of that, the fork server keeps the byte code of every module, of packages the source as well,
+and imports the extension modules, which only the system's loader can load. Where nothing is closed, nothing is read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from .lockdown import PACKAGE_FOLDERS
+
 # torch, and what it imports at the first use of some of its functions.
 PACKAGES = ("torch", "functorch", "torchgen", "numpy", "sympy", "mpmath", "networkx", "jinja2", "fsspec", "filelock")
-LEFT_OUT = ("__pycache__", "site-packages", "dist-packages", "test", "tests")
+LEFT_OUT = ("__pycache__", "test", "tests", *PACKAGE_FOLDERS)
 EXTENSION = importlib.machinery.EXTENSION_SUFFIXES[0]  # the plain suffix, .so, is that of ordinary libraries, too
 TESTS_OF_PYTHON = ("_test", "_xx", "xx", "_ctypes_test")
 HEADER_BYTES = 16  # of byte code: magic number, flags, and the source's time and size
@@ -33,10 +35,11 @@ HEADER_BYTES = 16  # of byte code: magic number, flags, and the source's time an
 def places() -> Iterator[tuple[Path, Path]]:
     """Each folder of the library, and a file in it: a worker that can open the file can open them all."""
     for entry in map(Path, sys.path):
-        files = [entry / "os.py", *entry.glob(f"_*{EXTENSION}")]
-        packages = [entry / name / "__init__.py" for name in PACKAGES]
-        yield from ((entry, file) for file in files[:1] + files[-1:] if file.exists())
-        yield from ((file.parent, file) for file in packages if file.exists())
+        if entry.name in PACKAGE_FOLDERS:
+            files = [entry / name / "__init__.py" for name in PACKAGES]
+        else:
+            files = [entry / "os.py", *sorted(entry.glob(f"*{EXTENSION}"))[:1]]
+        yield from ((file.parent, file) for file in files if file.exists())
 
 
 class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -47,10 +50,10 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """
 
     def __init__(self, closed: Iterable[Path]) -> None:
-        """Read source and byte code, and import the extension modules."""
+        """Read the modules, and import those that only the system's loader can load."""
         self._files: dict[str, str] = {}  # by a module's name
-        self._sources: dict[str, bytes] = {}  # by a file's name
-        self._byte_code: dict[str, bytes] = {}
+        self._code: dict[str, bytes] = {}  # by a file's name
+        self._sources: dict[str, bytes] = {}
         extensions: list[str] = []
         for folder in closed:
             prefix = [] if str(folder) in sys.path else [folder.name]
@@ -59,8 +62,9 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     extensions.append(name)
                 else:
                     self._files.setdefault(name, str(file))
-                    self._sources[str(file)] = file.read_bytes()
-                    self._byte_code[str(file)] = _byte_code(file)
+                    self._code[str(file)] = _byte_code(file) or file.read_bytes()
+                    if prefix:  # importing torch._dynamo looks at torch's source
+                        self._sources[str(file)] = file.read_bytes()
         self._update_cache, linecache.updatecache = linecache.updatecache, self._lines_of
         sys.meta_path.insert(-1, self)  # before the finder of files, which would look for them in vain
         for name in extensions:
@@ -85,9 +89,9 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def get_code(self, name: str) -> CodeType:
         """The module's code, which ``runpy`` asks for, too."""
         file = self._files[name]
-        if not self._byte_code[file]:
-            return compile(self._sources[file], file, "exec", dont_inherit=True)
-        code: CodeType = marshal.loads(memoryview(self._byte_code[file])[HEADER_BYTES:])
+        if not self._code[file].startswith(importlib.util.MAGIC_NUMBER):
+            return compile(self._code[file], file, "exec", dont_inherit=True)
+        code: CodeType = marshal.loads(memoryview(self._code[file])[HEADER_BYTES:])
         return code
 
     def _lines_of(self, filename: str, module_globals: dict[str, Any] | None = None) -> list[str]:
