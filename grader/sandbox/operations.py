@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +20,7 @@ from .protocol import ProtocolError
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
+TORCH = os.path.dirname(torch.__file__)
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -336,6 +339,9 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     except BaseException:  # a student's own __str__ may do anything
         message = ""
     frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
+    inside = itertools.takewhile(lambda frame: frame[0] not in files, reversed(frames))  # of the student's call
+    if isinstance(error, OSError) and (torchs := next((f for f, _, _ in inside if f.startswith(TORCH)), "")):
+        message += f" (raised in torch{torchs.removeprefix(TORCH)})"
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
     return {
