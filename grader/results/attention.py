@@ -89,20 +89,20 @@ def _with(lost: Outcomes, wanted: Outcome) -> str:
 
 def _elsewhere(lost: Outcomes) -> Iterator[tuple[str, str]]:
     """Crashes of which the grader's machine may be the cause rather than the code: one reason for each cause."""
-    causes = defaultdict[str, list[str]](list)
-    for prop, _, message in itertools.chain(*lost.values()):
-        for pattern, text in ELSEWHERE:
+    causes: dict[str, dict[str, None]] = defaultdict(dict)  # from a cause to tasks, each once
+    for task, properties in lost.items():
+        for (_, _, message), (pattern, text) in itertools.product(properties, ELSEWHERE):
             found = pattern.match(message)
             if found and (pattern is not NOT_FOUND or found[1] in OURS):
-                causes[text.format(*found.groups())].append(prop)
-    yield from (("environment", f"{cause}: {', '.join(props)}.") for cause, props in causes.items())
+                causes[text.format(*found.groups())][task] = None
+    yield from (("environment", f"{', '.join(tasks)}: {cause}.") for cause, tasks in causes.items())
 
 
 def _zeros(own: Standing, lost: Outcomes) -> Iterator[tuple[str, str]]:
     """Scores so low that something else than the quality of the work may be the cause."""
     for task in own.tasks:
         ended = {outcome for _, outcome, _ in lost.get(task.id, ())}
-        if task.score == 0 and ended and ended <= {*NEVER_ANSWERED}:
+        if task.score == 0 and ended & {*NEVER_ANSWERED} and ended <= {*NEVER_ANSWERED, *NOT_BEGUN}:
             how = ", ".join(sorted(ended))
             yield "nothing_ran", f"{task.id}: code is there, and nothing of it gave an answer ({how})."
     line = own.line

@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import signal
+import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -100,6 +101,7 @@ def readable_paths() -> list[str]:
     packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     packages |= {os.path.join(library, name) for library in libraries for name in PACKAGE_FOLDERS}
     paths = {"/usr/lib", "/lib", "/lib64"}
+    paths |= {str(path) for path in Path(sys.base_prefix, "lib").glob("lib*.so*")}  # sqlite's, in a Python of conda's
     for folder in libraries | packages:
         entries = Path(folder).iterdir() if Path(folder).is_dir() else ()
         hidden = HIDDEN_PACKAGES if folder in packages else PACKAGE_FOLDERS

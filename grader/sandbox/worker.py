@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -125,9 +124,9 @@ def prepare() -> None:
     kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # to import torch._dynamo makes this folder, unless it exists
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
-    tempfile.tempdir = "/tmp"  # else whoever asks for its name, as torch._dynamo does, has it tried out
     gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
