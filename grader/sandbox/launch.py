@@ -20,7 +20,7 @@ from .levels import LAYERS, Isolation
 from .limits import Limits
 from .started import start, taken_over
 
-# What imports torch._dynamo at its first use. A worker that has not got it imports it by itself, and takes a second more.
+# What imports torch._dynamo at its first use. A worker without it imports it by itself, and takes a second more.
 USES_DYNAMO = re.compile(r"checkpoint|dynamo|torch\.compiler|torch\.optim|torch\.func\b|flex_attention|gradcheck")
 
 

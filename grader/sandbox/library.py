@@ -1,8 +1,9 @@
 """Python's library for workers that may not open it: read by the fork server, imported from memory.
 
-A worker may be unable to open Python's own files: they lie below a private folder, or nothing can be opened at all. What
-is closed is found out by trial. Of that, the fork server keeps the byte code of every module, of packages the source as well,
-and imports the extension modules, which only the system's loader can load. Where nothing is closed, nothing is read.
+A worker may be unable to open Python's own files: they lie below a private folder, or nothing can be opened at all.
+What is closed is found out by trial. Of that, the fork server keeps the byte code of every module, of packages the
+source as well, and imports the extension modules, which only the system's loader can load. Where nothing is closed,
+nothing is read.
 """
 
 from __future__ import annotations

@@ -338,9 +338,10 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
         message = ""
-    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
-    inside = itertools.takewhile(lambda frame: frame[0] not in files, reversed(frames))  # of the student's call
-    if isinstance(error, OSError) and (torchs := next((f for f, _, _ in inside if f.startswith(TORCH)), "")):
+    trace = traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)
+    frames = [[frame.filename, frame.lineno or 0, frame.name] for frame in trace]
+    inside = itertools.takewhile(lambda file: file not in files, (frame.filename for frame in reversed(trace)))
+    if isinstance(error, OSError) and (torchs := next((file for file in inside if file.startswith(TORCH)), "")):
         message += f" (raised in torch{torchs.removeprefix(TORCH)})"
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])

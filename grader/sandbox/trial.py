@@ -12,6 +12,7 @@ import ctypes
 import os
 import socket
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from .limits import Limits
@@ -32,7 +33,7 @@ def closed_to_workers(places: Iterable[tuple[Path, Path]], lockdown: Lockdown) -
 
     def read() -> str:
         lockdown.apply(parent)
-        return " ".join(str(number) for number, (_, file) in enumerate(tried) if _succeeds(lambda: _open(file)))
+        return " ".join(str(number) for number, (_, file) in enumerate(tried) if _succeeds(partial(_open, file)))
 
     opened = _in_a_process(read).split()
     return [folder for number, (folder, _) in enumerate(tried) if str(number) not in opened]

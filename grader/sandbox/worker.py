@@ -130,7 +130,7 @@ def prepare() -> None:
     gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
-    torch.compile = _leave_uncompiled  # type: ignore[assignment] # only what concerns us is named
+    torch.compile = _leave_uncompiled
 
 
 def become_worker(rpc_fd: int) -> int:

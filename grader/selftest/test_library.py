@@ -1,4 +1,4 @@
-"""What Python itself can import, student code can import, too, wherever Python is installed and however it is locked."""
+"""What Python can import, student code can import, too, wherever Python is installed and however workers are locked."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ LEVELS = {  # which layers are left out, and whether all of Python's files are c
 }
 
 
-@pytest.fixture(scope="module", params=LEVELS.values(), ids=LEVELS)
+@pytest.fixture(scope="module", params=LEVELS.values(), ids=[*LEVELS])
 def server(request: pytest.FixtureRequest) -> Iterator[Zygote]:
     """A fork server for each way of locking a worker that this machine has."""
     without, closed = request.param
