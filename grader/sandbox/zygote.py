@@ -88,7 +88,8 @@ def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: s
         command = json.loads(line)
         if "start" in command:
             if command["dynamo"] and "torch._dynamo" not in sys.modules:
-                importlib.import_module("torch._dynamo")
+                with contextlib.suppress(Exception):  # then the student's import of it says why
+                    importlib.import_module("torch._dynamo")
                 _settle(lockdown)
             pid = _start(control, lockdown, *descriptors)
             running.add(pid)
