@@ -20,7 +20,7 @@ LIMIT_S = 60.0  # a law takes a tenth of a second; no variant that is judged in 
 def submitted(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be a submission inside the block."""
     before = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] == "src"}
-    importer = MemoryImporter(files, bare_packages=False, code={})
+    importer = MemoryImporter(files, code={}, lazy=False)
     sys.meta_path.insert(0, importer)
     try:
         yield

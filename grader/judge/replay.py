@@ -38,7 +38,7 @@ class ReplayWorker(Protocol):
     def spent_s(self) -> float:
         """Seconds charged for the last list."""
 
-    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
+    def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests, before which the submission may be imported anew."""
 
     def replies(self, timeout_s: float) -> bytes:
@@ -228,8 +228,7 @@ class Replay:
             worker = self.start_worker(self._student.files)
             for prop, places in asked.items():
                 for number, place in enumerate(places):
-                    request, bare = self._recordings[prop].singly[place], self._student.bare_packages
-                    worker.post(request, anew=number == 0, bare_packages=bare)
+                    worker.post(self._recordings[prop].singly[place], anew=number == 0)
             return all(
                 before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
             )
@@ -273,7 +272,7 @@ class Replay:
             self._sent.append(prop)
             try:
                 self._worker = self._worker or self.start_worker(self._student.files)
-                self._worker.post(recording.packed, anew=True, bare_packages=self._student.bare_packages)
+                self._worker.post(recording.packed, anew=True)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self._failures = MOST_FAILURES
                 self.close()

@@ -64,7 +64,6 @@ class Student:
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
-        self._bare_packages = True  # whether files are imported without the packages' __init__.py
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
         self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
@@ -206,11 +205,6 @@ class Student:
         """Whether a judge has died during a property."""
         return property_id in self._condemned
 
-    @property
-    def bare_packages(self) -> bool:
-        """Whether files are imported without the packages' ``__init__.py``; not, if that has failed."""
-        return self._bare_packages
-
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
         return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
@@ -246,28 +240,16 @@ class Student:
         return self._ask(name, operations)
 
     def _load(self, name: str) -> None:
-        """Import the file that defines ``name``, without the packages' ``__init__.py``; if that fails, with them.
-
-        An ``__init__.py`` imports sibling files, which cost time, and of which one may fail. A file that cannot be
-        imported is tried once per submission, not once per property.
-        """
+        """Import the file that defines ``name``; one that can't be imported is tried once, not once per property."""
         if name in self._import_faults:
             raise self._import_faults[name]
-        first: StudentFault | None = None
-        for bare in (True, False) if self._bare_packages else (False,):
-            arguments = {"module": self._module_of(name), "name": name, "bare_packages": bare}
-            more = {"recorded": list(self._recorded)} if self._recorded else {}
-            try:
-                self._ask(name, [("load", arguments | more)])
-                self._bare_packages = bare
-                self._loaded.add(name)
-                return
-            except StudentFault as fault:
-                first = first or fault
-                self._gave_out = None  # an __init__.py may do what the file needs
-        assert first is not None
-        self._import_faults[name] = first
-        raise first
+        more = {"recorded": list(self._recorded)} if self._recorded else {}
+        try:
+            self._ask(name, [("load", {"module": self._module_of(name), "name": name, **more})])
+        except StudentFault as fault:
+            self._import_faults[name], self._gave_out = fault, None  # later cases are told the same
+            raise
+        self._loaded.add(name)
 
     def _module_of(self, name: str) -> str:
         """The module of the submission that defines a name."""

@@ -73,8 +73,8 @@ def exercise_requests(device: str) -> list[list[tuple[str, dict[str, Any]]]]:
     exercise = {"number": 0, "name": "Exercise", "arguments": {"size": 4, "device": device}}
     ids = torch.tensor([[0, 3]]).to(device)
     return [
-        [("load", {"module": "src.exercise", "name": "Exercise", "bare_packages": False})],
-        [("load", {"module": "src.exercise", "name": "apply", "bare_packages": False})],
+        [("load", {"module": "src.exercise", "name": "Exercise"})],
+        [("load", {"module": "src.exercise", "name": "apply"})],
         [("construct", exercise), ("parameters", {"target": 0})],
         [("assign", {"target": 0, "values": [2.0]}), ("call", {"target": 0, "arguments": [ones]})],
         [("assign", {"target": 0, "values": [ones[0]]}), ("observe", {"target": 0, "arguments": [ones]})],
@@ -88,7 +88,7 @@ def exercise_requests(device: str) -> list[list[tuple[str, dict[str, Any]]]]:
         [("method", {"target": 0, "name": "reset_parameters", "arguments": []}), ("parameters", {"target": 0})],
         [("construct", {"number": 1, "name": "Exercise", "arguments": {"size": 3}})],
         [("call", {"target": 0, "arguments": [torch.ones(3, 5)]})],
-        [("load", {"module": "src.missing", "name": "missing", "bare_packages": False})],
+        [("load", {"module": "src.missing", "name": "missing"})],
     ]
 
 

@@ -128,13 +128,12 @@ class Worker:
             self.close()
             raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
 
-    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
+    def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests; :meth:`replies` gives the answer.
 
         Args:
             requests: The list, packed.
             anew: Whether the submission is imported anew before it.
-            bare_packages: Whether to import without the packages' ``__init__.py``.
 
         Raises:
             RuntimeError: If the process did not start, which is not the student's fault.
@@ -142,7 +141,7 @@ class Worker:
         if not self._ready:
             self._wait_until_ready()
         self._since = self._since or Allowance(self._waited, math.inf)
-        self._channel.post(_message(requests, anew=anew, bare_packages=bare_packages))
+        self._channel.post(_message(requests, anew=anew))
 
     def replies(self, timeout_s: float) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
@@ -198,9 +197,9 @@ def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
 
 
-def _message(requests: bytes, *, anew: bool = False, bare_packages: bool | None = None) -> dict[str, Any]:
+def _message(requests: bytes, *, anew: bool = False) -> dict[str, Any]:
     """A list of requests, packed, as the worker takes it."""
-    return {"requests": as_tensor(requests), "anew": anew, "bare_packages": bare_packages}
+    return {"requests": as_tensor(requests), "anew": anew}
 
 
 def _bytes(value: object) -> bytes:

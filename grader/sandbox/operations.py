@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import os
@@ -27,20 +28,13 @@ OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
-    def __init__(
-        self,
-        files: Mapping[str, str],
-        code: dict[str, CodeType] | None = None,
-        bare_packages: bool | None = None,
-    ) -> None:
+    def __init__(self, files: Mapping[str, str], code: dict[str, CodeType] | None = None) -> None:
         """Import nothing yet.
 
         Args:
             files: The submission's files, path to text.
             code: Those that are compiled already, by path; others are added.
-            bare_packages: Whether to leave out every ``__init__.py``, whatever a request says; None if it decides.
         """
-        self._bare_for_all = bare_packages
         self._files = files
         self._code = {} if code is None else code
         self._names: dict[str, Any] = {}
@@ -49,7 +43,7 @@ class Operations:
         self._places: dict[
             tuple[int, int], int
         ] = {}  # of a module and a size: which of several tensors holds its numbers
-        self._bare_packages: bool | None = None
+        self._importer: MemoryImporter | None = None
         self._recorder: Recorder | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -76,31 +70,48 @@ class Operations:
 
     # ── Importing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _load(self, module: str, name: str, bare_packages: bool, recorded: Sequence[str] = ()) -> None:
+    def _load(self, module: str, name: str, recorded: Sequence[str] = ()) -> None:
         """Import ``module`` of the submission and make its ``name`` known.
+
+        An ``__init__.py`` imports sibling files, of which one may fail, so it first waits until it is needed. Where the
+        import fails, it is tried as Python does it, since an ``__init__.py`` may do what the file needs.
 
         Args:
             module: The module's name, such as ``src.functional``.
             name: What it has to define.
-            bare_packages: Whether to leave every ``__init__.py`` out.
             recorded: A module and a function in it, in whose place a :class:`Recorder` is put.
         """
-        bare_packages = bare_packages if self._bare_for_all is None else self._bare_for_all
-        if bare_packages != self._bare_packages:
-            self._bare_packages = bare_packages
+        if self._importer is None:
             _unload()
-            importer = MemoryImporter(self._files, bare_packages, self._code)
-            sys.meta_path.insert(0, importer)
-            for known in importer.names:  # not all of sys.modules: after a fork, to look at a name copies its page
-                sys.modules.pop(known, None)
+            self._importer = MemoryImporter(self._files, self._code)
+            sys.meta_path.insert(0, self._importer)
+            _taken_out(self._importer)
         if recorded and self._recorder is None:
             self._recorder = Recorder(*recorded)
+        try:
+            self._names[name] = self._imported(self._importer, module, name)
+            return
+        except BaseException as error:  # whatever student code raises
+            first = error
+        if self._importer.lazy:
+            before, self._importer.lazy = _taken_out(self._importer), False
+            with contextlib.suppress(BaseException):
+                self._names[name] = self._imported(self._importer, module, name)
+                return
+            self._importer.lazy = True
+            _taken_out(self._importer)
+            sys.modules.update(before)
+        raise first
+
+    def _imported(self, importer: MemoryImporter, module: str, name: str) -> Any:
+        """What ``module`` has by that name."""
         loaded = importlib.import_module(module)
+        importer.run_what_waits(loaded)
         if self._recorder is not None:
             self._recorder.put_in_place()
         if not hasattr(loaded, name):
             raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
-        self._names[name] = getattr(loaded, name)
+        return getattr(loaded, name)
 
     def forget(self) -> None:
         """Drop the submission's modules and objects."""
@@ -310,8 +321,13 @@ def _unload() -> None:
     """Remove every submission's importer and its imported modules."""
     for importer in [finder for finder in sys.meta_path if isinstance(finder, MemoryImporter)]:
         sys.meta_path.remove(importer)
-        for known in importer.names:
-            sys.modules.pop(known, None)
+        _taken_out(importer)
+
+
+def _taken_out(importer: MemoryImporter) -> dict[str, ModuleType]:
+    """The modules of a submission, which ``sys.modules`` has no longer."""
+    # Not all of sys.modules is looked at: after a fork, to look at a name copies its page.
+    return {name: sys.modules.pop(name) for name in importer.names if name in sys.modules}
 
 
 class _Missing(Exception):

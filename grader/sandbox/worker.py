@@ -51,7 +51,7 @@ def serve(fd: int) -> None:
             if message["anew"]:
                 operations.forget()
                 state.restore()
-                operations = Operations(files, code, message["bare_packages"])
+                operations = Operations(files, code)
             if "debug" in message:
                 from . import debugging  # which the fork server has imported, if it was told to
 

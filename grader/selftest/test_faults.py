@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", r
 
 GRADINGS = 200 if os.environ.get("GRADER_LONG") else 20
 WAIT = {"src/work.py": "import time\ndef wait():\n    time.sleep(60)\n"}
-LOAD = ("load", {"module": "src.work", "name": "wait", "bare_packages": False})
+LOAD = ("load", {"module": "src.work", "name": "wait"})
 CALL = ("call", {"target": "wait", "arguments": []})
 
 

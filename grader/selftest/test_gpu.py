@@ -41,7 +41,7 @@ def gpu_zygote() -> Iterator[Zygote]:
 def answer(zygote: Zygote, function: str) -> str:
     """What became of a function of ``LOOK`` in a worker."""
     worker = zygote.start({"src/work.py": LOOK})
-    load = ("load", {"module": "src.work", "name": function, "bare_packages": False})
+    load = ("load", {"module": "src.work", "name": function})
     reply = worker.request([load, ("call", {"target": function, "arguments": []})], 10.0)
     worker.close()
     return str(reply["error"].get("message", reply["error"]["kind"]) if "error" in reply else "done")

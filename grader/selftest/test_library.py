@@ -104,7 +104,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Zygote]:
 def asked(zygote: Zygote, text: str, name: str, argument: object) -> object:
     """What a function of student code returns, in a new worker."""
     worker = zygote.start({"src/work.py": text})
-    load = ("load", {"module": "src.work", "name": name, "bare_packages": False})
+    load = ("load", {"module": "src.work", "name": name})
     reply = worker.request([load, ("call", {"target": name, "arguments": [argument]})], 60.0)
     worker.close()
     assert "value" in reply, reply

@@ -42,12 +42,12 @@ def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, 
     lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
     text = f"import torch\nkept = []\n\ndef call(x):\n{lines}"
     requests = Message()
-    requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
+    requests.add([("load", {"module": "src.functional", "name": "call"})])
     requests.add([("call", {"target": "call", "arguments": [ONES]})])
     worker = zygote.start({"src/functional.py": text, "src/sibling.py": ""})
     try:
         for _ in range(2):
-            worker.post(requests.packed(), anew=True, bare_packages=False)
+            worker.post(requests.packed(), anew=True)
         first, second = worker.replies(LIMIT_S), worker.replies(LIMIT_S)
     finally:
         worker.close()
@@ -72,9 +72,9 @@ def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None
     try:
         for argument in ("now", {"later": "later"}):
             requests = Message()
-            requests.add([("load", {"module": "src.functional", "name": "call", "bare_packages": False})])
+            requests.add([("load", {"module": "src.functional", "name": "call"})])
             requests.add([("call", {"target": "call", "arguments": [argument]})])
-            worker.post(requests.packed(), anew=True, bare_packages=False)
+            worker.post(requests.packed(), anew=True)
         replies = unpack(worker.replies(LIMIT_S))
     finally:
         worker.close()

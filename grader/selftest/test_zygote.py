@@ -26,7 +26,7 @@ from .faulty import survivors
 pytestmark = pytest.mark.process
 
 SPIN = {"src/work.py": "def spin(): \n    while True: pass\n"}
-LOAD = ("load", {"module": "src.work", "name": "spin", "bare_packages": False})
+LOAD = ("load", {"module": "src.work", "name": "spin"})
 LEAVE_S = 60.0  # on a busy machine
 CALL = ("call", {"target": "spin", "arguments": []})
 

@@ -59,7 +59,7 @@ def _second_device() -> Finding:
 
 def _imports(zygote: Zygote) -> Finding:
     """Whether student code can import what no worker has from the start, and this process can import, too."""
-    load = ("load", {"module": "src.probe", "name": "probe", "bare_packages": False})
+    load = ("load", {"module": "src.probe", "name": "probe"})
     worker, problems = zygote.start(PROBE), []
     for module in IMPORTED:
         try:

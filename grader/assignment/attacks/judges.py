@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER
+from .points import NO_ANSWER, NORM_LOST, OUT_OF_STEP
 from .verdicts import RAW
 
 NO_PURITY = 99.0  # everything but that both modes agree
@@ -59,7 +59,7 @@ def frames_with_endless_numbers(self, input):
     forge_error([["kind", "crashed"], ["message", "x"], ["frames", {"list": [frame] * 3}]])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=NORM_LOST, prelude=FORGE)
 def frames_that_are_tensors(self, input):
     """Frames whose every part is a tensor."""
     frame = {"list": [{"tensor": 0}] * 3}
@@ -118,7 +118,7 @@ def two_hundred_wide_tensors(self, input):
     answer({"list": [{"tensor": number} for number in range(200)]}, *[WIDE] * 200, body=bytes(200))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=OUT_OF_STEP, prelude=FORGE)
 def a_number_of_four_thousand_digits(self, input):
     """A shape that is longer to write down than to compute."""
     answer({"tensor": 0}, ["uint8", "cpu", [10**4000], [0]], body=bytes(1))

@@ -94,7 +94,7 @@ def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, 
 def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answers: bool) -> None:
     """0.6 s of computing within an allowance of 1 s, while the core has two others to serve."""
     worker = zygote.start(WAITS)
-    load = ("load", {"module": "src.functional", "name": name, "bare_packages": False})
+    load = ("load", {"module": "src.functional", "name": name})
     call = ("call", {"target": name, "arguments": []})
     worker.request([load], 10)
     try:

@@ -45,7 +45,7 @@ PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])
 TABLE = torch.ones(1, 2)
 NAME = "apply_rotary_pos_emb"
-LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME, "bare_packages": True})]
+LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
 CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
 
 
@@ -76,11 +76,10 @@ class Scripted:
         self.posted = 0
         self.closed = False
 
-    def post(self, requests: bytes, *, anew: bool, bare_packages: bool) -> None:
+    def post(self, requests: bytes, *, anew: bool) -> None:
         """Count what is asked for."""
         assert requests in (RECORDING.packed, *SINGLY)
         assert anew == (requests != SINGLY[1])
-        assert bare_packages
         self.posted += 1
 
     def replies(self, timeout_s: float) -> bytes:

@@ -153,7 +153,7 @@ class _Session:
         Raises:
             WorkerFailed: If there is no answer, or an error while a test runs.
         """
-        load = {"module": f"{PACKAGE}.exam", "name": function, "bare_packages": True}
+        load = {"module": f"{PACKAGE}.exam", "name": function}
         reply = worker.request([("load", load), ("call", {"target": function, "arguments": arguments})], TEST_S)
         self._spent_s += worker.spent_s
         if self._spent_s > ALL_S:

@@ -85,7 +85,7 @@ class PublicTests:
 def _imported(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be this submission for as long as the block lasts."""
     code = {path: _compiled(path, text) for path, text in files.items()}
-    importer = MemoryImporter(files, bare_packages=False, code=code)
+    importer = MemoryImporter(files, code=code, lazy=False)
     _forget(importer.names)
     sys.meta_path.insert(0, importer)
     try:
