@@ -24,7 +24,7 @@ from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
-SAMPLED = 8  # requests of a property that are asked for again, in whole cases
+SAMPLED = 5  # requests of a property that are asked for again, in whole cases
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them

@@ -168,6 +168,17 @@ class Student:
         """
         self.excuses.append(Excuse(fault, charges))
 
+    def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
+        """Pass over a call that has returned several values, except in the property that charges for it.
+
+        Raises:
+            StudentFault: The fault, in that property, or if the rubric names none.
+        """
+        charged_to = self._rubric.one_tensor.get(name, self.property_id)
+        if charged_to == self.property_id:
+            raise fault
+        self.excuse(fault, (charged_to,))
+
     @contextmanager
     def excused(self, *properties: str) -> Iterator[None]:
         """Pass over a fault inside, as long as one of these properties has lost its points: it charges for it."""

@@ -87,7 +87,7 @@ class Operations:
             sys.meta_path.insert(0, self._importer)
             _taken_out(self._importer)
         if recorded and self._recorder is None:
-            self._recorder = Recorder(*recorded)
+            self._recorder = Recorder(self._importer, *recorded)
         try:
             self._names[name] = self._imported(self._importer, module, name)
             return
@@ -138,11 +138,11 @@ class Operations:
 
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
         """Call an object or a function, and return its result."""
-        return self._target(target)(*arguments)
+        return _first_only(self._target(target)(*arguments))
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call it; returns the output, and the arguments as they are after the call."""
-        output = self._target(target)(*arguments)
+        output = _first_only(self._target(target)(*arguments))
         return {"output": output, "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
@@ -158,15 +158,19 @@ class Operations:
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
+        several = isinstance(output, tuple | list)  # as for any call, the first counts
+        output = output[0] if several else output
         if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
         if not output.requires_grad:
-            return {"argument_gradients": [None for _ in leaves], "parameter_gradients": [None for _ in parameters]}
+            nothing = [None for _ in leaves], [None for _ in parameters]
+            return dict(zip(("argument_gradients", "parameter_gradients"), nothing, strict=True), several=several)
         # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
         (output * upstream.reshape(output.shape)).sum().backward()
         return {
             "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
             "parameter_gradients": [parameter.grad for parameter in parameters],
+            "several": several,
         }
 
     def _parameters_of(self, target: int | str) -> list[Tensor]:
@@ -263,13 +267,13 @@ class Recorder:
     So what a module passes on to that function can be judged where the function itself is wrong, or missing.
     """
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, importer: MemoryImporter, module: str, name: str) -> None:
         """Import the module of the function; if that fails, an empty one takes its place."""
         self.last: dict[str, Any] = {}
         try:
             self._home = importlib.import_module(module)
         except BaseException:  # whatever student code raises
-            self._home = sys.modules[module] = ModuleType(module)
+            self._home = importer.empty(module)
         self._name, self._original = name, getattr(self._home, name, None)
         self.put_in_place()
 
@@ -286,6 +290,11 @@ class Recorder:
         self.last = {"arguments": list(arguments), "named": named}
         first = next(iter((*arguments, *named.values())), None)
         return first.clone() if isinstance(first, Tensor) else first  # so that no gradient comes where none is kept
+
+
+def _first_only(output: Any) -> Any:
+    """What a call has returned; of several values the first, in a list: the others may be of any type."""
+    return list(output[:1]) if isinstance(output, tuple | list) else output
 
 
 def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
