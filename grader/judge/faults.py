@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -127,10 +128,12 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()
-    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message))) + place
+    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message)))
+    if names[:1] == ("SyntaxError",):
+        text += f" (the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"
     claim = fields.get("lacking")  # it counts if this process finds the same
     lacking = claim if isinstance(claim, str) and second_device.lacks(claim) else ""
-    return Crashed(text, names, said, lacking)
+    return Crashed(text + place, names, said, lacking)
 
 
 def frame_line(frame: Any, files: Mapping[str, str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +23,7 @@ MAX_MESSAGE = 600
 MAX_FRAMES = 12
 MAX_CAUSES = 8  # of an exception, that are searched
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
+TORCH = os.path.dirname(torch.__file__)
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -367,7 +370,11 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
         message = ""
-    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
+    trace = traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)
+    frames = [[frame.filename, frame.lineno or 0, frame.name] for frame in trace]
+    inside = itertools.takewhile(lambda file: file not in files, (frame.filename for frame in reversed(trace)))
+    if isinstance(error, OSError) and (torchs := next((file for file in inside if file.startswith(TORCH)), "")):
+        message += f" (raised in torch{torchs.removeprefix(TORCH)})"
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
     lacking = [cause.what for cause in _chain(error) if type(cause) is NotSimulated]
