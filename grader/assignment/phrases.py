@@ -129,6 +129,10 @@ PHRASES: Final = {
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.
+    "{what} gives another output on each new module": "{what}在每个新建模块上的输出都不同",
+    "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb": (
+        "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"
+    ),
     "{what} gives another output than on a new module, after {sizes}": "在 {sizes} 之后，{what}的输出与新建模块的不同",
     "{what} then {sizes}": "{what}、{sizes}",
     "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",

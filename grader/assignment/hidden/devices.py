@@ -75,24 +75,24 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
         pytest.skip("there is no answer on the CPU to compare with")
 
 
-def placed(build: Build, device: str) -> Iterator[StudentModule]:
+def placed(student: Student, build: Build, device: str, *charged_to: str) -> Iterator[StudentModule]:
     """A module that was made on the device, if it is there, and one that was moved there.
 
-    The cases about making and drawing charge for a module that cannot be made there, or is somewhere else.
+    Args:
+        student: The submission.
+        build: Makes a module on a device.
+        device: The device.
+        charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
-    made = build(device)
-    if is_made_on(made, device):
+    made, is_there = build(device), False
+    with student.excused(*charged_to):
+        parameters = made.parameters()
+        require(bool(parameters), "0 parameters are registered, not 1")
+        check_on([parameter.value for parameter in parameters], device, "the parameter")
+        is_there = True
+    if is_there:
         yield made
     yield build("cpu").to(device)
-
-
-def is_made_on(module: StudentModule, device: str) -> bool:
-    """Whether a module can be built, and has parameters, all on that device."""
-    try:
-        parameters = module.parameters()
-    except StudentFault:
-        return False
-    return bool(parameters) and all(p.value.device.type == torch.device(device).type for p in parameters)
 
 
 def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:

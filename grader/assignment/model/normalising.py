@@ -138,7 +138,7 @@ class Normalising(Reading):
     CHARGED_TO: ClassVar = {
         "law": ("norm_groups",),
         "neutral": ("norm_gamma",),
-        "training": ("norm_purity",),
+        "training": ("norm_groups",),
         "gamma_right": ("norm_gamma",),
         "fills": ("norm_gamma",),
         "factored": ("norm_gamma",),
