@@ -181,11 +181,11 @@ class Student:
         self.excuse(fault, (charged_to,))
 
     @contextmanager
-    def excused(self, *properties: str, faults: type[StudentFault] = StudentFault) -> Iterator[None]:
-        """Pass over such a fault inside, as long as one of these properties has lost its points: it charges for it."""
+    def excused(self, *properties: str) -> Iterator[None]:
+        """Pass over a fault inside, as long as one of these properties has lost its points: it charges for it."""
         try:
             yield
-        except faults as fault:
+        except StudentFault as fault:
             self.excuse(fault, properties)
 
     def _alike(self) -> Student:
