@@ -108,7 +108,7 @@ class Rotation(Reading):
         convention: How it turns one vector; None if no convention fits.
         turns: Whether the output depends on the angle; if not, nothing else can be judged.
         exact: Whether float32 outputs follow the convention to float32's accuracy.
-        carries: Whether a module can be judged with it.
+        carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
         refused: The pairs of dtypes, of input and tables, for which a call crashes.
         fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
@@ -116,7 +116,13 @@ class Rotation(Reading):
     CHARGED_TO: ClassVar = {
         "convention": ("rotary_pairing_and_sign",),
         "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
-        "carries": ("rotary_pairing_and_sign", "rotary_dtype"),
+        "carries": (
+            "rotary_pairing_and_sign",
+            "rotary_broadcast",
+            "rotary_dtype",
+            "rotary_backward",
+            "rotary_purity",
+        ),
         "refused": ("rotary_dtype",),
     }
 

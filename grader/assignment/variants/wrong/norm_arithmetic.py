@@ -185,7 +185,7 @@ def writes_the_output_over_the_input(self, input):
     return output
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="norm_mode")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups norm_purity", also=NORM_OUTPUT, hint="norm_mode")
 def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
     groups = input.float().unflatten(-1, (-1, self.group_size))

@@ -24,7 +24,7 @@ class GammaOfGroups(GroupRMSNorm):
         return (groups / rms * self.gamma.unsqueeze(-1)).flatten(-2).to(input.dtype)
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="parameter_size")
+@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="parameter_size init_not_drawn")
 class GammaOfAll(GroupRMSNorm):
     """Has one number in all, so that no draw of h numbers can be seen."""
 
@@ -32,7 +32,7 @@ class GammaOfAll(GroupRMSNorm):
         self.gamma = nn.Parameter(values[:1].clone())
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="not_a_parameter")
+@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="not_a_parameter init_not_drawn")
 class NoGamma(GroupRMSNorm):
     """Normalises, and scales nothing."""
 
