@@ -11,6 +11,8 @@ from typing import Final
 Option = str | Mapping[str, str]  # what takes the place of ``$axis``; or of several places, by name
 Axis = Mapping[str, Option]  # options by name
 
+CLASHES: Final = {frozenset(("Function", "compiled"))}  # torch fails to compile some functions with a backward of their own
+
 PLACE: Final = re.compile(r"\$(\w+)")
 
 HEADER = """
@@ -29,11 +31,16 @@ def choose(piece: str, axes: Mapping[str, Axis], number: int, without: Collectio
 
     Each axis is shuffled anew whenever it is used up, so as many combinations as it has options have each of them once.
     """
-    chosen = {}
+    chosen: dict[str, str] = {}
     for axis, options in axes.items():
         names = [name for name in options if f"{piece} {axis}: {name}" not in without]
         turn, place = divmod(number, len(names))
-        chosen[axis] = random.Random(f"{piece} {axis} {turn}").sample(names, len(names))[place]
+        order = random.Random(f"{piece} {axis} {turn}").sample(names, len(names))
+        chosen[axis] = next(
+            name
+            for name in order[place:] + order[:place]
+            if not any(clash <= {name, *chosen.values()} for clash in CLASHES)
+        )
     return chosen
 
 

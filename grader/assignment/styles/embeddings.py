@@ -66,7 +66,7 @@ LOOKUPS: Axis = {
     ),
     "one-hot": _lookup("return F.one_hot(ids, table.size(0)).to(table.dtype) @ table"),
     "one-hot einsum": _lookup('return torch.einsum("...v,ve->...e", F.one_hot(ids, len(table)).type_as(table), table)'),
-    "one-hot linear": _lookup("return F.linear(torch.eye(len(table), out=table.new_empty(0))[ids], table.t())"),
+    "one-hot linear": _lookup("return F.linear(F.one_hot(ids, len(table)).to(table), weight=table.t())"),
     "equal": _lookup("hot = ids[..., None] == torch.arange(len(table), device=ids.device)", "return hot.to(table) @ table"),
     "bag": _lookup(f'return F.embedding_bag(ids.reshape(-1, 1), table, mode="sum"){_FLAT}'),
     "unique": _lookup("used, places = ids.unique(return_inverse=True)", "return table[used][places]"),

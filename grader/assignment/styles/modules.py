@@ -203,13 +203,14 @@ CHOICES: Axis = {
             cos, sin = self.tables_for(smallest_even(seq_len, self.max_seq_len))
     """,
     "match": """
-        match (seq_len <= $es, self.dynamic):
-            case (False, True):
-                ratio = smallest_even(seq_len, self.max_seq_len)
-                cos, sin = self.tables_for(ratio)
-                self.store(ratio, cos, sin)
-            case (False, False):
-                cos, sin = self.tables_for(smallest_even(seq_len, self.max_seq_len))
+        if seq_len > $es:
+            ratio = smallest_even(seq_len, self.max_seq_len)
+            cos, sin = self.tables_for(ratio)
+            match self.dynamic:
+                case False:
+                    pass
+                case _:
+                    self.store(ratio, cos, sin)
     """,
     "put back": """
         kept = self.ratio, cos, sin

@@ -89,17 +89,17 @@ class DivideByRoot(torch.autograd.Function):
 
     @staticmethod
     def forward(x, eps):
-        inverse = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
-        return x * inverse, inverse
+        return x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(inputs[0], output[1])
+        x, ctx.eps = inputs
+        ctx.save_for_backward(x)
 
     @staticmethod
-    def backward(ctx, upstream, _):
-        x, inverse = ctx.saved_tensors
+    def backward(ctx, upstream):
+        (x,) = ctx.saved_tensors
+        inverse = (x.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()
         return inverse * (upstream - x * inverse.square() * (upstream * x).mean(-1, keepdim=True)), None
 """
 
@@ -116,7 +116,7 @@ DIVIDES: Axis = {
     "nn.RMSNorm": "nn.RMSNorm(gz, eps=eps, elementwise_affine=False)(x)",
     "hypot": "x / torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True) / gz**0.5, x.new_tensor(eps**0.5))",
     "padded": "x * gz**0.5 / torch.linalg.vector_norm(F.pad(x, (0, 1), value=(gz * eps) ** 0.5), dim=-1, keepdim=True)",
-    "Function": {"divide": "DivideByRoot.apply(x, eps)[0]", "function": FUNCTION},
+    "Function": {"divide": "DivideByRoot.apply(x, eps)", "function": FUNCTION},
 }
 GROUPS: Axis = {
     "view": "y = normalise(x.view(*x.shape[:-1], -1, gz), eps).reshape(x.shape)",

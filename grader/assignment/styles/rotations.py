@@ -119,11 +119,11 @@ TURNS: Axis = {
             features[j] = x[..., j] * c[..., j] + x[..., i] * s[..., j]
         y = torch.stack(features, dim=-1)
     """,
-    "row by row of the batch": f"""
-        def one(x):
-            return x * c.expand_as(x.unsqueeze(0))[0] + torch.cat((-x[..., half:], x[..., :half]), -1) * s.expand_as(x[None])[0]
+    "row by row of the batch": """
+        def one(x, c, s):
+            return x * c + torch.cat((-x[..., half:], x[..., :half]), -1) * s
 
-        y = torch.stack([one(row) for row in x])
+        y = torch.stack([*map(one, x, c.expand_as(x), s.expand_as(x))])
     """,
     "Function": {"turn": "y = Turn.apply(x, c, s)", "function": FUNCTION},
 }
