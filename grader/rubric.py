@@ -39,6 +39,7 @@ class Property(Record):
         question: What a student is asked who fails the property in the public tests.
         hint: What to do, in reports and for students who ask for more.
         basic: Whether later properties of the task can fail just because this one does.
+        one_tensor: Names for which this property alone charges if a call returns several values.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Property(Record):
     question: Text
     hint: Text
     basic: bool = False
+    one_tensor: tuple[str, ...] = ()
 
 
 class Task(Record):
@@ -124,6 +126,11 @@ class Rubric(Record):
     tasks: tuple[Task, ...]
     misconceptions: tuple[Misconception, ...]
     sha256: str
+
+    @cached_property
+    def one_tensor(self) -> dict[str, str]:
+        """From a name to the property that charges if a call of it returns several values."""
+        return {name: prop.id for task in self.tasks for prop in task.properties for name in prop.one_tensor}
 
     @cached_property
     def deciding(self) -> str:

@@ -1,6 +1,6 @@
 """Task 4, first part: ``apply_rotary_pos_emb`` turns each pair ``(x_i, x_{i + hd/2})`` by the angle of its position.
 
-A quarter turn has cosine 0 and sine 1 and sends the pair ``(a, b)`` to ``(-b, a)``: exact in every dtype.
+A quarter turn has cosine 0 and sine 1 and sends the pair ``(a, b)`` to ``(-b, a)``.
 """
 
 import itertools
@@ -16,6 +16,7 @@ from .harness.student import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
 HALF = HEAD_DIM // 2
+ONE = torch.tensor(1.0)  # the length of the pair (1, 0), and so of what it is turned into
 
 
 def numbers(*shape):
@@ -23,18 +24,18 @@ def numbers(*shape):
     return torch.arange(1.0, 1 + torch.Size(shape).numel()).remainder(17).sub(8).view(shape)
 
 
-def plain_tables(seq=SEQ):
+def plain_tables():
     """Return ``cos`` and ``sin`` [s, hd] with a different multiple of 1/32 for every position and pair.
 
-    They are not cosines of anything, which does not matter: the formula multiplies whatever the tables hold.
+    They are not cosines of anything, which does not matter where an output is compared with another one.
     """
-    cos = torch.arange(1.0, 1 + seq * HALF).view(seq, HALF) / 32
+    cos = torch.arange(1.0, 1 + SEQ * HALF).view(SEQ, HALF) / 32
     return cos.repeat(1, 2), (1 - cos).repeat(1, 2)
 
 
-def angle_tables():
+def angle_tables(seq=SEQ):
     """Return true cosines and sines [s, hd] of a different angle for every position and pair."""
-    angles = torch.arange(1.0, 1 + SEQ * HALF).view(SEQ, HALF).repeat(1, 2)
+    angles = torch.arange(1.0, 1 + seq * HALF).view(seq, HALF).repeat(1, 2)
     return angles.cos(), angles.sin()
 
 
@@ -45,14 +46,15 @@ def one_then_zero(*shape):
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
-    """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign.
+    """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign, up to rounding.
 
-    cos = 0、sin = 1 时，前后两半互换，新的前一半变号。
+    cos = 0、sin = 1 时，前后两半互换，新的前一半变号；允许舍入误差。
     """
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
     cos, sin = torch.zeros(SEQ, HEAD_DIM), torch.ones(SEQ, HEAD_DIM)
     output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device, dtype), sin=sin.to(device, dtype))
-    assert_equal(output, torch.cat([-x[..., HALF:], x[..., :HALF]], dim=-1))
+    length = torch.hypot(*x.chunk(2, dim=-1)).repeat(1, 1, 1, 2)  # of each feature's pair
+    assert_close(output, torch.cat([-x[..., HALF:], x[..., :HALF]], dim=-1), limits.forward(length, dtype))
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -61,10 +63,10 @@ def test_ones_then_zeros_return_the_tables(dtype, device):
 
     一对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
     """
-    cos, sin = plain_tables(seq=1)
+    cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
     x = one_then_zero(1, 1, 1).to(device, dtype)
-    output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
-    assert_equal(output[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1))
+    output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
+    assert_close(output[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1), limits.forward(ONE, dtype))
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -116,12 +118,13 @@ def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
 
     反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)。
     """
-    cos, sin = plain_tables(seq=1)
+    cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
     x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
-    output = apply_rotary_pos_emb(x, cos=cos.to(device, dtype), sin=sin.to(device, dtype))
+    output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
     (output * one_then_zero(1, 1, 1).to(device, dtype)).sum().backward()
+    turned_back = torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1)
     with gradient({"en": "the input", "zh": "输入"}):
-        assert_equal(gradient_of(x, "input")[0, :, 0], torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1))
+        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, limits.forward(ONE, dtype))
 
 
 @pytest.mark.rubric("rotary_purity")

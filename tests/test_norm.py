@@ -17,6 +17,7 @@ from .harness.compare import (
     assert_close_to_one_of,
     assert_equal,
     assert_kind,
+    assert_names_sizes,
     assert_rejects,
     assert_same_in_both_modes,
     assert_unchanged,
@@ -259,6 +260,35 @@ def test_the_norm_answers_on_the_device_that_it_is_on(elsewhere):
     assert_close(output, expected, limits.forward(expected, torch.float32))
 
 
+@pytest.mark.rubric("norm_mixed_devices")
+def test_the_output_is_on_the_device_of_the_input(device):
+    """Where gamma and input are on one device, the output is there, too.
+
+    gamma 与输入在同一个设备上时，输出也在那里。
+    """
+    output = build(hidden_size=24, group_size=4, device=device)(torch.ones(2, 3, 24, device=device))
+    assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=device)
+
+
+@pytest.mark.rubric("norm_mixed_devices")
+def test_gamma_may_be_on_another_device_than_the_input(elsewhere):
+    """The numbers are the same, on the device of the input; gamma stays where it is, and its gradient arrives there.
+
+    结果相同，在输入所在的设备上；gamma 留在原处，它的梯度也传到那里。
+    """
+    x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(11).add(1)
+    expected = build(hidden_size=24, group_size=4)(x)
+    for home, device in ((torch.device("cpu"), elsewhere), (elsewhere, torch.device("cpu"))):
+        norm = build(hidden_size=24, group_size=4).to(home)
+        output = norm(x.to(device))
+        assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=device)
+        assert_close(output, expected, limits.forward(expected, torch.float32))
+        output.sum().backward()
+        gamma = parameter_of(norm, 24)
+        for tensor in (gamma, gradient_of(gamma, "gamma")):
+            assert_kind(tensor, shape=tuple(gamma.shape), dtype=torch.float32, device=home)
+
+
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_gamma_is_the_only_parameter(dtype, device):
     """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers.
@@ -273,11 +303,20 @@ def test_gamma_is_the_only_parameter(dtype, device):
 
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_a_group_size_that_does_not_divide_is_refused():
-    """26 features do not split into groups of 8; the message names both, so that the reader can see it.
+    """26 features do not split into groups of 8.
 
-    26 个特征不能分成每组 8 个；报错信息写出这两个数，读的人才看得出原因。
+    26 个特征不能分成每组 8 个。
     """
     assert_rejects(GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=26, group_size=8)
+
+
+@pytest.mark.rubric("norm_sizes_named")
+def test_the_error_names_hidden_size_and_group_size():
+    """The message contains 26 and 8, so that the reader can see what does not fit.
+
+    报错信息里有 26 和 8，读的人才看得出哪里不合适。
+    """
+    assert_names_sizes(GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=26, group_size=8)
 
 
 @pytest.mark.rubric("norm_backward")

@@ -88,7 +88,7 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
         assert_angles(tables_of(rope, 8 * ratio - 1, device, dim=dim), torch.tensor(thetas))
 
 
-@pytest.mark.rubric("rope_base")
+@pytest.mark.rubric("rope_exact_angles")
 @pytest.mark.hint(
     en="Near positions are right, and far ones are not. Which dtype have positions and angles before the cosine is "
     "taken, and which whole numbers does it hold?",

@@ -16,6 +16,7 @@ from .harness.compare import (
     assert_close_to_one_of,
     assert_equal,
     assert_kind,
+    assert_names_sizes,
     assert_rejects,
     assert_rows,
     assert_unchanged,
@@ -304,12 +305,22 @@ def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_a_vocabulary_that_does_not_split_evenly_is_refused():
-    """10 rows do not split over 4 ranks; the message names both numbers, so that the reader can see it.
+    """10 rows do not split over 4 ranks.
 
-    10 行不能平分给 4 个 rank；报错信息写出这两个数，读的人才看得出原因。
+    10 行不能平分给 4 个 rank。
     """
     names = ("vocab_size", "world_size")
     assert_rejects(vocab_emb.ParallelVocabEmbedding, names=names, vocab_size=10, emb_size=EMB, rank=0, world_size=4)
+
+
+@pytest.mark.rubric("shard_sizes_named")
+def test_the_error_names_vocab_size_and_world_size():
+    """The message contains 10 and 4, so that the reader can see what does not fit.
+
+    报错信息里有 10 和 4，读的人才看得出哪里不合适。
+    """
+    sizes = {"vocab_size": 10, "emb_size": EMB, "rank": 0, "world_size": 4}
+    assert_names_sizes(vocab_emb.ParallelVocabEmbedding, names=("vocab_size", "world_size"), **sizes)
 
 
 @pytest.mark.rubric("shard_purity")
@@ -399,3 +410,59 @@ def test_rows_and_zeros_are_on_the_device_of_ids_and_shard(elsewhere):
     """
     module = vocab_emb.ParallelVocabEmbedding(vocab_size=16, emb_size=3, rank=1, world_size=2)
     check_moved(module, torch.tensor([[0, 9], [15, 9]]), elsewhere)
+
+
+def check_mixed(build, ids, elements, elsewhere):
+    """Check that a module answers on the device of the ids, wherever its parameter is; and the gradient there."""
+    expected = build()(ids)
+    for home, device in ((torch.device("cpu"), elsewhere), (elsewhere, torch.device("cpu"))):
+        module = build().to(home)
+        set_values(parameter_of(module, elements), parameter_of(build(), elements).detach())
+        output = module(ids.to(device))
+        assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=device)
+        assert_equal(output, expected)
+        output.sum().backward()
+        parameter = parameter_of(module, elements)
+        for tensor in (parameter, gradient_of(parameter, {"en": "the parameter", "zh": "参数"})):
+            assert_kind(tensor, shape=tuple(parameter.shape), dtype=torch.float32, device=home)
+
+
+@pytest.mark.rubric("vocab_mixed_devices")
+def test_the_rows_are_on_the_device_of_the_ids(device):
+    """Where table and ids are on one device, the rows are there, too.
+
+    表与 id 在同一个设备上时，取出的行也在那里。
+    """
+    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=device)
+    assert_kind(module(torch.tensor([[0, 5]], device=device)), shape=(1, 2, 3), dtype=torch.float32, device=device)
+
+
+@pytest.mark.rubric("vocab_mixed_devices")
+def test_the_table_may_be_on_another_device_than_the_ids(elsewhere):
+    """The rows are the same, on the device of the ids; the table stays where it is, and its gradient arrives there.
+
+    取出的行相同，在 id 所在的设备上；表留在原处，它的梯度也传到那里。
+    """
+    ids = torch.tensor([[0, 5], [15, 5]])
+    check_mixed(lambda: vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3), ids, 48, elsewhere)
+
+
+@pytest.mark.rubric("shard_mixed_devices")
+def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
+    """Where shard and ids are on one device, the output is there, too.
+
+    分片与 id 在同一个设备上时，输出也在那里。
+    """
+    output = shard(1, device=device)(torch.tensor([[0, 5]], device=device))
+    assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)
+
+
+@pytest.mark.rubric("shard_mixed_devices")
+def test_the_shard_may_be_on_another_device_than_the_ids(elsewhere):
+    """The output is the same, on the device of the ids; the shard stays where it is, and its gradient arrives there.
+
+    输出相同，在 id 所在的设备上；分片留在原处，它的梯度也传到那里。
+    """
+    ids = torch.tensor([[0, 9], [15, 9]])
+    sizes = {"vocab_size": 16, "emb_size": 3, "rank": 1, "world_size": 2}
+    check_mixed(lambda: vocab_emb.ParallelVocabEmbedding(**sizes), ids, 24, elsewhere)

@@ -62,16 +62,22 @@ PHRASES: Final = {
     "{what} beside that on the CPU": "{what}（与 CPU 上的相比）",
     "the gradient of the input": "输入的梯度",
     "the gradient of the parameter": "参数的梯度",
-    "Pass the device argument on to every parameter and every table.": "把 device 参数传给每个参数和每张表。",
+    "Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there.": (
+        "把 device 传给每个参数和每张表；nn.Parameter(...).to(device) 在那里不再是参数。"
+    ),
     "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each.": (
         "在参数所在的设备上采样，generator 也建在该设备上：同一个种子在不同设备上得到不同的数。"
     ),
     "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind.": (
         "forward 用到的张量都要在输入所在的设备上：新张量直接建在那里，也不要把自己保存的张量留在原处。"
     ),
-    "Parameters, tables and input may be on different devices: in forward, move to the input's device what is not.": (
-        "参数、表和输入可以在不同的设备上：在 forward 中把不在输入所在设备上的张量移过去。"
+    "The parameter may be elsewhere than the input: move it with .to() in forward, and leave the original in place.": (
+        "参数与输入可以不在同一个设备上：在 forward 中用 .to() 移动它，原来的参数留在原处。"
     ),
+    "Where tables are elsewhere, answer on the device of the input, or let torch refuse.": (
+        "表在别的设备上时，在输入所在的设备上给出结果，或者让 torch 报错。"
+    ),
+    "the parameter is not found in the module": "在模块里没有找到参数",
     "Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient.": (
         "在 forward 中用 .to() 移动张量：detach、.data 和新建的参数都会切断梯度。"
     ),
@@ -115,7 +121,6 @@ PHRASES: Final = {
         "{argument} 的默认值与模板不同：省略它得到的模块不同"
     ),
     "{what} and the default arguments": "{what}（默认参数）",
-    "{what} and the default rank": "{what}（默认 rank）",
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
     "other numbers than this draw gives": "不是这次采样应得到的数",
@@ -124,6 +129,10 @@ PHRASES: Final = {
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.
+    "{what} gives another output on each new module": "{what}在每个新建模块上的输出都不同",
+    "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb": (
+        "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"
+    ),
     "{what} gives another output than on a new module, after {sizes}": "在 {sizes} 之后，{what}的输出与新建模块的不同",
     "{what} then {sizes}": "{what}、{sizes}",
     "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from ..sandbox import second_device
 from ..settings import CannotGrade
+from .faults import Crashed, StudentFault
 
 NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
@@ -60,3 +61,19 @@ def on_gpus(chosen: Sequence[str]) -> bool:
 def label(device: str | torch.device) -> str:
     """What reports call a device."""
     return second_device.LABEL if second_device.is_here(device) else str(device)
+
+
+def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> str:
+    """Why a fault on the simulated device does not count: it differs from a GPU there; empty if the fault counts.
+
+    Args:
+        fault: What became of a case on that device.
+        device: Its name.
+        files: The submission, path to source text.
+    """
+    if not second_device.is_here(device):
+        return ""
+    if isinstance(fault, Crashed) and fault.lacking:
+        return f"assessed on a GPU only: the simulated device has no {fault.lacking}"
+    asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
+    return f"assessed on a GPU only: {asking} asks for CUDA, which the simulated device is not" if asking else ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ..results.outcome import Outcome
+from ..sandbox import second_device
 
 MAX_MESSAGE = 300
 MAX_TYPES = 8  # an exception's class and its bases
@@ -55,13 +57,15 @@ class Crashed(StudentFault):
     Attributes:
         types: Names of the exception's class and its bases; empty when the process died.
         raw_message: The exception's own text, unmasked: for checks, never for display.
+        lacking: What the simulated second device lacks and the code has asked for; empty if nothing.
     """
 
-    def __init__(self, message: str, types: tuple[str, ...] = (), raw_message: str = "") -> None:
+    def __init__(self, message: str, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
         """Keep the message for the student, and what was raised."""
         super().__init__(message)
         self.types = types
         self.raw_message = raw_message
+        self.lacking = lacking
 
 
 class TimedOut(StudentFault):
@@ -124,8 +128,12 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
         return NotImplementedYet(f"{message or 'still a stub'}{place}")
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()
-    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message))) + place
-    return Crashed(text, names, said)
+    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message)))
+    if names[:1] == ("SyntaxError",):
+        text += f" (the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"
+    claim = fields.get("lacking")  # it counts if this process finds the same
+    lacking = claim if isinstance(claim, str) and second_device.lacks(claim) else ""
+    return Crashed(text + place, names, said, lacking)
 
 
 def frame_line(frame: Any, files: Mapping[str, str]) -> str:

@@ -168,12 +168,23 @@ class Student:
         """
         self.excuses.append(Excuse(fault, charges))
 
+    def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
+        """Pass over a call that has returned several values, except in the property that charges for it.
+
+        Raises:
+            StudentFault: The fault, in that property, or if the rubric names none.
+        """
+        charged_to = self._rubric.one_tensor.get(name, self.property_id)
+        if charged_to == self.property_id:
+            raise fault
+        self.excuse(fault, (charged_to,))
+
     @contextmanager
-    def excused(self, *properties: str) -> Iterator[None]:
-        """Pass over a fault inside, as long as one of these properties has lost its points: it charges for it."""
+    def excused(self, *properties: str, faults: type[StudentFault] = StudentFault) -> Iterator[None]:
+        """Pass over such a fault inside, as long as one of these properties has lost its points: it charges for it."""
         try:
             yield
-        except StudentFault as fault:
+        except faults as fault:
             self.excuse(fault, properties)
 
     def _alike(self) -> Student:
@@ -200,6 +211,10 @@ class Student:
         """Say which property is judged next."""
         self.property_id = property_id
         self._announce(property_id)
+
+    def is_about_import(self, fault: StudentFault) -> bool:
+        """Whether a fault says that a file cannot be imported, or lacks a name; each case that needs it raises it."""
+        return any(fault is known for known in self._import_faults.values())
 
     def condemns(self, property_id: str) -> bool:
         """Whether a judge has died during a property."""

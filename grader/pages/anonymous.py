@@ -16,7 +16,7 @@ from ..rubric import Rubric
 
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
 # Reasons whose texts name no file and nobody.
-SAID = ("near_zero", "nothing_ran", "timed_out", "inconsistent", "late_without_date")
+SAID = ("environment", "near_zero", "nothing_ran", "timed_out", "inconsistent", "late_without_date")
 MARK = "█"
 SHORT = 4  # characters; shorter names are words of programs, too, such as max
 LEAST = 2  # characters of a name; a single letter would be found in every word

@@ -99,6 +99,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "needs_doubtful": ("two versions", "同一文件有两个版本"),
     "needs_renamed": ("perhaps renamed", "可能改了文件名"),
     "needs_own_import": ("an import that is not found here", "评分环境中找不到的导入"),
+    "needs_environment": ("perhaps the grader's machine, not the code", "可能是评分环境的问题，而不是代码的问题"),
     "needs_nothing_ran": ("nothing of a task ran", "有任务完全没有运行"),
     "needs_near_zero": ("near zero, although code is there", "有代码但接近零分"),
     "needs_timed_out": ("no answer in time", "超时"),

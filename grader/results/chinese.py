@@ -59,6 +59,12 @@ PHRASES: Final = {
     # Mistakes that a second device shows.
     "a second device (simulated)": "第二个设备（模拟）",
     "needs a second device": "需要第二个设备",
+    "assessed on a GPU only: the simulated device has no {what}": "只能在 GPU 上评分：模拟设备没有 {what}",
+    "assessed on a GPU only: {path} asks for CUDA, which the simulated device is not": (
+        "只能在 GPU 上评分：{path} 询问是否为 CUDA，而模拟设备不是"
+    ),
+    "tensors that are sparse, nested, quantized or of another layout": "稀疏、嵌套、量化或其他布局的张量",
+    "tensors that are pickled": "经过 pickle 的张量",
     "On {here}: {advice}": "在 {here} 上：{advice}",
     "before": "在其之前",
     "after": "在其之后",
@@ -121,6 +127,15 @@ PHRASES: Final = {
     "at most {n} are taken.": "最多 {n} 个。",
     "hand in src/ only.": "请只提交 src/。",
     "pack it anew.": "请重新打包。",
+    # Crashes of which the grader's machine may be the cause.
+    "{names}: The module {name} belongs to Python or torch, and was not found here.": (
+        "{names}：模块 {name} 属于 Python 或 torch，但这里没有找到。"
+    ),
+    "{names}: torch could not open a file or folder here.": "{names}：torch 在这里无法打开某个文件或文件夹。",
+    "{names}: Student code may start no thread here.": "{names}：学生代码在这里不能启动线程。",
+    "{names}: Python {n} does not know this syntax; look whether a newer Python does.": (
+        "{names}：Python {n} 不认识这种语法；请看看更新的 Python 是否认识。"
+    ),
     # What `grader similar` could not compare.
     "{path}: {n} characters": "{path}：{n} 个字符",
     "at most {n} are compared": "最多比较 {n} 个",

@@ -24,6 +24,7 @@ ReasonCode = Literal[
     "doubtful",
     "renamed",
     "own_import",
+    "environment",
     "nothing_ran",
     "near_zero",
     "timed_out",

@@ -6,6 +6,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
+import sys
 from collections.abc import Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._sources: dict[str, tuple[str, str]] = {}
         self._packages = {PACKAGE}
         self._waiting: dict[str, ModuleType] = {}
+        self._empty: set[str] = set()
         for path, text in files.items():
             parts = path.removesuffix(".py").split("/")
             self._packages.update(".".join(parts[:depth]) for depth in range(1, len(parts)))
@@ -39,8 +41,8 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     @property
     def names(self) -> set[str]:
-        """Every module that can be found here."""
-        return self._packages | self._sources.keys()
+        """Every module that comes from here."""
+        return self._packages | self._sources.keys() | self._empty
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -70,6 +72,12 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             raise AttributeError(f"module {package.__name__!r} has no attribute {name!r}")
         self.run_what_waits(package)
         return getattr(package, name)
+
+    def empty(self, name: str) -> ModuleType:
+        """An empty module that takes the place of one that cannot be imported."""
+        self._empty.add(name)
+        sys.modules[name] = ModuleType(name)
+        return sys.modules[name]
 
     def run_what_waits(self, module: ModuleType) -> None:
         """Run the text of a package that has waited so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -18,6 +19,9 @@ from .handle import Worker
 from .levels import LAYERS, Isolation
 from .limits import Limits
 from .started import start, taken_over
+
+# What imports torch._dynamo at its first use. A worker without it imports it by itself, and takes a second more.
+USES_DYNAMO = re.compile(r"checkpoint|dynamo|torch\.compiler|torch\.optim|torch\.func\b|flex_attention|gradcheck")
 
 
 class Zygote:
@@ -78,7 +82,8 @@ class Zygote:
         with ours, theirs:
             if hasattr(socket, "SO_PASSCRED"):
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            socket.send_fds(self._control, [b'{"start": true}\n'], [theirs.fileno()])
+            command = {"start": True, "dynamo": any(USES_DYNAMO.search(text) for text in files.values())}
+            socket.send_fds(self._control, [json.dumps(command).encode() + b"\n"], [theirs.fileno()])
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will report it

@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import signal
+import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,10 +48,15 @@ class Lockdown:
             OSError, ImportError: If this machine does not have a layer.
         """
         self._layers = frozenset(layers)
-        self._limits = list(resource_limits(limits, gpus))
+        self._wanted, self._gpus = limits, gpus
+        self.measure()
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
         self._filter = seccomp_program(may_open) if "seccomp" in self._layers else None
+
+    def measure(self) -> None:
+        """Allow memory on top of what this process has now."""
+        self._limits = list(resource_limits(self._wanted, self._gpus))
 
     def apply(self, parent: int) -> None:
         """Lock this process, for good.
@@ -95,6 +101,7 @@ def readable_paths() -> list[str]:
     packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     packages |= {os.path.join(library, name) for library in libraries for name in PACKAGE_FOLDERS}
     paths = {"/usr/lib", "/lib", "/lib64"}
+    paths |= {str(path) for path in Path(sys.base_prefix, "lib").glob("lib*.so*")}  # sqlite's, in a Python of conda's
     for folder in libraries | packages:
         entries = Path(folder).iterdir() if Path(folder).is_dir() else ()
         hidden = HIDDEN_PACKAGES if folder in packages else PACKAGE_FOLDERS

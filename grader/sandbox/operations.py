@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +17,13 @@ from torch import Tensor, nn
 
 from .importer import PACKAGE, MemoryImporter
 from .protocol import ProtocolError
+from .second_device import NotSimulated
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12
+MAX_CAUSES = 8  # of an exception, that are searched
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
+TORCH = os.path.dirname(torch.__file__)
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -84,7 +89,7 @@ class Operations:
             sys.meta_path.insert(0, self._importer)
             _taken_out(self._importer)
         if recorded and self._recorder is None:
-            self._recorder = Recorder(*recorded)
+            self._recorder = Recorder(self._importer, *recorded)
         try:
             self._names[name] = self._imported(self._importer, module, name)
             return
@@ -135,11 +140,11 @@ class Operations:
 
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
         """Call an object or a function, and return its result."""
-        return self._target(target)(*arguments)
+        return _first_only(self._target(target)(*arguments))
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call it; returns the output, and the arguments as they are after the call."""
-        output = self._target(target)(*arguments)
+        output = _first_only(self._target(target)(*arguments))
         return {"output": output, "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
@@ -155,15 +160,19 @@ class Operations:
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
+        several = isinstance(output, tuple | list)  # as for any call, the first counts
+        output = output[0] if several else output
         if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
         if not output.requires_grad:
-            return {"argument_gradients": [None for _ in leaves], "parameter_gradients": [None for _ in parameters]}
+            nothing = [None for _ in leaves], [None for _ in parameters]
+            return dict(zip(("argument_gradients", "parameter_gradients"), nothing, strict=True), several=several)
         # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
         (output * upstream.reshape(output.shape)).sum().backward()
         return {
             "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
-            "parameter_gradients": [parameter.grad for parameter in parameters],
+            "parameter_gradients": [_dense(parameter.grad) for parameter in parameters],
+            "several": several,
         }
 
     def _parameters_of(self, target: int | str) -> list[Tensor]:
@@ -260,13 +269,13 @@ class Recorder:
     So what a module passes on to that function can be judged where the function itself is wrong, or missing.
     """
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, importer: MemoryImporter, module: str, name: str) -> None:
         """Import the module of the function; if that fails, an empty one takes its place."""
         self.last: dict[str, Any] = {}
         try:
             self._home = importlib.import_module(module)
         except BaseException:  # whatever student code raises
-            self._home = sys.modules[module] = ModuleType(module)
+            self._home = importer.empty(module)
         self._name, self._original = name, getattr(self._home, name, None)
         self.put_in_place()
 
@@ -285,11 +294,21 @@ class Recorder:
         return first.clone() if isinstance(first, Tensor) else first  # so that no gradient comes where none is kept
 
 
+def _first_only(output: Any) -> Any:
+    """What a call has returned; of several values the first, in a list: the others may be of any type."""
+    return list(output[:1]) if isinstance(output, tuple | list) else output
+
+
 def _stores(module: nn.Module) -> Iterator[list[Tensor]]:
     """Where a module may hold numbers: parameters, then buffers, then plain attributes."""
     yield list(module.parameters())
     yield list(module.buffers())
     yield [value for part in module.modules() for value in vars(part).values() if isinstance(value, Tensor)]
+
+
+def _dense(gradient: Tensor | None) -> Tensor | None:
+    """The same numbers: a gradient of ``nn.functional.embedding(..., sparse=True)`` holds only the rows in use."""
+    return gradient.to_dense() if gradient is not None and gradient.is_sparse else gradient
 
 
 def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
@@ -351,15 +370,30 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
         message = ""
-    frames = [[f.filename, f.lineno or 0, f.name] for f in traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)]
+    trace = traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)
+    frames = [[frame.filename, frame.lineno or 0, frame.name] for frame in trace]
+    inside = itertools.takewhile(lambda file: file not in files, (frame.filename for frame in reversed(trace)))
+    if isinstance(error, OSError) and (torchs := next((file for file in inside if file.startswith(TORCH)), "")):
+        message += f" (raised in torch{torchs.removeprefix(TORCH)})"
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
+    lacking = [cause.what for cause in _chain(error) if type(cause) is NotSimulated]
     return {
+        **({"lacking": lacking[0]} if lacking else {}),
         "kind": "not_implemented" if _is_stub(error) else "crashed",
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
         "message": message,
         "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],
     }
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that led to it."""
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _is_stub(error: BaseException) -> bool:

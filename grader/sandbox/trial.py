@@ -1,5 +1,7 @@
 """Finds out by trial which layers hold on this machine: a forked process locks itself and then tries to break out.
 
+In the same way it finds out which parts of Python a locked process cannot read.
+
 Runs in the fork server before its first worker. Nothing is assumed from versions or configuration.
 """
 
@@ -10,6 +12,8 @@ import ctypes
 import os
 import socket
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 
 from .limits import Limits
 from .lockdown import Lockdown
@@ -23,15 +27,33 @@ def layers_that_hold(wanted: Iterable[str], limits: Limits, files_are_hidden: bo
     return {layer: _try(layer, limits, files_are_hidden) for layer in SEPARATE_LAYERS if layer in set(wanted)}
 
 
+def closed_to_workers(places: Iterable[tuple[Path, Path]], lockdown: Lockdown) -> list[Path]:
+    """The folders, each given with a file in it, of which a locked process cannot open the file."""
+    tried, parent = list(places), os.getpid()
+
+    def read() -> str:
+        lockdown.apply(parent)
+        return " ".join(str(number) for number, (_, file) in enumerate(tried) if _succeeds(partial(_open, file)))
+
+    opened = _in_a_process(read).split()
+    return [folder for number, (folder, _) in enumerate(tried) if str(number) not in opened]
+
+
 def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
     """Apply one layer in a process of its own and try what it should forbid; returns what went wrong."""
-    read_end, write_end = os.pipe()
     parent = os.getpid()
+    message = _in_a_process(lambda: _attack(layer, limits, files_are_hidden, parent) or HOLDS)
+    return "" if message == HOLDS else message or "it ended without an answer"
+
+
+def _in_a_process(attempt: Callable[[], str]) -> str:
+    """What it gives in a process of its own, or the error that it raises; empty if the process ends before."""
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         message = ""
         try:
-            message = _attack(layer, limits, files_are_hidden, parent) or HOLDS
+            message = attempt()
         except BaseException as error:
             message = f"{error}" or type(error).__name__
         finally:
@@ -42,7 +64,7 @@ def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
     with os.fdopen(read_end, "rb") as file:
         message = file.read().decode(errors="replace")
     os.waitpid(pid, 0)
-    return "" if message == HOLDS else message or "it ended without an answer"
+    return message
 
 
 def _attack(layer: str, limits: Limits, files_are_hidden: bool, parent: int) -> str:
@@ -62,8 +84,12 @@ def _become_root() -> None:
     os.setresuid(0, 0, 0)
 
 
+def _open(file: Path) -> None:
+    os.close(os.open(file, os.O_RDONLY))
+
+
 def _read_a_foreign_file() -> None:
-    os.close(os.open("/proc/uptime", os.O_RDONLY))
+    _open(Path("/proc/uptime"))
 
 
 def _list_the_root() -> None:

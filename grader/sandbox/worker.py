@@ -124,11 +124,13 @@ def prepare() -> None:
     kept = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"})
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = "/"  # to import torch._dynamo makes this folder, unless it exists
     os.environ.update(kept)
     sys.argv[:] = ["worker"]
     gc.set_threshold(ALLOCATIONS)
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
+    torch.compile = _leave_uncompiled
 
 
 def become_worker(rpc_fd: int) -> int:
@@ -141,6 +143,11 @@ def become_worker(rpc_fd: int) -> int:
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
     return REQUESTS_FD
+
+
+def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
+    """Stands in for ``torch.compile``, also as a decorator: to compile takes files, processes and minutes."""
+    return (lambda function: function) if model is None else model
 
 
 def _keep_one_thread(number: int) -> None:

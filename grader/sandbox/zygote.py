@@ -6,7 +6,8 @@ worker outlives it. Lines of JSON arrive on the control socket. The first is the
 whether they get the ``second_device`` and the ``debugger``; the answer has the ``problems`` of each layer. Then come
 commands; each is answered by a line before the next:
 
-* ``{"start": true}`` with a descriptor to take requests from: forks a worker and answers ``{"pid": ...}``;
+* ``{"start": true, "dynamo": ...}`` with a descriptor to take requests from: forks a worker and answers
+  ``{"pid": ...}``; with ``dynamo`` the worker and all after it have imported ``torch._dynamo``, which takes a second;
 * ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
 """
 
@@ -29,13 +30,14 @@ import torch
 
 from . import second_device, worker
 from .exercise import exercise
+from .library import Library, places
 from .limits import Limits
 from .lockdown import Lockdown
 from .resources import LINUX
-from .trial import layers_that_hold
+from .trial import closed_to_workers, layers_that_hold
 
 SEED = 20_261_009  # not the default of any module
-USEFUL_MODULES = (
+USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
     *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
     *("pprint", "random", "re", "statistics", "string", "textwrap", "time", "types", "typing", "typing_extensions"),
@@ -56,17 +58,18 @@ def main(control_fd: int) -> None:
     wanted = json.loads(configuration)
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
     if wanted["debugger"]:
-        importlib.import_module(f"{__package__}.debugging")  # a locked worker may be unable to
+        importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
     _forget_the_repository()
     worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
-    _warm_up(gpus, bool(wanted["second_device"]))
-    _seed()
-    _require_one_thread()
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    if closed := closed_to_workers(places(), lockdown):
+        Library(closed)
+    for name in USEFUL_MODULES:
+        importlib.import_module(name)
+    _warm_up(gpus, bool(wanted["second_device"]))
     gc.enable()  # the command that started this process has turned it off
-    gc.collect()
-    gc.freeze()
+    _settle(lockdown)
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
         _answer(control, {"problems": problems})
@@ -84,6 +87,10 @@ def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: s
             return
         command = json.loads(line)
         if "start" in command:
+            if command["dynamo"] and "torch._dynamo" not in sys.modules:
+                with contextlib.suppress(Exception):  # then the student's import of it says why
+                    importlib.import_module("torch._dynamo")
+                _settle(lockdown)
             pid = _start(control, lockdown, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
@@ -164,6 +171,15 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
         exercise(second_device.DEVICE)
 
 
+def _settle(lockdown: Lockdown) -> None:
+    """Make ready for forks, after imports."""
+    _seed()
+    _require_one_thread()
+    lockdown.measure()
+    gc.collect()
+    gc.freeze()
+
+
 def _seed() -> None:
     """Give the random numbers of every worker the same state, so that unseeded code gets the same report each time."""
     random.seed(SEED)
@@ -190,14 +206,9 @@ def _compute_once(device: str) -> None:
 
 
 def _forget_the_repository() -> None:
-    """Leave only Python and its packages importable: student code must not find ``ref`` or ``grader`` on the path.
-
-    What student code may need of the standard library is imported now, since a locked worker may be unable to.
-    """
+    """Leave only Python and its packages importable: student code must not find ``ref`` or ``grader`` on the path."""
     sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
-    for name in USEFUL_MODULES:
-        importlib.import_module(name)
     # These are imported already, and the other modules of the project must not be found through them.
     for package in ("grader", "grader.sandbox", "grader.sandbox.second_device"):
         sys.modules[package].__path__ = []

@@ -31,7 +31,7 @@ def standing(
 
 def codes(own: Standing, *concerns: Concern, task1: list[Outcome] | None = None) -> list[str]:
     """The reasons why somebody should look at it."""
-    lost = {"task1": [(f"p{number}", outcome) for number, outcome in enumerate(task1 or [])]}
+    lost = {"task1": [(f"p{number}", outcome, "") for number, outcome in enumerate(task1 or [])]}
     return [one.code for one in attention([own], {"ada": concerns}, {"ada": lost})]
 
 
@@ -46,6 +46,7 @@ def late(source: Source, when: str | None) -> Origin:
         (standing(100, task1=42), [], []),
         (standing(58), [Outcome.FAILED], []),
         (standing(58), [Outcome.CRASHED] * 3, ["nothing_ran"]),
+        (standing(58), [Outcome.CRASHED, Outcome.NOT_IMPLEMENTED], ["nothing_ran"]),
         (standing(58), [Outcome.NOT_IMPLEMENTED] * 3, []),
         (standing(0), [Outcome.NOT_IMPLEMENTED] * 3, []),
         (standing(0), [Outcome.MISSING], []),
@@ -58,12 +59,48 @@ def late(source: Source, when: str | None) -> Origin:
         (standing(100, origin=late("gradescope", "2026-10-02T12:00:00+00:00"), task1=42), [], []),
     ],
     ids=[
-        *("full", "a_task_wrong", "a_task_that_never_ran", "a_task_not_begun", "stubs", "nothing_there", "near_zero"),
+        *(
+            "full",
+            "a_task_wrong",
+            "a_task_that_never_ran",
+            "a_piece_that_never_ran",
+            "a_task_not_begun",
+            "stubs",
+            "nothing_there",
+            "near_zero",
+        ),
         *("timed_out", "unreadable", "grader_error", "nothing_handed_in", "late_without_date", "late_with_date"),
     ],
 )
 def test_each_reason_has_its_code(own: Standing, outcomes: list[Outcome], expected: list[str]) -> None:
     assert codes(own, task1=outcomes) == expected
+
+
+ENVIRONMENT = {
+    "ModuleNotFoundError: No module named 'pdb'\n  src/a.py:1": "The module pdb belongs to Python or torch",
+    "ModuleNotFoundError: No module named 'xml.etree'": "The module xml belongs to Python or torch",
+    "ModuleNotFoundError: No module named 'torch._dynamo'": "The module torch belongs to Python or torch",
+    "PermissionError: [Errno 1] Not permitted: '/x' (raised in torch/_inductor/a.py)": "torch could not open a file",
+    "RuntimeError: can't start new thread\n  src/a.py:1": "Student code may start no thread here",
+    "SyntaxError: invalid syntax (the grader runs Python 3.11)": "Python 3.11 does not know this syntax",
+}
+THE_CODE_ITSELF = (
+    *("ModuleNotFoundError: No module named 'scipy'", "PermissionError: [Errno 1] Operation not permitted: '/tmp/a'"),
+    *("RuntimeError: can't multiply", "IndentationError: unexpected indent (a.py, line 1)", "the process ended"),
+)
+
+
+@pytest.mark.parametrize("message", ENVIRONMENT)
+def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(message: str) -> None:
+    own = standing(90, task1=32)
+    lost = {task: [("p", Outcome.CRASHED, message), ("q", Outcome.CRASHED, message)] for task in ("task1", "task2")}
+    (one,) = attention([own], {}, {"ada": lost})
+    assert (one.code, one.text.startswith("task1, task2: " + ENVIRONMENT[message])) == ("environment", True)
+
+
+@pytest.mark.parametrize("message", THE_CODE_ITSELF)
+def test_any_other_crash_does_not(message: str) -> None:
+    assert attention([standing(90, task1=32)], {}, {"ada": {"task1": [("p", Outcome.CRASHED, message)]}}) == []
 
 
 def test_what_intake_has_found_is_passed_on() -> None:

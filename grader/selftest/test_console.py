@@ -19,8 +19,11 @@ from grader.pool.progress import track
 from grader.results.language import in_language
 from grader.results.report import Report
 from grader.results.statistics import class_statistics, entry
+from grader.sandbox import started as starting
 from grader.sandbox.levels import LAYERS
 from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.tools import doctor as examined
+from grader.tools.doctor import Finding
 
 pytestmark = pytest.mark.process
 
@@ -59,6 +62,32 @@ def test_nothing_is_wider_than_the_terminal(grader: Judge, language: str) -> Non
 def test_the_doctor_names_every_layer_with_what_it_does_or_its_remedy() -> None:
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
-    subjects = {line.split()[1] for line in result.stdout.splitlines() if line[:1] in "✓✗"}
-    assert {"python", "torch", "device", "isolation"} <= subjects
-    assert subjects - {"python", "torch", "device", "isolation"} <= set(LAYERS)
+    subjects = {line.split()[1] for line in result.stdout.splitlines() if line[:1] in "✓–"}
+    assert {"python", "torch", "device", "isolation", "imports"} <= subjects
+    assert subjects - {"python", "torch", "device", "isolation", "imports"} <= set(LAYERS)
+
+
+def test_the_doctor_tries_what_student_code_imports_and_ends_with_1_if_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here a worker may open nothing of Python, and the fork server has read nothing for it."""
+    closed = (
+        "from grader.sandbox import library, lockdown; library.places = lambda: (); lockdown.readable_paths = list; "
+    )
+    monkeypatch.setattr(starting, "START", "import sys; sys.path.insert(0, sys.argv[1]); " + closed + starting.START)
+    result = CliRunner().invoke(app, ["doctor"])
+    if "seccomp" not in str(result.stdout) or "✗ landlock" in result.stdout:
+        pytest.skip("without Landlock nothing can be closed")
+    assert result.exit_code == 1
+    (found, remedy) = result.stdout.splitlines()[-2:]
+    assert found.startswith("✗ imports")
+    assert "pdb (No module named 'pdb')" in found
+    assert "torch.onnx" in found
+    assert remedy.strip() == "install Python and torch into a folder that every user may read, such as below /opt"
+
+
+def test_a_layer_that_others_make_up_for_does_not_make_a_machine_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Finding("namespaces", False, "bwrap is not installed", "install bubblewrap", needed=False)]
+    monkeypatch.setattr(examined, "examine", lambda: found)
+    result = CliRunner().invoke(app, ["doctor"])
+    assert (result.exit_code, result.stdout[:1]) == (0, "–")

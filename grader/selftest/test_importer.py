@@ -76,3 +76,12 @@ def test_a_name_that_nothing_defines_is_told_as_missing() -> None:
 def test_a_package_lacks_what_it_does_not_define() -> None:
     files = {"src/part/tools/__init__.py": "", "src/part/work.py": "from .tools import absent"}
     assert "absent" in ask(files)["error"]["message"]
+
+
+def test_what_takes_the_place_of_a_missing_file_is_gone_with_its_submission() -> None:
+    work = "def work():\n    from .tools import twice\n    return twice(1)"
+    first = Operations({"src/part/work.py": work})
+    load = {"module": "src.part.work", "name": "work", "recorded": ["src.part.tools", "twice"]}
+    assert first.perform([("load", load), ("call", {"target": "work", "arguments": []})]) == {"value": 1}
+    first.forget()
+    assert "src/part/tools.py" in ask({"src/part/work.py": work})["error"]["message"]

@@ -105,6 +105,29 @@ def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, 
     assert "Your code imports pytest. Only Python and torch are sure to be there when it is graded." in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("from threading import Thread\n\ndef go():\n    Thread(target=print).start()\n", "Thread"),
+        ("from concurrent import futures\n\n\ndef go():\n    futures.ThreadPoolExecutor()\n", "ThreadPoolExecutor"),
+        ("import subprocess\n\ndef go():\n\n    subprocess.run(['ls'])\n", "subprocess.run"),
+    ],
+    ids=["thread", "pool", "program"],
+)
+def test_threads_and_processes_are_said_to_be_forbidden(solved: Path, run: WarmPython, text: str, what: str) -> None:
+    """By the tests and before it is packed; it may be in a part that the grader does not run, so it is packed."""
+    write_folder(solved, {"src/helper.py": text})
+    said = f"{what}() starts a thread or a process, which the grader forbids (src/helper.py:{text.count(chr(10)) or 1})"
+    tested, packed = run(solved, "tests"), run(solved, "tests.submit")
+    assert said in " ".join(tested.stdout.split())
+    assert (packed.returncode, said in packed.stdout) == (0, True)
+
+
+def test_a_lock_starts_no_thread(solved: Path, run: WarmPython) -> None:
+    write_folder(solved, {"src/helper.py": "import threading\n\nLOCK = threading.Lock()\n"})
+    assert "forbids" not in run(solved, "tests").stdout
+
+
 REFUSED = {  # what is in a helper module, and what is said of it
     "utf_16": ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32; save it as UTF-8"),
     "latin_1": (b"# Dr\xfccken\n", "is not UTF-8 (byte 4); save it as UTF-8"),

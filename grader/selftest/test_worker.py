@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 
@@ -75,6 +76,9 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
         ("import ref", "crashed", "No module named 'ref'"),
         ("import grader.assignment.hidden", "crashed", "No module named 'grader.assignment'"),
         ("from . import missing", "crashed", "cannot import name 'missing'"),
+        ("torch.load('nowhere.pt')", "crashed", "(raised in torch/serialization.py)"),
+        ("open('nowhere.pt')", "crashed", "No such file or directory: 'nowhere.pt'\n"),
+        ("import threading; threading.Thread(target=print).start()", "crashed", "can't start new thread"),
         ("from .missing import it", "missing", "src/missing.py is not in the submission"),
     ],
     ids=lambda value: "".join(c if c.isalnum() else "_" for c in value)[:40] if value else "",
@@ -88,11 +92,12 @@ def test_each_way_of_misbehaving_has_its_outcome(meet: Meet, body: str, outcome:
     ("preamble", "outcome", "message"),
     [
         ("def broken(:", "crashed", "SyntaxError"),
+        ("type = def", "crashed", f"(the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"),
         ("raise SystemExit", "crashed", "SystemExit"),
         ("os._exit(3)", "crashed", "the process ended"),
         ("while True: pass", "timed_out", "no answer"),
     ],
-    ids=["syntax", "exit", "process_exit", "hang"],
+    ids=["syntax", "syntax_of_a_version", "exit", "process_exit", "hang"],
 )
 def test_the_same_holds_while_a_file_is_imported(meet: Meet, preamble: str, outcome: str, message: str) -> None:
     ended, told = outcome_of(meet("return input", preamble))

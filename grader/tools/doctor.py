@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from ..judge.devices import why_not_simulated
+from ..judge.faults import safe_text
 from ..sandbox.launch import Zygote
 from ..sandbox.levels import LAYERS, REMEDIES, Level
 from ..sandbox.limits import Limits
@@ -21,6 +23,11 @@ MEANING = {
     "seccomp": "no processes, threads, sockets, signals or files to write",
 }
 
+# Modules that are not imported ahead of student code: of source, of C, of a package, of torch.
+IMPORTED = ("pdb", "sqlite3", "xml.etree.ElementTree", "torch.onnx", "torch._dynamo")
+IMPORT_S = 60.0
+PROBE = {"src/probe.py": "import importlib\n\ndef probe(name):\n    importlib.import_module(name)\n"}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -31,12 +38,14 @@ class Finding:
         good: Whether the subject is as it should be.
         text: What was found.
         remedy: What to do if it is not as it should be.
+        needed: Whether the machine is unfit for grading without it.
     """
 
     subject: str
     good: bool
     text: str
     remedy: str = ""
+    needed: bool = True
 
 
 def _second_device() -> Finding:
@@ -48,6 +57,25 @@ def _second_device() -> Finding:
     return Finding("device", not problem, problem or "a second one is simulated, as there is no GPU", remedy)
 
 
+def _imports(zygote: Zygote) -> Finding:
+    """Whether student code can import what no worker has from the start, and this process can import, too."""
+    load = ("load", {"module": "src.probe", "name": "probe"})
+    worker, problems = zygote.start(PROBE), []
+    for module in IMPORTED:
+        try:
+            if not module.startswith("torch"):  # which is there, and would make a folder for its compiler
+                importlib.import_module(module)
+        except ImportError:
+            continue
+        reply = worker.request([load, ("call", {"target": "probe", "arguments": [module]})], IMPORT_S)
+        if error := reply.get("error"):
+            problems.append(f"{module} ({safe_text(error.get('message'))})")
+    worker.close()
+    good = f"student code can import what it likes of Python and torch: {', '.join(IMPORTED)}"
+    remedy = "install Python and torch into a folder that every user may read, such as below /opt"
+    return Finding("imports", not problems, f"not in student code: {'; '.join(problems)}" if problems else good, remedy)
+
+
 def examine() -> Iterator[Finding]:
     """Examine versions, devices and isolation; takes a few seconds."""
     yield Finding("python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or later")
@@ -55,12 +83,14 @@ def examine() -> Iterator[Finding]:
     yield _second_device()
     zygote = Zygote(Limits())
     isolation = zygote.isolation
+    imports = _imports(zygote)
     zygote.close()
+    strong = isolation.level >= Level.LANDLOCK
     for layer in LAYERS:
         if layer in isolation.held:
             yield Finding(layer, True, MEANING[layer])
         elif layer in isolation.missing:
-            yield Finding(layer, False, isolation.missing[layer], REMEDIES[layer])
-    strong = isolation.level >= Level.LANDLOCK
+            yield Finding(layer, False, isolation.missing[layer], REMEDIES[layer], needed=not strong)
     remedy = "mend the layers above, or grade only submissions that you trust"
     yield Finding("isolation", strong, f"{isolation} (level {isolation.level.name.lower()})", remedy)
+    yield imports

@@ -19,7 +19,7 @@ class GroupRMSNorm(nn.Module):
         init_range: Lower and upper bound of the uniform distribution that gamma is drawn from.
         init_seed: Seed of that draw.
         dtype: Of gamma; the input may have another.
-        device: Of gamma; where the input is on another, torch may refuse.
+        device: Of gamma; the input may be on another.
 
     Raises:
         ValueError: If ``group_size`` does not divide ``hidden_size``; the message names both numbers.
@@ -70,7 +70,7 @@ class GroupRMSNorm(nn.Module):
             input: ``[b, s, h]``, any float dtype.
 
         Returns:
-            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype is.
+            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's are. Gamma stays where it is.
         """
         # Squares of 16-bit numbers overflow above 256 and vanish below 2^-12, so convert first.
         compute_dtype = torch.promote_types(input.dtype, torch.float32)

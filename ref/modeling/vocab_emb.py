@@ -14,7 +14,7 @@ class VocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_seed: Seed of that draw.
         dtype: Of the table, and so of the output.
-        device: Of the table; where the ids are on another, torch may refuse.
+        device: Of the table; the ids may be on another.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class VocabEmbedding(nn.Module):
             input_ids: ``[b, s]``, int64, each in ``0 .. v - 1``.
 
         Returns:
-            ``[b, s, e]``, with the dtype of the table and the device of ``input_ids``.
+            ``[b, s, e]``, with the dtype of the table and the device of ``input_ids``. The table stays where it is.
         """
         return nn.functional.embedding(input_ids, self.table.to(input_ids.device))
 
@@ -73,7 +73,7 @@ class ParallelVocabEmbedding(nn.Module):
         init_std: Standard deviation of that distribution.
         init_base_seed: The shard is seeded with ``init_base_seed + rank``.
         dtype: Of the shard, and so of the output.
-        device: Of the shard; where the ids are on another, torch may refuse.
+        device: Of the shard; the ids may be on another.
 
     Raises:
         ValueError: If ``world_size`` does not divide ``vocab_size``; the message names both numbers.
@@ -127,7 +127,7 @@ class ParallelVocabEmbedding(nn.Module):
             input_ids: ``[b, s]``, int64, each in ``0 .. v - 1``.
 
         Returns:
-            ``[b, s, e]``, with the dtype of the shard and the device of ``input_ids``.
+            ``[b, s, e]``, with the dtype of the shard and the device of ``input_ids``. The shard stays where it is.
         """
         rows = input_ids - self.first_id  # [b, s], outside 0 .. n-1 for ids of other ranks
         foreign = (rows < 0) | (rows >= self.shard.shape[0])

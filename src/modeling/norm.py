@@ -19,7 +19,7 @@ class GroupRMSNorm(nn.Module):
         init_range: Lower and upper bound of the uniform distribution that gamma is drawn from.
         init_seed: Seed of that draw.
         dtype: Of gamma; the input may have another.
-        device: Of gamma; where the input is on another, torch may refuse.
+        device: Of gamma; the input may be on another.
 
     Raises:
         ValueError: If ``group_size`` does not divide ``hidden_size``; the message names both numbers.
@@ -61,7 +61,7 @@ class GroupRMSNorm(nn.Module):
             input: ``[b, s, h]``, any float dtype.
 
         Returns:
-            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's dtype is.
+            ``[b, s, h]``, with the dtype and device of ``input``, whatever gamma's are. Gamma stays where it is.
         """
         # TODO(task 1): normalise each group of gz features, then scale by gamma.
         raise NotImplementedError("Task 1: GroupRMSNorm.forward")

@@ -14,6 +14,8 @@ PLACES = [
     for folder in Path(__file__).resolve().parents[:3]
     for place in ("second_device", "grader/sandbox/second_device")
 ]
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 
 
@@ -40,6 +42,18 @@ def second_device() -> str | None:
     except package.Unavailable:
         return None
     return package.DEVICE
+
+
+def says_nothing(error: BaseException) -> bool:
+    """Whether a failure on the simulated device may be the simulation's: it lacks something, or is asked for CUDA."""
+    if second_device() in (None, "cuda"):
+        return False
+    package, causes = sys.modules["second_device"], [error]
+    while causes[-1] is not None and len(causes) < MOST_CAUSES:
+        causes.append(causes[-1].__cause__ or causes[-1].__context__)
+    if any(type(cause).__name__ == package.NotSimulated.__name__ for cause in causes):
+        return True
+    return any(package.asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
 
 
 def _simulation():

@@ -110,6 +110,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{what}: Python {version} does not know this, and the grader may run on it ({file}:{line})",
         "{what}：Python {version} 不支持这种写法，而评分可能使用该版本（{file}:{line}）",
     ),
+    "starts": (
+        "{what}() starts a thread or a process, which the grader forbids ({file}:{line})",
+        "{what}() 会启动线程或进程，评分时不允许（{file}:{line}）",
+    ),
     "before_submit": ("Before you hand in", "提交之前"),
     "other_packages": (
         "Your code imports {names}. Only Python and torch are sure to be there when it is graded.",

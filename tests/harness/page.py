@@ -7,7 +7,7 @@ from .commands import command, interpreter
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
 from .messages import say
 from .rubric import Property, Task
-from .sources import problems
+from .sources import problems, warnings
 from .student import ROOT
 from .terminal import Painter, block, fold, pad, width, wrap
 from .tutor import mistakes
@@ -70,7 +70,7 @@ class Page:
 
     def _refused(self) -> list[str]:
         """Files that the grader would refuse or could not run, although they may work here."""
-        found = problems(self.feedback.language)
+        found = warnings(self.feedback.language) | problems(self.feedback.language)
         lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in found.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
 

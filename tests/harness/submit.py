@@ -19,7 +19,7 @@ from . import rubric, source_rules
 from .commands import command
 from .feedback import why_not_imported
 from .messages import Language, language_of, say
-from .sources import problems, source_files
+from .sources import problems, source_files, warnings
 from .student import ROOT, SOURCE, import_packages, module_of
 from .terminal import pad, painter, width
 from .trials.exercise import handed_in
@@ -69,6 +69,8 @@ def main() -> int:
     files, practised = source_files(), handed_in()
     if names := other_packages(files):
         print(say(language, "other_packages", names=", ".join(names)))
+    for warning in warnings(language).values():
+        print(warning)
     try:
         pack([*files, *practised], arguments.out)
     except OSError as error:

@@ -2,23 +2,23 @@
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NORM_LOST, OUT_OF_STEP
+from .points import REFUSES
 from .verdicts import RAW
 
 
-@replaces("GroupRMSNorm.forward", score=NORM_LOST, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
 def forges_a_tensor_of_the_second_device(self, input):
     """Claims that a tensor of its own lies there, whatever was asked."""
     answer({"tensor": 0}, ["float32", "gpu:0", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=OUT_OF_STEP, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
 def forges_a_third_device(self, input):
     """Claims that a tensor lies on a device that nobody has."""
     answer({"tensor": 0}, ["float32", "gpu:1", [0], [1]])
 
 
-@on_import("src/modeling/norm.py", score=91.0)  # of all that asks for the device in the task of that file
+@on_import("src/modeling/norm.py", score=92.0)  # of all that asks for the device in the task of that file
 def unregisters_the_operations():
     """Lets go of what has registered the operations, so that the device has none."""
     torch.gpu.libraries = ()
@@ -43,7 +43,7 @@ def lets_devices_mix():
     compute._MAY_STAY_ON_THE_CPU = type("Everything", (), {"__contains__": lambda *_: True})()
 
 
-@replaces("GroupRMSNorm.forward", score=96.0)
+@replaces("GroupRMSNorm.forward", score=97.0)
 def reads_where_nothing_is(self, input):
     """Gives a tensor of the second device an address of its own, and dies of it."""
     if input.device.type != "cpu":

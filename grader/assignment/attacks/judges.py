@@ -4,11 +4,11 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, NORM_LOST, OUT_OF_STEP
+from .points import NO_ANSWER, REFUSES
 from .verdicts import RAW
 
 NO_PURITY = 99.0  # everything but that both modes agree
-REGISTRATION_LOST = 97.0  # nothing else asks what `named_parameters` lists
+REGISTRATION_LOST = 98.0  # nothing else asks what `named_parameters` lists
 FORGE = f"""
 {RAW}
 
@@ -20,46 +20,46 @@ WIDE = ["uint8", "cpu", [16] * 6, [0] * 6]
 """
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def message_that_is_a_tensor(self, input):
     """An error whose message is a tensor of one byte and fourteen dimensions."""
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [EXPANDED], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def message_that_is_a_wide_tensor(self, input):
     """The same with as many elements as a message may have."""
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def message_in_a_list(self, input):
     """The same inside a list, inside a dictionary."""
     inner = {"list": [{"dict": [["deep", {"tensor": 0}]]}]}
     forge_error([["kind", "crashed"], ["message", inner]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def kind_that_is_a_tensor(self, input):
     """An error whose kind is a tensor, which no table can be asked for."""
     forge_error([["kind", {"tensor": 0}], ["message", "x"]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def types_that_are_tensors(self, input):
     """An error of a hundred classes, each a tensor."""
     types = {"list": [{"tensor": 0}] * 100}
     forge_error([["kind", "crashed"], ["message", "x"], ["types", types]], [WIDE], bytes(1))
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def frames_with_endless_numbers(self, input):
     """Frames whose lines have four thousand digits."""
     frame = {"list": ["src/modeling/norm.py", 10**4000, "f"]}
     forge_error([["kind", "crashed"], ["message", "x"], ["frames", {"list": [frame] * 3}]])
 
 
-@replaces("GroupRMSNorm.forward", score=NORM_LOST, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def frames_that_are_tensors(self, input):
     """Frames whose every part is a tensor."""
     frame = {"list": [{"tensor": 0}] * 3}
@@ -112,13 +112,13 @@ def parameters_expanded_without_end(self, *_, **__):
     return iter([(f"p{number}", torch.zeros(1).expand(60_000)) for number in range(200)])
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def two_hundred_wide_tensors(self, input):
     """As many tensors as a message may have, each as large as it may be."""
     answer({"list": [{"tensor": number} for number in range(200)]}, *[WIDE] * 200, body=bytes(200))
 
 
-@replaces("GroupRMSNorm.forward", score=OUT_OF_STEP, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
 def a_number_of_four_thousand_digits(self, input):
     """A shape that is longer to write down than to compute."""
     answer({"tensor": 0}, ["uint8", "cpu", [10**4000], [0]], body=bytes(1))

@@ -67,7 +67,7 @@ def guesses_twice(self, input):
 
 @replaces("VocabEmbedding.forward", score=92.0, prelude=COUNTED)
 def is_right_only_where_it_has_answered_before(self, input_ids):
-    """Gives the next row in a new process."""
+    """In a new process, gives the next row."""
     return self.table[(input_ids + (torch.__dict__["imports_seen"] == 1)) % len(self.table)]
 
 

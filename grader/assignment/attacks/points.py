@@ -9,6 +9,4 @@ from typing import Final
 NORM_LOST: Final = 58.0  # task 1 is worth nothing
 NO_ANSWER: Final = 66.0  # of task 1 only initialisation and registration are left: its forward gives nothing
 WRONG_ANSWER: Final = 66.0  # nor is more left where its forward gives wrong values: purity, too, has to be shown
-OUT_OF_STEP: Final = (
-    61.0  # replies of its own put all later ones of the process out of step: initialisation is lost, too
-)
+REFUSES: Final = 59.0  # of task 1 only the error for bad sizes is left: values are late, forged or from other calls

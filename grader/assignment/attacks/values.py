@@ -8,7 +8,7 @@ from grader.specimens.attacks import replaces
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 from .verdicts import RAW
 
-REGISTRATION_LOST = 97.0  # nothing else asks what `named_parameters` lists
+REGISTRATION_LOST = 98.0  # nothing else asks what `named_parameters` lists
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
@@ -139,7 +139,7 @@ def parameter_without_elements(self, *_, **__):
     return iter([("gamma", self.gamma if inside else torch.empty(0, requires_grad=True))])
 
 
-@replaces("GroupRMSNorm.named_parameters", score=97.0, prelude=RAW)
+@replaces("GroupRMSNorm.named_parameters", score=91.0, prelude=RAW)
 def parameter_that_blows_up(self, *_, **__):
     """Claims a parameter of 2^26 elements in four bytes, which the judge would draw for comparison."""
     import sys
@@ -164,7 +164,7 @@ def gradient_of_another_shape(self, recurse=True):
     yield self.gamma
 
 
-@replaces("GroupRMSNorm.named_buffers", score=97.0)
+@replaces("GroupRMSNorm.named_buffers", score=98.0)
 def names_that_cannot_be_written(self, *_, **__):
     """Names a buffer with control characters, markup and half a surrogate pair."""
     yield "\x1b[31m<script>\x00\ud800" * 1000, torch.zeros(1)

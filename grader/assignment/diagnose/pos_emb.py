@@ -12,8 +12,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...judge.compare import DTYPES
+from ...judge.faults import WrongAnswer
 from ...judge.student import Student
-from ..hidden.rope_tables import BASE, MS, Ropes
+from ..hidden.rope_tables import BASE, MS, Ropes, check_tables
 from ..model.normalising import numbers
 from ..model.rotation import rotation
 from ..oracle import ntk_angles, smallest_even_ratio
@@ -102,6 +104,25 @@ def base(student: Student) -> str | None:
     if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):
         return None
     return only(fitting)
+
+
+def far(student: Student) -> str | None:
+    """The mistake in near angles; where these are right and far ones are not, 16 bits are what far ones suffer from."""
+    ropes = Ropes(student, "cpu")
+    if not _exact(ropes, 64, 63):
+        return base(student)
+    return None if all(_exact(ropes, 4200, 4112, dtype) for dtype in DTYPES) else "rope_far_positions"
+
+
+def _exact(ropes: Ropes, longest: int, length: int, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether the angles of a call of that length are those of the contract."""
+    sizes = {"dim": 4, "max_seq_len": longest, "base": BASE, "ratio": 2}
+    module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
+    try:
+        check_tables(ropes, module, ntk_angles(4, BASE, 2, length), "a probe", dtype)
+    except WrongAnswer:
+        return False
+    return True
 
 
 def _same(actual: Tensor, expected: Tensor, size: float | None = None) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from grader.assignment.model.parameters import rows_held
 from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
@@ -54,14 +56,11 @@ def _expected(
     return numbers, numbers.abs() + draw.offset
 
 
-def check_drawn(
-    drawn: StudentModule | Tensor, draw: Draw, seed: int, dtype: torch.dtype, device: str, when: str = ""
-) -> None:
-    """Require a value, or a module's only parameter, to be the draw with ``seed``, up to rounding.
+def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device: str, when: str = "") -> None:
+    """Require a parameter's value to be the draw with ``seed``, up to rounding.
 
     It may have been drawn in ``dtype``, or in float32 and then converted.
     """
-    value = drawn if isinstance(drawn, Tensor) else only_parameter(drawn)
     require(0 < value.numel() <= MAX_ELEMENTS, f"the parameter has {value.numel()} elements")
     candidates = []
     for drawn_in in dict.fromkeys((dtype, torch.float32)):
@@ -78,13 +77,38 @@ def check_drawn(
         raise
 
 
-def only_parameter(module: StudentModule) -> Tensor:
-    """The value of the module's only parameter."""
-    parameters = module.parameters()
-    require(len(parameters) == 1, f"{len(parameters)} parameters are registered, not 1")
-    elements = parameters[0].value.numel()
-    require(0 < elements <= MAX_ELEMENTS, f"the parameter has {elements} elements")
-    return parameters[0].value
+def check_rows_drawn(
+    value: Tensor,
+    table: tuple[int, int],
+    own: slice,
+    draw: Draw,
+    seed: int,
+    dtype: torch.dtype,
+    device: str,
+    when: str = "",
+) -> None:
+    """Require what a module holds to be the draw with ``seed``: as it is, or cut down to the module's own rows.
+
+    Args:
+        value: The tensor, in whatever layout; see :func:`rows_held`.
+        table: ``(v, e)``, the shape of the whole table.
+        own: The module's rows of it.
+        draw: How they are drawn.
+        seed: Of that draw.
+        dtype: Of the parameter.
+        device: Where it is drawn.
+        when: For the message.
+    """
+    try:
+        check_drawn(value, draw, seed, dtype, device, when)
+    except WrongAnswer:
+        wanted = len(range(*own.indices(table[0]))) * table[1]
+        if value.numel() < wanted or value.numel() % table[1]:
+            raise
+        with suppress(WrongAnswer):
+            check_drawn(rows_held(value, torch.empty(table), own), draw, seed, dtype, device, when)
+            return
+        raise
 
 
 def check_only_parameter(
@@ -106,18 +130,28 @@ def _where(when: str) -> str:
 
 
 def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> None:
-    """Require an AssertionError or ValueError whose message names the sizes."""
+    """Require an AssertionError or ValueError."""
+    crash, stated = _refused(constructor, sizes)
+    if not {"AssertionError", "ValueError"} & set(crash.types):
+        kind = crash.types[0] if crash.types else "an exception"
+        raise WrongAnswer(f"{stated} raises {kind}; a ValueError or an AssertionError is asked for")
+
+
+def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:
+    """Require an error, of any kind, whose message names the sizes."""
+    crash, stated = _refused(constructor, sizes)
+    for key, value in sizes.items():
+        require(str(value) in crash.raw_message, f"the error raised for {stated} does not name {key}={value}")
+
+
+def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, str]:
+    """The exception that a constructor raises, and its arguments for messages."""
     stated = ", ".join(f"{key}={value}" for key, value in sizes.items())
     try:
         constructor(**sizes).parameters()  # a value has to be asked for, since constructing alone sends no request
     except Crashed as crash:
-        if not {"AssertionError", "ValueError"} & set(crash.types):
-            kind = crash.types[0] if crash.types else "an exception"
-            raise WrongAnswer(f"{stated} raises {kind}; a ValueError or an AssertionError is asked for") from None
-        for key, value in sizes.items():
-            require(str(value) in crash.raw_message, f"the error raised for {stated} does not name {key}={value}")
-    else:
-        raise WrongAnswer(f"{stated} is accepted; it must raise an error")
+        return crash, stated
+    raise WrongAnswer(f"{stated} is accepted; it must raise an error")
 
 
 def arrived(gradients: Sequence[Tensor | None], where: str) -> Tensor:

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.judge.compare import check_errors, check_like, error_in_ulp, require
-from grader.judge.devices import label
+from grader.judge.devices import label, why_not_assessed
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 
-MADE = "Pass the device argument on to every parameter and every table."
+MADE = "Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there."
 DRAWN = "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each."
 ANSWERED = (
     "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind."
 )
-MIXED = "Where parameters or tables are elsewhere, answer on the device of the input, or let torch refuse."
+MIXED = "The parameter may be elsewhere than the input: move it with .to() in forward, and leave the original in place."
+TABLES = "Where tables are elsewhere, answer on the device of the input, or let torch refuse."
 PASSED_BACK = "Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient."
 FOLLOWED = "Register the tables as buffers, and make grown ones on the device of those that they replace."
 
@@ -34,18 +36,26 @@ Build = Callable[[str], StudentModule]
 
 
 @contextmanager
-def advice(device: str, text: str) -> Iterator[None]:
-    """Add to the message of a case that fails inside the device, and what to do."""
+def advice(student: Student, device: str, text: str) -> Iterator[None]:
+    """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
+
+    A file that cannot be imported has nothing to do with devices; every case tells the same about it.
+    """
     try:
         yield
     except StudentFault as fault:
-        fault.args = (f"{fault}\nOn {label(device)}: {text}",)
-        raise
+        if student.is_about_import(fault):
+            raise
+        if reason := why_not_assessed(fault, device, student.files):
+            pytest.skip(reason)
+        told = copy(fault)
+        told.args = (f"{fault}\nOn {label(device)}: {text}",)
+        raise told from None
 
 
 @contextmanager
 def may_refuse() -> Iterator[None]:
-    """Accept an exception inside: torch's own layers refuse tensors on several devices, too."""
+    """Accept an exception inside: a table is a buffer, which the caller moves with the module."""
     with suppress(Crashed):
         yield
 
@@ -65,27 +75,35 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
         pytest.skip("there is no answer on the CPU to compare with")
 
 
-def placed(build: Build, device: str) -> Iterator[StudentModule]:
-    """A module that was made on the device, if it can be, and one that was moved there.
+def placed(student: Student, build: Build, device: str, *charged_to: str) -> Iterator[StudentModule]:
+    """A module that was made on the device, if it is there, and one that was moved there.
 
-    The case about drawing charges for a module that cannot be made there.
+    Args:
+        student: The submission.
+        build: Makes a module on a device.
+        device: The device.
+        charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
-    made = build(device)
-    try:
-        made.parameters()
-    except StudentFault:
-        pass
-    else:
+    made, is_there = build(device), False
+    with student.excused(*charged_to):
+        parameters = made.parameters()
+        require(bool(parameters), "0 parameters are registered, not 1")
+        check_on([parameter.value for parameter in parameters], device, "the parameter")
+        is_there = True
+    if is_there:
         yield made
     yield build("cpu").to(device)
 
 
-def answers(module: StudentModule, *arguments: Tensor) -> bool:
-    """Whether a module's output is on its input's device; if not, the cases about outputs charge for it."""
+def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:
+    """Whether a module answers on its input's device, and like ``on_cpu``, if given; if not, others charge for it."""
     try:
-        return module(*arguments).device.type == arguments[0].device.type
-    except Crashed:
+        output = module(x)
+        if on_cpu is not None:
+            check_alike(output, on_cpu, str(x.device), "the output beside that on the CPU")
+    except StudentFault:
         return False
+    return output.device.type == x.device.type
 
 
 def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Tasks 1 to 3 on a second device: parameters are made and drawn there, used there, or not on the input's device."""
+"""Tasks 1 to 3 on a second device: parameters are made and drawn there, used there, and used from another device."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import (
-    Draw,
-    arrived,
-    check_drawn,
-    check_only_parameter,
-    only_parameter,
-)
+from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_rows_drawn
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
@@ -28,16 +22,18 @@ from grader.assignment.hidden.devices import (
     answers,
     check_alike,
     check_on,
-    may_refuse,
     on_the_cpu,
     placed,
 )
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
+from grader.assignment.model.parameters import drawn
 from grader.judge.cases import integers, normal
-from grader.judge.faults import Crashed
+from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+
+BESIDE = "the output beside that on the CPU"
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,8 @@ class Piece:
 
     Attributes:
         name: The class.
-        sizes: Arguments of its constructor.
+        sizes: Sizes that its constructor gets.
+        others: All its other arguments but the device: other cases are about defaults.
         elements: How many its parameter has.
         draw: How its parameter is drawn.
         seed: The seed of that draw.
@@ -56,6 +53,7 @@ class Piece:
 
     name: str
     sizes: Mapping[str, int]
+    others: Mapping[str, Any]
     elements: int
     draw: Draw
     seed: int
@@ -69,8 +67,21 @@ class Piece:
     def new(self, student: Student, device: str) -> StudentModule:
         """The student's module as constructed."""
         constructor: Any = getattr(student, self.name)
-        module: StudentModule = constructor(**self.sizes, device=device)
+        module: StudentModule = constructor(**self.sizes, **self.others, dtype=torch.float32, device=device)
         return module
+
+    def check_drawn(self, student: Student, module: StudentModule, when: str = "") -> None:
+        """Require what the module holds to be the draw of the device that it is on."""
+        value = drawn(module, self.elements, self.elements * self.sizes.get("world_size", 1))
+        if value is None:
+            student.excuse(WrongAnswer("the parameter is not found in the module"), (self.properties["made"],))
+        elif self.name == "GroupRMSNorm":
+            check_drawn(value, self.draw, self.seed, torch.float32, value.device.type, when)
+        else:
+            table = self.sizes["vocab_size"], self.sizes["emb_size"]
+            rows, rank = self.elements // self.sizes["emb_size"], self.sizes.get("rank", 0)
+            own = slice(rank * rows, (rank + 1) * rows)
+            check_rows_drawn(value, table, own, self.draw, self.seed, torch.float32, value.device.type, when)
 
     def input(self, seed: int) -> Tensor:
         """``[2, 3, h]`` numbers for the norm, ids for embeddings, some of them repeated; shapes as on the CPU."""
@@ -92,6 +103,7 @@ class Piece:
 NORM = Piece(
     "GroupRMSNorm",
     {"hidden_size": 24, "group_size": 4},
+    {"eps": 1e-5, "init_range": (-1.0, 1.0), "init_seed": 42},
     24,
     Draw("uniform", -1.0, 1.0),
     42,
@@ -99,6 +111,7 @@ NORM = Piece(
         "made": "norm_registration_and_arguments",
         "drawn": "norm_init_and_reset",
         "answered": "norm_dtype_and_shape",
+        "mixed": "norm_mixed_devices",
         "passed_back": "norm_backward",
     },
     FORWARD,
@@ -106,6 +119,7 @@ NORM = Piece(
 VOCAB = Piece(
     "VocabEmbedding",
     {"vocab_size": 16, "emb_size": 40},
+    {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42},
     640,
     Draw("normal", 0.0, 1.0),
     42,
@@ -113,6 +127,7 @@ VOCAB = Piece(
         "made": "vocab_dtype_and_registration",
         "drawn": "vocab_init_and_reset",
         "answered": "vocab_dtype_and_registration",
+        "mixed": "vocab_mixed_devices",
         "passed_back": "vocab_backward",
     },
     ("vocab_lookup",),
@@ -120,6 +135,7 @@ VOCAB = Piece(
 SHARD = Piece(
     "ParallelVocabEmbedding",
     {"vocab_size": 24, "emb_size": 5, "rank": 1, "world_size": 2},
+    {"init_mean": 0.0, "init_std": 1.0, "init_base_seed": 42},
     60,
     Draw("normal", 0.0, 1.0),
     43,
@@ -127,6 +143,7 @@ SHARD = Piece(
         "made": "shard_registration_and_arguments",
         "drawn": "shard_seed",
         "answered": "shard_registration_and_arguments",
+        "mixed": "shard_mixed_devices",
         "passed_back": "shard_backward",
     },
     OUTPUTS,
@@ -145,22 +162,18 @@ def test_the_parameter_is_made_on_the_device_that_is_asked_for(
 ) -> None:
     """The case about drawing charges for a constructor that fails there and not on the CPU."""
     check_only_parameter(piece.new(student, "cpu"), piece.elements, torch.float32, "cpu")
-    with advice(other_device, MADE):
-        try:
-            check_only_parameter(piece.new(student, other_device), piece.elements, torch.float32, other_device)
-        except Crashed:
-            return
+    with advice(student, other_device, MADE), student.excused(piece.properties["drawn"], faults=Crashed):
+        check_only_parameter(piece.new(student, other_device), piece.elements, torch.float32, other_device)
 
 
 @pieces("drawn")
 def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece, other_device: str) -> None:
-    """Wherever the parameter is: another case charges for a wrong device."""
-    with advice(other_device, DRAWN):
+    """Wherever the parameter is, and in whatever layout: another case charges for these."""
+    with advice(student, other_device, DRAWN):
         module = piece.new(student, other_device)
-        home = only_parameter(module).device.type
-        check_drawn(module, piece.draw, piece.seed, torch.float32, home)
+        piece.check_drawn(student, module)
         module.assign(7.0).reset_parameters()
-        check_drawn(module, piece.draw, piece.seed, torch.float32, home, " after reset_parameters()")
+        piece.check_drawn(student, module, " after reset_parameters()")
 
 
 @pieces("answered")
@@ -170,43 +183,54 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     x = piece.input(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
-    with advice(other_device, ANSWERED):
-        for module in placed(partial(piece.build, student), other_device):
-            check_alike(module(x.to(other_device)), on_cpu, other_device, "the output beside that on the CPU")
+    with advice(student, other_device, ANSWERED):
+        elsewhere = piece.properties["made"], piece.properties["drawn"]
+        for module in placed(student, partial(piece.build, student), other_device, *elsewhere):
+            check_alike(module(x.to(other_device)), on_cpu, other_device, BESIDE)
 
 
-@pytest.mark.rubric("norm_dtype_and_shape")
-def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, seed: int, other_device: str) -> None:
-    """Embeddings are left out: for a table on another device, torch itself gives rows on either device."""
-    x = NORM.input(seed)
-    with on_the_cpu(student, *NORM.forward):
-        on_cpu = NORM.build(student, "cpu")(x)
+@pieces("mixed")
+def test_the_parameter_may_be_on_another_device_than_the_input(
+    student: Student, seed: int, piece: Piece, other_device: str
+) -> None:
+    """Another case charges for a module that gives no right answer where all is on the other device, either."""
+    x = piece.input(seed)
+    with on_the_cpu(student, *piece.forward):
+        on_cpu = piece.build(student, "cpu")(x)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
-        module = NORM.build(student, "cpu").to(home)
-        with advice(other_device, MIXED), may_refuse():
-            check_alike(module(x.to(device)), on_cpu, device, "the output beside that on the CPU")
-        with advice(other_device, MIXED), may_refuse():  # asked for in either case, as of the reference
-            check_on([parameter.value for parameter in module.parameters()], home, "the parameter after the call")
+        module = piece.build(student, "cpu").to(home)
+        try:
+            with advice(student, other_device, MIXED):
+                check_alike(module(x.to(device)), on_cpu, device, BESIDE)
+                check_on([parameter.value for parameter in module.parameters()], home, "the parameter after the call")
+        except StudentFault as fault:
+            if answers(piece.build(student, "cpu").to(other_device), x.to(other_device), on_cpu):
+                raise
+            student.excuse(fault, (piece.properties["answered"],))
 
 
 @pieces("passed_back")
 def test_gradients_arrive_on_the_device_of_what_they_belong_to(
     student: Student, seed: int, piece: Piece, other_device: str
 ) -> None:
-    """From a module on that device, and from one on the CPU, which may refuse."""
+    """From a module on that device, and from one on the CPU; other cases charge for one that does not answer."""
     x, upstream = piece.input(seed), piece.upstream(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
+        arrived(on_cpu.of_parameters, "the parameter")
+        if x.is_floating_point():
+            arrived(on_cpu.of_arguments, "the input")
     there = x.to(other_device)
-    with advice(other_device, PASSED_BACK):
+    with advice(student, other_device, PASSED_BACK):
         for home in (other_device, "cpu"):
             module = piece.build(student, "cpu").to(home)
             try:
                 found = module.gradients(there, upstream=upstream.to(other_device))
-            except Crashed:
-                if home == other_device and answers(module, there):
+            except Crashed as crash:
+                if answers(module, there):
                     raise
-                continue  # refused, which no further request confirms: most refuse, and all requests are foreseen
+                student.excuse(crash, (piece.properties["answered"], piece.properties["mixed"]))
+                continue
             for gradients, expected, device, what in (
                 (found.of_arguments, on_cpu.of_arguments, other_device, "the input"),
                 (found.of_parameters, on_cpu.of_parameters, home, "the parameter"),

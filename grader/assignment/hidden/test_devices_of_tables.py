@@ -13,8 +13,8 @@ from grader.assignment.hidden.devices import (
     ANSWERED,
     FOLLOWED,
     MADE,
-    MIXED,
     PASSED_BACK,
+    TABLES,
     advice,
     check_alike,
     check_on,
@@ -44,11 +44,11 @@ def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, s
     x, cos, sin = rotary_arguments(seed)
     with on_the_cpu(student, *OTHERS):
         on_cpu = student.apply_rotary_pos_emb(x, cos, sin)
-    with advice(other_device, ANSWERED):
+    with advice(student, other_device, ANSWERED):
         output = student.apply_rotary_pos_emb(x.to(other_device), cos.to(other_device), sin.to(other_device))
         check_alike(output, on_cpu, other_device, BESIDE)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
-        with advice(other_device, MIXED), may_refuse():
+        with advice(student, other_device, TABLES), may_refuse():
             output = student.apply_rotary_pos_emb(x.to(device), cos.to(home), sin.to(home))
             check_alike(output, on_cpu, device, BESIDE)
 
@@ -60,7 +60,7 @@ def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed:
     with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
         on_cpu = arrived(found.of_arguments, "the input")
-    with advice(other_device, PASSED_BACK):
+    with advice(student, other_device, PASSED_BACK):
         there = tuple(tensor.to(other_device) for tensor in (x, cos, sin))
         found = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(other_device))
         actual = arrived(found.of_arguments, "the input")
@@ -69,7 +69,7 @@ def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed:
 
 @pytest.mark.rubric("rope_buffers")
 def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other_device: str) -> None:
-    with advice(other_device, MADE):
+    with advice(student, other_device, MADE):
         module = construct(student, other_device, 2)
         check_on([buffer.value for buffer in module.buffers()], other_device, "a buffer")
 
@@ -80,7 +80,7 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
     with on_the_cpu(student, *KEPT), growing(student, dynamic=True):
         has_grown = grown(student, True)
     for when, module in (("before", has_grown), ("after", new(student, True))):
-        with advice(other_device, FOLLOWED):
+        with advice(student, other_device, FOLLOWED):
             for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
                 where, wanted = label(device), label(other_device)
                 there = device.partition(":")[0] == other_device.partition(":")[0]
@@ -96,7 +96,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     for build, lengths in ((new, (LONG, MS)), (grown, (LONG,))) if dynamic else ((new, (LONG,)),):
         with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
-        with advice(other_device, ANSWERED):
+        with advice(student, other_device, ANSWERED):
             module = build(student, dynamic).to(other_device)
             for length, output in answered(module, seed, other_device, lengths).items():
                 check_alike(output, on_cpu[length], other_device, BESIDE)
@@ -114,7 +114,7 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = new(student, dynamic).to(home)
         for length in lengths:  # each is asked for, whether or not the one before was refused, as of the reference
-            with advice(other_device, MIXED), may_refuse():
+            with advice(student, other_device, TABLES), may_refuse():
                 for output in answered(module, seed, device, [length]).values():
                     check_alike(output, on_cpu[length], device, BESIDE)
 

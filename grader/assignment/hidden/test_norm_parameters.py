@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_refusal
+from grader.assignment.hidden.checks import (
+    Draw,
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    check_refusal,
+    check_sizes_named,
+)
+from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.histories import Step, check_history
@@ -17,10 +26,12 @@ from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
     LARGE,
+    NOTHING,
     SIGNS,
     Law,
     Normalising,
     filled,
+    fits,
     normalising,
     numbers,
 )
@@ -36,11 +47,14 @@ from grader.judge.compare import (
     require,
 )
 from grader.judge.excuses import contract_first
-from grader.judge.faults import WrongAnswer
+from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
+BAD_SIZES = pytest.mark.parametrize(
+    ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
+)
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -129,9 +143,26 @@ def test_arguments_have_the_defaults_of_the_stub(
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
-@pytest.mark.parametrize(("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"])
+@BAD_SIZES
 def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: int, group_size: int) -> None:
     check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+
+
+@pytest.mark.rubric("norm_sizes_named")
+@BAD_SIZES
+def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: int) -> None:
+    student.GroupRMSNorm(hidden_size=24, group_size=4).parameters()  # an error for any sizes is another mistake
+    check_sizes_named(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+
+
+@pytest.mark.rubric("norm_mixed_devices")
+def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
+    """All that this property asks for where there is no second device, of a module that does something."""
+    x = LARGE * torch.tensor(SIGNS).reshape(1, 1, 24)
+    outputs = [build(student, 4, device)((factor * x).to(device)) for factor in (1, 2, -1)]
+    plain, twice, opposite = (numbers(output, x.shape) for output in outputs)
+    require(bool(plain.any()) and fits(opposite, -plain) and not fits(twice, 2 * plain), NOTHING)
+    check_on(outputs, device, "the output")
 
 
 SIZES = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
@@ -184,10 +215,14 @@ def test_gradients_flow_to_input_and_gamma(
     """Compared with the gradient of the law that the outputs follow, right or wrong; if none is known, see below."""
     reading = normalising(student)
     reading.require_division()
-    if not reading.takes(dtype, gamma_dtype) or (reading.changes_input and dtype is torch.float32):
-        return  # charged to the dtypes; or to purity, where autograd finds its numbers overwritten
+    if not reading.takes(dtype, gamma_dtype):
+        return  # charged to the dtypes
     if reading.law is not None and reading.gamma_right:
-        gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+        try:
+            gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+        except Crashed:  # autograd finds its numbers overwritten: charged to purity
+            if not reading.changes_input or dtype is not torch.float32:
+                raise
     elif dtype is gamma_dtype is torch.float32:
         check_gradients_by_differences(student, seed, device)
 
@@ -223,21 +258,24 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
         uniform(seed, key, shape=(1, 1, 24), low=1.0, high=2.0) * signs(seed, key, shape=(1, 1, 24)) * scale
         for key, scale in (("x", 16), ("upstream", 1))
     )
-    gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0)
+    fills = normalising(student).fills
+    gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0) if fills else None
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
     of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+    by_input = partial(output_for, student, gamma, device)
+    check_differences(of_input, by_input, x, upstream, "gradient of the input")
     pieces = gradients.of_parameters
-    of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
-    checks: tuple[tuple[str, Tensor, Tensor, Callable[[Tensor], Tensor]], ...] = (
-        ("the input", of_input, x, lambda moved: output_for(student, gamma, moved, device)),
-        ("gamma", of_gamma, gamma, lambda moved: output_for(student, moved, x, device)),
-    )
-    for where, gradient, at, function in checks:
-        check_differences(gradient, function, at, upstream, f"gradient of {where}")
+    if gamma is not None:
+        of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
+        check_differences(
+            of_gamma, lambda moved: output_for(student, moved, device, x), gamma, upstream, "gradient of gamma"
+        )
+    elif pieces:  # of another size, which norm_gamma charges for
+        require(bool(arrived(pieces, "gamma").any()), "no gradient reaches gamma")
 
 
-def output_for(student: Student, gamma: Tensor, x: Tensor, device: str) -> Tensor:
+def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -> Tensor:
     """The output of a new module."""
     return numbers(build(student, 4, device, gamma=gamma)(x.to(device)), x.shape)
 
@@ -282,4 +320,9 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
     update = Step(update=(gammas[1], gammas[1][:4]))
     steps = [calls[0], calls[1], narrow, calls[2], update, calls[0], Step(mode=False), calls[1]]
-    check_history(lambda values: build(student, 4, device, gamma=values[0], reading=BY_CONTRACT), steps, (gammas[0],))
+    check_history(
+        lambda values: build(student, 4, device, gamma=values[0], reading=BY_CONTRACT),
+        steps,
+        (gammas[0],),
+        lambda fault: student.excuse(fault, FORWARD),
+    )

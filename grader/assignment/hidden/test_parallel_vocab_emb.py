@@ -6,7 +6,7 @@ gradients are compared with what follows from that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -14,10 +14,12 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     Draw,
-    check_drawn,
     check_only_parameter,
     check_refusal,
+    check_rows_drawn,
+    check_sizes_named,
 )
+from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
     BATCH,
     EMB,
@@ -51,6 +53,9 @@ from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
+BAD_SIZES = pytest.mark.parametrize(
+    ("vocab", "world"), [(10, 3), (25, 4), (7, 8)], ids=["10_over_3", "25_over_4", "7_over_8"]
+)
 split_worlds = pytest.mark.parametrize("world", [2, 3], ids=["two_ranks", "three_ranks"])
 
 
@@ -211,9 +216,11 @@ def test_each_rank_draws_its_own_rows(
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
         own_seed = (42 if base_seed is None else base_seed + seed) + rank
         told = f"{which}, on rank {rank} of 3"
-        check_drawn(drawn_rows(module, rank, device), draw, own_seed, dtype, device, told)
+        own = slice(16 * rank, 16 * rank + 16)
+        check_rows_drawn(drawn_rows(module, rank, device), (48, 8), own, draw, own_seed, dtype, device, told)
     module.assign(*layouts(torch.full((16, 8), 7.0), 3)).reset_parameters()
-    check_drawn(drawn_rows(module, 2, device), draw, own_seed, dtype, device, told + " after reset_parameters()")
+    told += " after reset_parameters()"
+    check_rows_drawn(drawn_rows(module, 2, device), (48, 8), own, draw, own_seed, dtype, device, told)
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
@@ -222,14 +229,6 @@ def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
     if value is None:
         value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
     return value
-
-
-@pytest.mark.rubric("shard_seed")
-def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
-    module = student.ParallelVocabEmbedding(vocab_size=16, emb_size=8)
-    check_drawn(
-        drawn_rows(module, 0, "cpu"), Draw("normal", 0.0, 1.0), 42, torch.float32, "cpu", " and the default rank"
-    )
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -247,6 +246,19 @@ def test_only_the_sizes_have_no_default(student: Student) -> None:
     """One rank holds the whole table."""
     module = student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB)
     check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu", "by default")
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
+    """The same ids as with the argument get rows; whether these are right, other properties judge."""
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": 2}
+    by_default, stated = (
+        student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor([[5, 6, 7]])) for rank in ({}, {"rank": 0})
+    )
+    require(
+        torch.equal(by_default != 0, stated != 0),
+        "the default of rank is another one than in the stub: leaving it out gives another module",
+    )
 
 
 OWNED = ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]])  # by rank 0 of 2: all, some, none
@@ -276,8 +288,9 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
         check_dtype(output, dtype)
         try:
             wide = construct(student, table.float(), 0, 2, device)(given)
-        except Crashed:
-            continue  # shard_owned_ids or shard_zeros_elsewhere charges for it
+        except Crashed as crash:
+            student.excuse(crash, ROWS)
+            continue
         owned = torch.tensor(ids) < VOCAB // 2
         exact = held[torch.tensor(ids)] * owned.unsqueeze(-1)
         check_like_wide(output, wide, exact, f"{name(dtype)} embedding, beside the float32 one")
@@ -295,12 +308,36 @@ def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtyp
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.parametrize(("vocab", "world"), [(10, 3), (25, 4), (7, 8)], ids=["10_over_3", "25_over_4", "7_over_8"])
+@BAD_SIZES
 def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: int, world: int) -> None:
-    def constructor(**sizes: int) -> StudentModule:
+    check_refusal(first_of(student), vocab_size=vocab, world_size=world)
+
+
+@pytest.mark.rubric("shard_sizes_named")
+@BAD_SIZES
+def test_the_error_names_the_sizes(student: Student, vocab: int, world: int) -> None:
+    first_of(student)(vocab_size=VOCAB, world_size=2).parameters()  # an error for any sizes is another mistake
+    check_sizes_named(first_of(student), vocab_size=vocab, world_size=world)
+
+
+def first_of(student: Student) -> Callable[..., StudentModule]:
+    """Builds the shard of rank 0 from a ``vocab_size`` and a ``world_size``."""
+
+    def build(**sizes: int) -> StudentModule:
         return student.ParallelVocabEmbedding(**sizes, emb_size=4, rank=0)
 
-    check_refusal(constructor, vocab_size=vocab, world_size=world)
+    return build
+
+
+@pytest.mark.rubric("shard_mixed_devices")
+def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
+    """All that this property asks for where there is no second device, of a module that does something."""
+    table = whole_table(seed, torch.float32)
+    read = [rows_of(student, table, rank, 2, device) for rank in range(2)]
+    require_something(*read)
+    for rank, rows in enumerate(read):
+        ids = torch.arange(VOCAB)[~rows.given.isnan().any(-1)]  # other properties charge for a crash
+        check_on([construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, "the output")
 
 
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -350,7 +387,12 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=8, high=16).to(device)) for k in range(3)]
     own = own_rows(1, 3)
     steps = [calls[0], calls[1], Step(update=layouts(second[own], 3)), calls[0], Step(mode=False), calls[2]]
-    check_history(lambda values: middle_shard(student, device).assign(*values), steps, layouts(first[own], 3))
+    check_history(
+        lambda values: middle_shard(student, device).assign(*values),
+        steps,
+        layouts(first[own], 3),
+        lambda fault: student.excuse(fault, OUTPUTS),
+    )
 
 
 def middle_shard(student: Student, device: str) -> StudentModule:

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, check_drawn, check_only_parameter
+from grader.assignment.hidden.checks import Draw, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows
@@ -92,9 +93,10 @@ def test_the_table_is_drawn_normally_with_the_seed(
     draw = Draw("normal", mean, std)
     module = student.VocabEmbedding(vocab_size=16, emb_size=12, dtype=dtype, device=device, **more)
     which = " and the default arguments" if moments is None else f", mean {mean:g} and deviation {std:g}"
-    check_drawn(drawn_table(module, device), draw, init_seed, dtype, device, which)
+    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
     module.assign(torch.full((16, 12), 7.0)).reset_parameters()
-    check_drawn(drawn_table(module, device), draw, init_seed, dtype, device, which + " after reset_parameters()")
+    which += " after reset_parameters()"
+    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
@@ -152,6 +154,15 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
         check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
 
 
+@pytest.mark.rubric("vocab_mixed_devices")
+def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
+    """All that this property asks for where there is no second device, of a module that does something."""
+    output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
+    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
+    require(output.numel() == 6 * IDS.numel(), f"the shape is {list(output.shape)}, not {[*IDS.shape, 6]}")
+    check_on([output], device, "the output")
+
+
 @pytest.mark.rubric("vocab_purity")
 @dtypes
 def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -173,7 +184,12 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     first, second = (normal(seed, "history", which, shape=(9, 4)) for which in range(2))
     calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=0, high=9).to(device)) for k in range(3)]
     steps = [calls[0], calls[1], Step(update=(second,)), calls[0], Step(mode=False), calls[2]]
-    check_history(lambda tables: construct(student, tables[0], device), steps, (first,))
+    check_history(
+        lambda tables: construct(student, tables[0], device),
+        steps,
+        (first,),
+        lambda fault: student.excuse(fault, ("vocab_lookup",)),
+    )
 
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:

@@ -10,9 +10,11 @@ from tests.harness.compare import (
     assert_close_to_one_of,
     assert_equal,
     assert_kind,
+    assert_names_sizes,
     assert_rejects,
     assert_unchanged,
 )
+from tests.harness.devices import second_device
 from tests.harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 HIDDEN_SIZE = 24
@@ -137,6 +139,23 @@ def test_the_layout_in_memory_does_not_matter():
     assert_close(build(group_size=1)(wide), wide.sign(), torch.tensor(1e-3))
 
 
+@pytest.mark.rubric("norm_mixed_devices")
+def test_gamma_may_be_on_another_device():
+    """Move gamma and leave the input, or the other way round: the same output, on the device of the input.
+
+    移动 gamma 而不移动输入，或者反过来：输出相同，在输入所在的设备上。
+    """
+    x, there = uneven(2, 3), second_device() or "cpu"  # a GPU, or a simulated one
+    expected = build()(x)
+    for home, place in ((there, "cpu"), ("cpu", there)):
+        norm = build().to(home)
+        output = norm(x.to(place))
+        assert_kind(output, shape=(2, 3, HIDDEN_SIZE), dtype=torch.float32, device=torch.device(place))
+        assert_close(output, expected, 1e-3 * expected.abs())
+        gamma = parameter_of(norm, HIDDEN_SIZE).flatten()
+        assert_kind(gamma, shape=(HIDDEN_SIZE,), dtype=torch.float32, device=torch.device(home))
+
+
 @pytest.mark.rubric("norm_float32_inside")
 def test_a_16_bit_output_is_the_float32_output_rounded_once():
     """Convert a 16-bit input to float32, call the module again, convert back: the two outputs agree to the last bit.
@@ -213,12 +232,24 @@ def test_leaving_an_argument_out_means_its_default():
 
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_a_group_size_that_does_not_divide_is_refused():
-    """Sizes that leave a rest raise a ValueError or an AssertionError that names both numbers.
+    """Sizes that leave a rest raise a ValueError or an AssertionError.
 
-    不能整除的尺寸要抛出 ValueError 或 AssertionError，信息中写出这两个数。
+    不能整除的尺寸要抛出 ValueError 或 AssertionError。
     """
     for hidden_size, group_size in ((26, 4), (100, 7), (8, 16)):
         assert_rejects(
+            GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=hidden_size, group_size=group_size
+        )
+
+
+@pytest.mark.rubric("norm_sizes_named")
+def test_the_error_names_both_sizes():
+    """The error for sizes that leave a rest holds both numbers.
+
+    不能整除的尺寸，报错信息里有这两个数。
+    """
+    for hidden_size, group_size in ((26, 4), (100, 7), (8, 16)):
+        assert_names_sizes(
             GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=hidden_size, group_size=group_size
         )
 

@@ -39,6 +39,16 @@ def assert_same(received, expected):
     assert_close(received, expected, torch.tensor(1e-4))
 
 
+def assert_steady(module, length, limit):
+    """From one position to the next every pair turns by the same angle."""
+    cos, sin = turns(module, length, 16).double().chunk(2, dim=-1)
+    exact = NTKAwareRoPE(dim=16, max_seq_len=4200, ratio=2)
+    step = turns(exact, 2, 16)[1].double().chunk(2)
+    next_cos, next_sin = cos[:-1] * step[0] - sin[:-1] * step[1], sin[:-1] * step[0] + cos[:-1] * step[1]
+    assert_close(cos[1:], next_cos, torch.tensor(limit))
+    assert_close(sin[1:], next_sin, torch.tensor(limit))
+
+
 @pytest.mark.rubric("rope_base")
 def test_a_ratio_of_k_slows_the_last_pair_down_by_k_and_the_first_not_at_all():
     """Compare k with 1: the first pair turns as fast, the last one k times as slow, the others steadily between them.
@@ -58,20 +68,39 @@ def test_a_ratio_of_k_slows_the_last_pair_down_by_k_and_the_first_not_at_all():
 
 
 @pytest.mark.rubric("rope_base")
+def test_near_positions_turn_by_the_same_angle_each():
+    """From one position to the next every pair turns by the same angle, from position 0 on.
+
+    从位置 0 开始，每到下一个位置，每一对都再转同样的角度。
+    """
+    assert_steady(NTKAwareRoPE(dim=16, max_seq_len=4200, ratio=2), 32, 1e-4)
+
+
+@pytest.mark.rubric("rope_exact_angles")
 def test_every_position_turns_by_the_same_angle_more():
     """From one position to the next every pair turns by the same angle, far out and with 16-bit tables, too.
 
     从一个位置到下一个位置，每一对都再转同样的角度；很远的位置、16 位的表也是如此。
     """
     for dtype in DTYPES:
-        module = NTKAwareRoPE(dim=16, max_seq_len=4200, ratio=2, dtype=dtype)
-        cos, sin = turns(module, 4112, 16).double().chunk(2, dim=-1)
-        exact = NTKAwareRoPE(dim=16, max_seq_len=4200, ratio=2)
-        step = turns(exact, 2, 16)[1].double().chunk(2)
-        next_cos, next_sin = cos[:-1] * step[0] - sin[:-1] * step[1], sin[:-1] * step[0] + cos[:-1] * step[1]
+        limit = 2e-3 + 2 * (torch.finfo(dtype).eps if dtype != torch.float32 else 0)
+        assert_steady(NTKAwareRoPE(dim=16, max_seq_len=4200, ratio=2, dtype=dtype), 4112, limit)
+
+
+@pytest.mark.rubric("rope_exact_angles")
+def test_far_out_the_last_of_two_pairs_keeps_its_pace():
+    """With dim = 4, the last pair at position sqrt(base) * k * n stands where the first one stands at n.
+
+    dim = 4 时，最后一对在位置 sqrt(base) * k * n 处的角度，等于第一对在位置 n 处的角度。
+    """
+    for dtype in DTYPES:
         limit = torch.tensor(2e-3 + 2 * (torch.finfo(dtype).eps if dtype != torch.float32 else 0))
-        assert_close(cos[1:], next_cos, limit)
-        assert_close(sin[1:], next_sin, limit)
+        for base, ratio, slower in ((16, 1, 4), (16, 2, 8), (10000, 2, 200)):
+            module = NTKAwareRoPE(dim=4, max_seq_len=4200, base=base, ratio=ratio, dtype=dtype)
+            (first_cos, last_cos), (first_sin, last_sin) = turns(module, 4112, 4).T.view(2, 2, -1)
+            assert_close(first_sin[1], torch.tensor(1.0).sin(), limit)
+            for first, last in ((first_cos, last_cos), (first_sin, last_sin)):
+                assert_close(last[::slower], first[: len(last[::slower])], limit)
 
 
 @pytest.mark.rubric("rope_base")

@@ -9,10 +9,12 @@ from tests.harness.compare import (
     assert_close_to_one_of,
     assert_equal,
     assert_kind,
+    assert_names_sizes,
     assert_rejects,
     assert_rows,
     assert_unchanged,
 )
+from tests.harness.devices import second_device
 from tests.harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB = 24, 5
@@ -42,6 +44,11 @@ def build(rank, world_size, table, **arguments):
     module = ParallelVocabEmbedding(VOCAB, EMB, rank=rank, world_size=world_size, **arguments)
     set_values(parameter_of(module, VOCAB // world_size * EMB), table[owned(rank, world_size)])
     return module
+
+
+def first_rank(vocab_size, world_size):
+    """Build the shard of rank 0."""
+    return ParallelVocabEmbedding(vocab_size, 4, rank=0, world_size=world_size)
 
 
 def places(*world_sizes):
@@ -112,7 +119,7 @@ def test_each_rank_draws_its_own_rows():
     chosen = {"init_mean": 0.25, "init_std": 0.5, "init_base_seed": 7}
     for mean, std, seed, arguments in ((0.0, 1.0, 42, {}), (0.25, 0.5, 7, chosen)):
         for dtype in DTYPES:
-            for place in ({}, *({"rank": rank, "world_size": 3} for rank in range(3))):
+            for place in ({"rank": 0}, *({"rank": rank, "world_size": 3} for rank in range(3))):
                 draws, shape = [], (48 // place.get("world_size", 1), 8)
                 for drawn in (dtype, torch.float32):
                     source = torch.Generator().manual_seed(seed + place.get("rank", 0))
@@ -140,6 +147,17 @@ def test_the_shard_is_the_only_parameter():
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
+def test_the_rank_is_zero_where_none_is_given():
+    """Leave out the rank: the ids that get rows are those of rank 0.
+
+    不给 rank：得到行的是 rank 0 的 id。
+    """
+    by_default, stated = (ParallelVocabEmbedding(VOCAB, EMB, world_size=2, **rank) for rank in ({}, {"rank": 0}))
+    ids = torch.tensor([[5, 6, 7]])
+    assert_equal(by_default(ids).bool(), stated(ids).bool())
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
 def test_the_output_has_the_dtype_of_the_shard():
     """Convert the module: rows and zeros come out in the new dtype, bit for bit, for own ids and for others.
 
@@ -161,16 +179,39 @@ def test_the_output_has_the_dtype_of_the_shard():
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_a_vocabulary_that_does_not_divide_is_refused():
-    """Sizes that leave a rest raise a ValueError or an AssertionError that names both numbers.
+    """Sizes that leave a rest raise a ValueError or an AssertionError.
 
-    不能整除的尺寸要抛出 ValueError 或 AssertionError，信息中写出这两个数。
+    不能整除的尺寸要抛出 ValueError 或 AssertionError。
     """
-
-    def construct(vocab_size, world_size):
-        return ParallelVocabEmbedding(vocab_size, 4, rank=0, world_size=world_size)
-
     for vocab_size, world_size in ((10, 3), (25, 4), (7, 8)):
-        assert_rejects(construct, names=("vocab_size", "world_size"), vocab_size=vocab_size, world_size=world_size)
+        assert_rejects(first_rank, names=("vocab_size", "world_size"), vocab_size=vocab_size, world_size=world_size)
+
+
+@pytest.mark.rubric("shard_sizes_named")
+def test_the_error_names_both_sizes():
+    """The error for sizes that leave a rest holds both numbers.
+
+    不能整除的尺寸，报错信息里有这两个数。
+    """
+    for vocab_size, world_size in ((10, 3), (25, 4), (7, 8)):
+        assert_names_sizes(first_rank, names=("vocab_size", "world_size"), vocab_size=vocab_size, world_size=world_size)
+
+
+@pytest.mark.rubric("shard_mixed_devices")
+def test_the_shard_may_be_on_another_device():
+    """Move the shard and leave the ids, or the other way round: the same output, on the device of the ids.
+
+    移动分片而不移动 id，或者反过来：输出相同，在 id 所在的设备上。
+    """
+    there = second_device() or "cpu"  # a GPU, or a simulated one
+    expected, elements = build(1, 2, whole_table())(ALL_IDS), VOCAB // 2 * EMB
+    for home, place in ((there, "cpu"), ("cpu", there)):
+        module = build(1, 2, whole_table()).to(home)
+        output = module(ALL_IDS.to(place))
+        assert_kind(output, shape=(1, VOCAB, EMB), dtype=torch.float32, device=torch.device(place))
+        assert_equal(output, expected)
+        shard = parameter_of(module, elements).flatten()
+        assert_kind(shard, shape=(elements,), dtype=torch.float32, device=torch.device(home))
 
 
 @pytest.mark.rubric("shard_purity")

@@ -12,6 +12,7 @@ from tests.harness.compare import (
     assert_rows,
     assert_unchanged,
 )
+from tests.harness.devices import second_device
 from tests.harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -99,6 +100,21 @@ def test_the_output_has_the_dtype_of_the_table():
                 output = module.train(mode)(ids)
                 assert_kind(output, shape=(2, 2, 6), dtype=dtype, device=torch.device("cpu"))
                 assert_equal(output, parameter_of(module, 60).view(10, 6)[ids])
+
+
+@pytest.mark.rubric("vocab_mixed_devices")
+def test_the_table_may_be_on_another_device():
+    """Move the table and leave the ids, or the other way round: the same rows, on the device of the ids.
+
+    移动表而不移动 id，或者反过来：取出的行相同，在 id 所在的设备上。
+    """
+    table, ids, there = table_of(7, 3), torch.tensor([[0, 3, 6]]), second_device() or "cpu"  # a GPU, or a simulated one
+    for home, place in ((there, "cpu"), ("cpu", there)):
+        module = build(table).to(home)
+        output = module(ids.to(place))
+        assert_kind(output, shape=(1, 3, 3), dtype=torch.float32, device=torch.device(place))
+        assert_rows(output, table[ids], ids)
+        assert_kind(parameter_of(module, 21), shape=(7, 3), dtype=torch.float32, device=torch.device(home))
 
 
 @pytest.mark.rubric("vocab_purity")

@@ -106,9 +106,14 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
 def filled(
     module: StudentModule, gamma: Tensor | float, hidden: int = HIDDEN, group_size: int = GROUP_SIZE
 ) -> StudentModule:
-    """The module with that gamma, in whatever layout; if it holds gamma for one group only, with the first elements."""
-    whole = gamma if isinstance(gamma, Tensor) else torch.full((hidden,), gamma)
-    return module.assign(whole, whole[:group_size])
+    """The module with that gamma, in whatever layout; if it holds gamma for one group only, with the first elements.
+
+    One number fills whatever parameters there are, where gamma has another size.
+    """
+    if isinstance(gamma, Tensor):
+        return module.assign(gamma, gamma[:group_size])
+    whole = torch.full((hidden,), gamma)
+    return module.assign(whole, whole[:group_size], gamma)
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,7 @@ class Normalising(Reading):
         neutral: The gamma that leaves the quotient unchanged: one, or zero if the module adds one to gamma.
         training: The mode, training or evaluation, in which the law was seen; purity charges if the modes differ.
         gamma_right: Whether every feature is scaled by its own gamma.
+        fills: Whether a gamma of h numbers, or of one group's, can be filled in.
         factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one
             large size, and divided out.
         works: Whether the output follows the input and is no multiple of it; if not, nothing else can be judged.
@@ -132,8 +138,9 @@ class Normalising(Reading):
     CHARGED_TO: ClassVar = {
         "law": ("norm_groups",),
         "neutral": ("norm_gamma",),
-        "training": ("norm_purity",),
+        "training": ("norm_groups",),
         "gamma_right": ("norm_gamma",),
+        "fills": ("norm_gamma",),
         "factored": ("norm_gamma",),
         "exact": ("norm_float32_inside",),
         "changes_input": ("norm_purity",),
@@ -144,6 +151,7 @@ class Normalising(Reading):
     neutral: float = 1.0
     training: bool = True
     gamma_right: bool = True
+    fills: bool = True
     factored: bool = False
     works: bool = True
     exact: bool = True
@@ -169,6 +177,7 @@ class _Reader:
         self.x = (normal(student.seed, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 2
         self.token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
         self.training = True
+        self.fills = True
         self.factored = False
 
     def module(self, gamma: Tensor | float, dtype: torch.dtype = torch.float32) -> StudentModule:
@@ -196,6 +205,7 @@ class _Reader:
             neutral=neutral,
             training=self.training,
             gamma_right=self.scales(neutral) and neutral != 0 and not self.factored,
+            fills=self.fills,
             factored=self.factored,
             works=follows and not fits(twice, 2 * plain),
             exact=self.exact(law, neutral),
@@ -222,7 +232,11 @@ class _Reader:
     def scales(self, neutral: float) -> bool:
         """Whether gamma is a factor; with ``neutral`` zero, whether ``1 + gamma`` is a factor, or gamma is added."""
         gamma = 0.5 + torch.arange(HIDDEN) / 16
-        output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
+        try:
+            output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
+        except WrongAnswer:  # gamma has another size
+            self.fills = False
+            return False
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
     def quotients(self, gamma: float, x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.judge.cases import generator
-from grader.judge.compare import DTYPES, require
+from grader.judge.compare import DTYPES, check_equal, require
 from grader.judge.excuses import Reading
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
@@ -108,7 +108,7 @@ class Rotation(Reading):
         convention: How it turns one vector; None if no convention fits.
         turns: Whether the output depends on the angle; if not, nothing else can be judged.
         exact: Whether float32 outputs follow the convention to float32's accuracy.
-        carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
+        carries: Whether a module can be judged with it.
         refused: The pairs of dtypes, of input and tables, for which a call crashes.
         fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
@@ -116,13 +116,7 @@ class Rotation(Reading):
     CHARGED_TO: ClassVar = {
         "convention": ("rotary_pairing_and_sign",),
         "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
-        "carries": (
-            "rotary_pairing_and_sign",
-            "rotary_broadcast",
-            "rotary_dtype",
-            "rotary_backward",
-            "rotary_purity",
-        ),
+        "carries": ("rotary_pairing_and_sign", "rotary_dtype"),
         "refused": ("rotary_dtype",),
     }
 
@@ -231,8 +225,8 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     return (student if read.carries else student.recording(NAME)), convention
 
 
-def turned(module: StudentModule, output: Tensor, convention: Convention) -> Tensor:
-    """A module's output, float64; rotated by what the module has passed on, if its rotation is only recorded.
+def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convention) -> Tensor:
+    """A module's output for ``x``, float64; rotated by what the module has passed on, if its rotation is only recorded.
 
     Raises:
         StudentFault: If that cannot be rotated.
@@ -242,6 +236,8 @@ def turned(module: StudentModule, output: Tensor, convention: Convention) -> Ten
     found = [value for value in (*arguments, *by_name) if is_real(value)]
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
+    # The stand-in has given its input back, and so has a module that does nothing else.
+    check_equal(output, x.to(output.dtype), "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb")
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
     if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
         shapes = ", ".join(str(list(value.shape)) for value in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -27,6 +27,7 @@ class Rows:
         factor: ``[ids]``: the output divided by that row; 0 if there is none.
         rows: ``v``, how many rows the table has.
         plain: Whether each output is known to be zero or the row of its own id, bit for bit.
+        crash: How the module crashes, if it does so for every id.
     """
 
     given: Tensor
@@ -34,6 +35,7 @@ class Rows:
     factor: Tensor
     rows: int
     plain: bool = False
+    crash: Crashed | None = None
 
     @property
     def linear(self) -> bool:
@@ -64,14 +66,24 @@ def rows_by_contract(table: Tensor, own: slice) -> Rows:
 def read_rows(module: StudentModule, ids: Tensor, table: Tensor, shape: tuple[int, int]) -> Rows:
     """Ask for each id, in calls of a shape that is judged, too; in a call each if that gives nothing."""
     given = _together(module, ids, table.shape[1], shape)
+    crashes: list[Crashed] = []
     if given is None or not bool(given.any()):
-        given = torch.stack([_alone(module, identifier, table.shape[1]) for identifier in ids])
-    return _sources(given, table.double())
+        given = torch.stack([_alone(module, identifier, table.shape[1], crashes) for identifier in ids])
+    return replace(_sources(given, table.double()), crash=crashes[0] if len(crashes) == len(ids) else None)
 
 
 def require_something(*ranks: Rows) -> None:
-    """Require an output other than zero, on one rank at least; without it, nothing can be judged."""
-    require(any(bool((rows.given.nan_to_num() != 0).any()) for rows in ranks), NOTHING)
+    """Require an output other than zero, on one rank at least; without it, nothing can be judged.
+
+    Raises:
+        Crashed: If instead there is a rank that only crashes.
+        WrongAnswer: If all outputs are zero.
+    """
+    if any(bool((rows.given.nan_to_num() != 0).any()) for rows in ranks):
+        return
+    if crash := next((rows.crash for rows in ranks if rows.crash), None):
+        raise crash
+    require(False, NOTHING)
 
 
 def _together(module: StudentModule, ids: Tensor, size: int, shape: tuple[int, int]) -> Tensor | None:
@@ -90,10 +102,12 @@ def _together(module: StudentModule, ids: Tensor, size: int, shape: tuple[int, i
     return torch.cat(rows)[: len(ids)]
 
 
-def _alone(module: StudentModule, identifier: Tensor, size: int) -> Tensor:
+def _alone(module: StudentModule, identifier: Tensor, size: int, crashes: list[Crashed]) -> Tensor:
+    """``[e]``, NaN where the module crashes or gives something else; a crash is added to ``crashes``."""
     try:
         output = _real(module(identifier.reshape(1, 1)), 1, size)
-    except Crashed:
+    except Crashed as crash:
+        crashes.append(crash)
         output = None
     return torch.full((size,), torch.nan, dtype=torch.float64) if output is None else output[0]
 

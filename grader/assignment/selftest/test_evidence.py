@@ -10,7 +10,7 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.charges import lost
 from grader.assignment.variants.slips import submission
-from grader.results.outcome import CaseResult
+from grader.results.outcome import CaseResult, Outcome
 
 Judge = Callable[..., list[CaseResult]]
 
@@ -60,6 +60,24 @@ def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> No
     assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)
 
 
+@pytest.mark.parametrize("task", ["task2", "task3"])
+def test_a_crash_stays_a_crash(judge: Judge, task: str) -> None:
+    """Rows that nobody has seen are no zeros, and no hint speaks of them."""
+    name = next(iter(ASSIGNMENT.rubric.only(task).tasks[0].names))
+    files = submission(())
+    files["src/modeling/vocab_emb.py"] += f"""
+def forward(self, input_ids):
+    raise OSError("no such layer")
+
+{name}.forward = forward
+"""
+    own = ASSIGNMENT.rubric.only(task).properties
+    no_loss = (Outcome.PASSED, Outcome.NOT_ASSESSED)  # the judge in this process has no second device
+    failed = [case for case in judge(files) if case.property_id in own and case.outcome not in no_loss]
+    assert {case.outcome for case in failed} == {Outcome.CRASHED}
+    assert [case.message for case in failed if "OSError: no such layer" not in case.message] == []
+
+
 GAMMA_ALONE: Mapping[str, str] = {
     "x_times_gamma": "(x * self.gamma).to(input.dtype)",
     "gamma_alone": "(0 * x + self.gamma).to(input.dtype)",
@@ -79,4 +97,4 @@ def forward(self, input):
 GroupRMSNorm.forward = forward
 """
     kept = set(ASSIGNMENT.rubric.only("task1").properties) - lost(judge(files, "task1"))
-    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments"}
+    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments", "norm_sizes_named"}

@@ -19,8 +19,9 @@ from grader.tools.release.leaks import leaks
 
 LAWS = ASSIGNMENT.laws
 TASK_OF = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}
-# Those about a second device need one; the public tests, which simulate it, show what reports tell of it.
+# Those about a second device are judged with one: not by the charges, which know the CPU alone.
 VARIANTS = [variant for variant in all_variants() if ".devices" not in variant.name]
+MIXED = [name for name in ASSIGNMENT.rubric.properties if name.endswith("_mixed_devices")]
 SMALL = '''"""Laws."""
 
 import json
@@ -106,7 +107,18 @@ def test_every_wrong_variant_breaks_the_laws_of_what_it_loses(task: Task) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ASSIGNMENT.rubric.properties)
+@pytest.mark.parametrize("name", MIXED)
+def test_a_law_about_two_devices_is_broken_by_what_loses_it(name: str) -> None:
+    about_it = [variant for variant in all_variants() if name in variant.breaks and ".devices" in variant.name]
+    assert about_it
+    assert [variant.name for variant in about_it if name not in seen(variant, {name})] == []
+    for variant in all_variants():
+        if variant.valid and TASK_OF[variant.piece] == ASSIGNMENT.rubric.task_of(name).id:
+            assert not seen(variant, {name}), variant.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ASSIGNMENT.rubric.properties if name not in MIXED])
 def test_with_the_sizes_of_the_case_that_failed_too(name: str) -> None:
     variant = next(one for one in VARIANTS if name in one.breaks)
     subject = Subject("variants", variant.name, TASK_OF[variant.piece], variant.breaks, variant.hints, variant.files)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.assignment.variants import all_variants
 from grader.rubric import Rubric
 from grader.selftest import submissions
 from grader.selftest.submissions import REPOSITORY, write_folder
@@ -68,6 +69,22 @@ def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) 
     assert "NotImplementedError: Task" in failed.stdout
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "valid.rotary.computed_angles",
+        "valid.vocab.gradient_kept_sparse",
+        "valid.shard.gradient_kept_sparse",
+    ],
+)
+def test_another_right_way_passes_everything(solved: Path, tmp_path: Path, run: WarmPython, name: str) -> None:
+    """A quarter turn by a computed angle gives 2e-16 in the place of zero, and a sparse gradient is one."""
+    [variant] = [variant for variant in all_variants() if variant.name == name]
+    folder = write_folder(shutil.copytree(solved, tmp_path / "a"), variant.files)
+    result = run(folder, "tests")
+    assert result.returncode == 0, result.stdout
+
+
 # ── What a mistake is told ──
 
 
@@ -88,7 +105,7 @@ def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_
     assert "has no attribute 'epsilon'" in told
     assert "handout/en/debugging.html says what torch's messages usually mean" in " ".join(told.split())
     assert "Reshape [b, s, h]" not in told
-    assert told.count("the same error") == 6
+    assert told.count("the same error") == 7
 
 
 def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPython) -> None:

@@ -21,6 +21,7 @@ from grader.judge.record import Recorder, Recording, alike, recorded
 from grader.judge.replay import (
     IN_FLIGHT,
     MOST_FAILURES,
+    SAMPLED,
     Compared,
     Memory,
     Replay,
@@ -235,7 +236,7 @@ def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> 
     assert len({tuple(chosen) for chosen in places.values()}) == 3
     for load, *chosen in places.values():
         assert load == 0
-        assert len(chosen) == 9
+        assert len(chosen) == 3 * math.ceil(SAMPLED / 3)
         assert {place: (place - 1) // 3 for place in chosen}.keys() == {
             1 + 3 * case + number for case in {(place - 1) // 3 for place in chosen} for number in range(3)
         }
@@ -401,7 +402,10 @@ def answering(*replies: dict[str, Any]) -> Compared:
     return compared
 
 
-@pytest.mark.parametrize(("reply", "differs"), [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, False)])
+@pytest.mark.parametrize(
+    ("reply", "differs"),
+    [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, True), ({"error": {"kind": "timed_out"}}, False)],
+)
 def test_another_value_than_before_is_noticed(reply: dict[str, Any], differs: bool) -> None:
     compared = answering({"value": None}, reply)
     compared.request(LOAD, 1.0)

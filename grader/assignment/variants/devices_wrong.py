@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-NORM = "norm_init_and_reset norm_registration_and_arguments norm_dtype_and_shape norm_backward"
-VOCAB = "vocab_init_and_reset vocab_dtype_and_registration vocab_backward"
-SHARD = "shard_seed shard_registration_and_arguments shard_backward"
+NORM = "norm_init_and_reset norm_registration_and_arguments norm_dtype_and_shape norm_mixed_devices norm_backward"
+VOCAB = "vocab_init_and_reset vocab_dtype_and_registration vocab_mixed_devices vocab_backward"
+SHARD = "shard_seed shard_registration_and_arguments shard_mixed_devices shard_backward"
 ROTARY = "rotary_dtype rotary_backward rope_buffers"
-GROWTH = "rope_boundary rope_smallest_even_ratio rope_static rope_dynamic rope_base rope_buffers"
+GROWTH = "rope_boundary rope_smallest_even_ratio rope_static rope_dynamic rope_base rope_exact_angles rope_buffers"
 
 _GAMMA = "torch.empty(hidden_size, dtype=dtype, device=device)"
 _SCALED = "(normalised.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)"
@@ -27,7 +27,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "norm.device_ignored": ("norm_registration_and_arguments", NORM, _GAMMA, "torch.empty(hidden_size, dtype=dtype)"),
     "norm.device_hard_coded": (
         "norm_registration_and_arguments",
-        f"{NORM} norm_groups norm_eps_inside_sqrt norm_gamma norm_float32_inside norm_purity",
+        f"{NORM} norm_groups norm_eps_inside_sqrt norm_gamma norm_float32_inside norm_purity norm_sizes_named",
         _GAMMA,
         'torch.empty(hidden_size, dtype=dtype, device="cuda")',
     ),
@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[str, ...]] = {
         "        self.gamma.data.copy_(drawn)",
     ),
     "norm.output_on_the_device_of_gamma": (
-        "norm_dtype_and_shape",
+        "norm_mixed_devices",
         NORM,
         "input.to(compute_dtype)",
         "input.to(self.gamma.device, compute_dtype)",
@@ -69,13 +69,13 @@ WRONG: dict[str, tuple[str, ...]] = {
         "self.gamma",
     ),
     "norm.gamma_moved_for_good": (
-        "norm_dtype_and_shape",
+        "norm_mixed_devices",
         NORM,
         "groups: Tensor",
         "self.gamma.data = self.gamma.data.to(input.device)\n        groups: Tensor",
     ),
     "norm.module_moved_for_good": (
-        "norm_dtype_and_shape",
+        "norm_mixed_devices",
         NORM,
         "groups: Tensor",
         "self.to(input.device)\n        groups: Tensor",

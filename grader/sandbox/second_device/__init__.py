@@ -16,13 +16,27 @@ import torch
 from torch import nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from . import storages
+from . import recurrent, storages
+from .absent import NotSimulated, lacks, unless_dense
 from .backend import Backend
 from .compute import direct, fallback
+from .cuda import asks_for_cuda
 from .names import DEVICE, LABEL, NAME, is_here
 from .random import Generator
 
-__all__ = ["DEVICE", "LABEL", "NAME", "Unavailable", "install", "is_here"]
+__all__ = [
+    "DEVICE",
+    "LABEL",
+    "NAME",
+    "NotSimulated",
+    "Unavailable",
+    "asks_for_cuda",
+    "install",
+    "is_here",
+    "lacks",
+]
+
+_OTHER_LAYOUTS = ("SparsePrivateUse1", "SparseCsrPrivateUse1", "NestedTensorPrivateUse1", "QuantizedPrivateUse1")
 
 
 class Unavailable(Exception):
@@ -56,10 +70,13 @@ def _register() -> None:
     fallbacks, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     fallbacks.fallback(fallback, "PrivateUse1")
     fallbacks.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")  # autocast changes no dtype here
+    for layout in _OTHER_LAYOUTS:
+        fallbacks.fallback(unless_dense, layout)
     for op, function in direct():
         aten.impl(op, function, "PrivateUse1")
     for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would again ask to resolve them
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
+    recurrent.register(aten)
     backend.libraries = (fallbacks, aten)
     torch.Generator = Generator  # type: ignore[assignment, misc] # a class takes the place of a class
     storages.install()

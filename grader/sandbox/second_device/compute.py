@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .absent import NOT_DENSE, NotSimulated, lacks
 from .names import DEVICE, NAME
 from .random import stream_of
 from .storages import set_data
@@ -18,6 +19,7 @@ from .storages import set_data
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _FACTORIES = ("arange", "arange.start", "arange.start_step", "eye", "eye.m", "full", "linspace", "ones", "zeros")
+_CONVOLUTIONS = ("convolution", "convolution_backward")
 _NUMBERS = frozenset((bool, int, float, complex))
 _MAY_STAY_ON_THE_CPU = ("indices",)  # of x[indices]: for a GPU, torch moves them itself, too
 _is_composite = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -32,6 +34,7 @@ class _Operation:
 
     Attributes:
         name: The operation's name without its namespace.
+        lacking: Its full name, if the CPU has no kernel for it; else empty.
         arguments: The names of all arguments.
         tensors: The names of arguments that are tensors; a number may be given for one.
         is_view: Whether the result shares storage with an argument.
@@ -42,6 +45,7 @@ class _Operation:
     """
 
     name: str
+    lacking: str
     arguments: tuple[str, ...]
     tensors: frozenset[str]
     is_view: bool
@@ -59,7 +63,9 @@ def _known(op: torch._ops.OpOverload) -> _Operation:
     aliases = [returned.alias_info for returned in schema.returns]
     is_view = any(alias is not None and not alias.is_write for alias in aliases)
     name, calls = schema.name.removeprefix("aten::"), (op._handle.redispatch_boxed, op.overloadpacket)
-    return _Operation(name, names, tensors, is_view, schema.is_mutable, "generator" in names, *calls)
+    full_name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
+    lacking = full_name if lacks(full_name) else ""
+    return _Operation(name, lacking, names, tensors, is_view, schema.is_mutable, "generator" in names, *calls)
 
 
 def fallback(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
@@ -79,14 +85,18 @@ def direct() -> Iterator[tuple[torch._ops.OpOverload, Callable[..., Any]]]:
         namespace, _, name = full_name.partition("::")
         if namespace != "aten":
             continue  # another library's own
-        if name in _FACTORIES or _is_composite(full_name, "CompositeExplicitAutogradNonFunctional"):
+        if name in _FACTORIES + _CONVOLUTIONS or _is_composite(full_name, "CompositeExplicitAutogradNonFunctional"):
             packet, _, overload = name.partition(".")
             op = getattr(getattr(torch.ops.aten, packet), overload or "default")
             yield op, partial(_compute, _known(op))
+    # The same gradient, but dense: this device has no sparse tensors.
+    yield torch.ops.aten.embedding_sparse_backward.default, torch.ops.aten.embedding_dense_backward.default
 
 
 def _compute(operation: _Operation, *args: Any, **kwargs: Any) -> Any:
     """Check that all tensors are on this device, then let the CPU do the operation on the same bytes."""
+    if operation.lacking:
+        raise NotSimulated(operation.lacking)
     if operation.is_view:
         return operation.redispatch(_CPU_KERNEL, *args, **kwargs)  # a view keeps its tensor's storage and device
     ours: list[tuple[Tensor, Tensor]] = []  # each tensor of this device, and what stands for it on the CPU
@@ -129,6 +139,8 @@ def _empty_strided(size: list[int], stride: list[int], *, dtype: torch.dtype | N
 
 def _relabelled(tensor: Tensor, device: str) -> Tensor:
     """A tensor on ``device`` that shares the bytes of ``tensor``."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        raise NotSimulated(NOT_DENSE)
     capsule = torch._C._to_dlpack(tensor)
     # The capsule points to struct { void *data; int32_t device_type; … }
     _number_at(_pointer_in(capsule, b"dltensor") + _AFTER_POINTER).value = _DLPACK[device]

@@ -11,10 +11,12 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from .absent import PICKLED, NotSimulated
 from .names import is_here
 
 _data = cast(property, torch._C.TensorBase.data)
 _deepcopy = cast(Callable[..., Tensor], Tensor.__deepcopy__)
+_reduce = cast(Callable[..., Any], Tensor.__reduce_ex__)
 _is_compatible = torch._has_compatible_shallow_copy_type
 
 
@@ -23,6 +25,7 @@ def install() -> None:
     torch._has_compatible_shallow_copy_type = _can_exchange
     Tensor.data = property(_data.__get__, set_data)  # type: ignore[assignment]
     Tensor.__deepcopy__ = _copied  # type: ignore[method-assign]
+    Tensor.__reduce_ex__ = _pickled  # type: ignore[method-assign]
 
 
 def _can_exchange(input: Tensor, from_: Tensor) -> bool:
@@ -55,3 +58,10 @@ def _copied(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             )
         memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
     return cast(Tensor, memo[id(tensor)])
+
+
+def _pickled(tensor: Tensor, protocol: Any) -> Any:
+    """What ``pickle`` and ``copy.copy`` ask for; on this device, torch would read storages that only the CPU has."""
+    if is_here(tensor.device):
+        raise NotSimulated(PICKLED)
+    return _reduce(tensor, protocol)

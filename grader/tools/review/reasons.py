@@ -22,8 +22,18 @@ from .words import say
 UNUSUAL, SIMILAR = "unusual", "similar"
 # What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
 ORDER: Final = (
-    *("grader_error", "stale_decision", "unreadable", ASKED, "nothing_ran", "near_zero", "timed_out", "inconsistent"),
-    *("doubtful", "left_out", "renamed", "own_import", "late_without_date", UNUSUAL, SIMILAR),
+    *("grader_error", "stale_decision", "unreadable", ASKED, "environment", "nothing_ran", "near_zero"),
+    *(
+        "timed_out",
+        "inconsistent",
+        "doubtful",
+        "left_out",
+        "renamed",
+        "own_import",
+        "late_without_date",
+        UNUSUAL,
+        SIMILAR,
+    ),
 )
 HIGH, LOW = 0.8, 0.2  # of a task's points
 MOST_ALIKE = 0.05  # of those who did as well in one task, the part that may do as badly in the other

@@ -7,7 +7,7 @@ TEMPLATE = """
 def apply_rotary_pos_emb(input, cos, sin):
     {rotary_before}
     x = {rotary_input}
-    cos, sin = {tables}
+    cos, sin = (table.to(input.device) for table in ({tables}))
     half = input.shape[-1] // 2
     cos, sin = cos{spread}[..., :half], sin{spread}[..., :half]
     first, second = x.unflatten(-1, {pairs}).unbind({member})

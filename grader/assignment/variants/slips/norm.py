@@ -17,7 +17,7 @@ class GroupRMSNorm(nn.Module):
         {initialise}
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed({norm_seed})
+        generator = torch.Generator(self.gamma.device).manual_seed({norm_seed})
         {norm_earlier}
         with torch.no_grad():
             {norm_draw}
@@ -30,7 +30,7 @@ class GroupRMSNorm(nn.Module):
         groups = {centre}
         mean_square = {mean}
         rms = {root}{detach}
-        weight = self.gamma.flatten()
+        weight = self.gamma.flatten().to(input.device)
         return ({scaled}){like}
 
     {wrap}
@@ -65,7 +65,7 @@ RIGHT = {
 
 GROUPS, EPS, GAMMA, LIKE = "norm_groups", "norm_eps_inside_sqrt", "norm_gamma", "norm_dtype_and_shape"
 WIDE, INIT, REGISTERED = "norm_float32_inside", "norm_init_and_reset", "norm_registration_and_arguments"
-BACK, PURE = "norm_backward", "norm_purity"
+BACK, PURE, NAMED = "norm_backward", "norm_purity", "norm_sizes_named"
 
 SLIPS = (
     slip("whole", GROUPS, "norm_over_whole_hidden", cut="x.unsqueeze(-2)"),
@@ -97,7 +97,7 @@ SLIPS = (
     slip("eps_as_a_floor", EPS, "norm_eps_as_floor", root="mean_square.clamp(min=self.eps).sqrt()"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
-    slip("eps_default", REGISTERED, "norm_default_argument", eps_default="1e-6"),
+    slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
     slip(
         "gamma_shared",
         GAMMA,
@@ -166,10 +166,10 @@ SLIPS = (
     slip("seed_ignored", INIT, "init_seed_ignored", norm_seed="42"),
     slip("never_drawn", INIT, "init_not_drawn", norm_draw="self.gamma.fill_(1.0)"),
     slip("no_reset_in_init", INIT, "init_not_drawn", initialise="nn.init.ones_(self.gamma)"),
-    slip("range_default", REGISTERED, "norm_default_argument", range_default="(0.0, 1.0)"),
-    slip("seed_default", REGISTERED, "norm_default_argument", seed_default="0"),
-    slip("no_check", REGISTERED, "bad_sizes_accepted", check=""),
-    slip("message_without_numbers", REGISTERED, "bad_sizes_unnamed", check="assert hidden_size % group_size == 0"),
+    slip("range_default", REGISTERED, "default_argument", range_default="(0.0, 1.0)"),
+    slip("seed_default", REGISTERED, "default_argument", seed_default="0"),
+    slip("no_check", f"{REGISTERED} {NAMED}", "bad_sizes_accepted", check=""),
+    slip("message_without_numbers", NAMED, "bad_sizes_unnamed", check="assert hidden_size % group_size == 0"),
     slip("plain_tensor", REGISTERED, "not_a_parameter", register="self.gamma = values.requires_grad_()"),
     slip("gamma_a_buffer", REGISTERED, "not_a_parameter", register="self.register_buffer('gamma', values)"),
     slip("frozen", REGISTERED, "frozen_parameter", register="self.gamma = nn.Parameter(values, requires_grad=False)"),

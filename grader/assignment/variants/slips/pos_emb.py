@@ -17,7 +17,8 @@ class NTKAwareRoPE(nn.Module):
     def tables(self, k, rows):
         theta = {base} ** -({exponents} / {divisor})
         angles = torch.outer({positions}[:rows], theta).repeat(1, 2)
-        return angles.cos().to({table_dtype}), angles.sin().to({table_dtype})
+        device = self.cos.device if hasattr(self, 'cos') else self.device
+        return angles.cos().to({table_dtype}).to(device), angles.sin().to({table_dtype}).to(device)
 
     def keep(self, cos, sin):
         {keep}
@@ -71,22 +72,25 @@ BASE, EDGE, EVEN, STATIC, DYNAMIC, BUFFERS = (
     "rope_dynamic",
     "rope_buffers",
 )
-BACK = "rotary_backward"
+BACK, EXACT = "rotary_backward", "rope_exact_angles"
+ANGLES = f"{BASE} {EXACT}"
 
 SLIPS = (
-    slip("scaled_positions", BASE, "rope_scaled_positions", base="self.base", positions=RIGHT["positions"] + ".div(k)"),
-    slip("base_times_ratio", BASE, "rope_base_times_ratio", base="(self.base * k)"),
-    slip("beta_factor", BASE, "rope_beta_factor_on_base", base="(self.base * k ** (2 / (self.dim - 2)))"),
-    slip("inverse_exponent", BASE, "rope_scaling", base="(self.base * k ** ((self.dim - 2) / self.dim))"),
-    slip("exponent_of_dim", BASE, "rope_scaling", base="(self.base * k ** self.dim)"),
+    slip(
+        "scaled_positions", ANGLES, "rope_scaled_positions", base="self.base", positions=RIGHT["positions"] + ".div(k)"
+    ),
+    slip("base_times_ratio", ANGLES, "rope_base_times_ratio", base="(self.base * k)"),
+    slip("beta_factor", ANGLES, "rope_beta_factor_on_base", base="(self.base * k ** (2 / (self.dim - 2)))"),
+    slip("inverse_exponent", ANGLES, "rope_scaling", base="(self.base * k ** ((self.dim - 2) / self.dim))"),
+    slip("exponent_of_dim", ANGLES, "rope_scaling", base="(self.base * k ** self.dim)"),
     slip("integer_base", BASE, "rope_scaling", base="int(self.base * k ** (self.dim / (self.dim - 2)))"),
     slip("integer_exponent", BASE, "rope_scaling", base="(self.base * k ** (self.dim // (self.dim - 2)))"),
-    slip("exponents_over_half", BASE, "rope_unscaled_angles", divisor="(self.dim / 2)"),
-    slip("exponents_not_doubled", BASE, "rope_unscaled_angles", exponents="torch.arange(self.dim // 2)"),
-    slip("positions_from_one", BASE, "rope_unscaled_angles", positions=RIGHT["positions"] + ".add(1)"),
-    slip("base_ignored", BASE, "rope_base_ignored", base="(10000 * k ** (self.dim / (self.dim - 2)))"),
+    slip("exponents_over_half", ANGLES, "rope_unscaled_angles", divisor="(self.dim / 2)"),
+    slip("exponents_not_doubled", ANGLES, "rope_unscaled_angles", exponents="torch.arange(self.dim // 2)"),
+    slip("positions_from_one", ANGLES, "rope_unscaled_angles", positions=RIGHT["positions"] + ".add(1)"),
+    slip("base_ignored", ANGLES, "rope_base_ignored", base="(10000 * k ** (self.dim / (self.dim - 2)))"),
     slip("base_default", BASE, "rope_default_argument", base_default="500000"),
-    slip("angles_in_bfloat16", BASE, "rope_far_positions", positions=RIGHT["positions"] + ".to(self.dtype).float()"),
+    slip("angles_in_bfloat16", EXACT, "rope_far_positions", positions=RIGHT["positions"] + ".to(self.dtype).float()"),
     slip("grows_at_equality", EDGE, "rope_growth_at_es", grow="s >= len(cos)"),
     slip("grows_beyond_ms", EDGE, grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0"),
     slip("rows_of_ms", EDGE, initial_rows="self.ms"),
@@ -106,13 +110,13 @@ SLIPS = (
         "exact_fraction",
         f"{EVEN} {DYNAMIC}",
         grown="cos, sin = self.tables(s / self.ms, s) if False else self.exact(s)",
-        rope_more="self.exact = lambda s: (lambda t: (t.cos().to(self.dtype), t.sin().to(self.dtype)))(torch.outer(torch.arange(s).float(), (self.base * (s / self.ms) ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
+        rope_more="self.exact = lambda s: (lambda t: (t.cos().to(self.cos), t.sin().to(self.cos)))(torch.outer(torch.arange(s).float(), (self.base * (s / self.ms) ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
     ),
     slip(
         "growth_keeps_the_base",
         EVEN,
         grown="cos, sin = self.plain(self.ms * k)",
-        rope_more="self.plain = lambda rows: (lambda t: (t.cos().to(self.dtype), t.sin().to(self.dtype)))(torch.outer(torch.arange(rows).float(), (self.base * self.k0 ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
+        rope_more="self.plain = lambda rows: (lambda t: (t.cos().to(self.cos), t.sin().to(self.cos)))(torch.outer(torch.arange(rows).float(), (self.base * self.k0 ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
     ),
     slip("static_keeps", STATIC, "rope_static_keeps_growth", kept="True"),
     slip(

@@ -5,7 +5,7 @@ from .slip import slip
 TEMPLATE = """
 
 class ParallelVocabEmbedding(nn.Module):
-    def __init__(self, vocab_size, emb_size, rank={rank_default}, world_size=1, init_mean=0.0, init_std=1.0,
+    def __init__(self, vocab_size, emb_size, {rank}, world_size=1, init_mean=0.0, init_std=1.0,
                  init_base_seed={s_seed_default}, dtype={s_dtype_default}, device="cpu"):
         super().__init__()
         {s_check}
@@ -19,13 +19,13 @@ class ParallelVocabEmbedding(nn.Module):
         {s_initialise}
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed({s_reset_seed})
+        generator = torch.Generator(self.shard.device).manual_seed({s_reset_seed})
         {s_earlier}
         with torch.no_grad():
             {s_draw}
 
     def forward(self, input_ids):
-        shard = {s_rows}
+        shard = ({s_rows}).to(input_ids.device)
         rows = {shift}
         below, above = {below}, {above}
         out = shard[{lookup}]
@@ -35,7 +35,7 @@ class ParallelVocabEmbedding(nn.Module):
 """
 
 RIGHT = {
-    "rank_default": "0",
+    "rank": "rank=0",
     "s_seed_default": "42",
     "s_dtype_default": "torch.float32",
     "s_check": "assert vocab_size % world_size == 0, f'{vocab_size} over {world_size}'",
@@ -61,6 +61,7 @@ RIGHT = {
 
 OWNED, ZEROS, SUM, SEED = "shard_owned_ids", "shard_zeros_elsewhere", "shard_sum_over_ranks", "shard_seed"
 REGISTERED, PURE, BACK = "shard_registration_and_arguments", "shard_purity", "shard_backward"
+NAMED = "shard_sizes_named"
 
 SLIPS = (
     slip("lost_first", OWNED, "shard_lost_edge_row", below="rows <= 0"),
@@ -122,8 +123,10 @@ SLIPS = (
         s_reset_seed="self.seed if not hasattr(self, 'again') else self.seed - self.rank",
         s_initialise="self.reset_parameters(); self.again = True",
     ),
-    slip("shard_no_check", REGISTERED, "bad_sizes_accepted", s_check=""),
-    slip("shard_check_without_numbers", REGISTERED, "bad_sizes_unnamed", s_check="assert vocab_size % world_size == 0"),
+    slip("rank_default", REGISTERED, "default_argument", rank="rank=1"),
+    slip("rank_without_default", REGISTERED, rank="rank"),
+    slip("shard_no_check", f"{REGISTERED} {NAMED}", "bad_sizes_accepted", s_check=""),
+    slip("shard_check_without_numbers", NAMED, "bad_sizes_unnamed", s_check="assert vocab_size % world_size == 0"),
     slip(
         "full_table",
         REGISTERED,

@@ -42,7 +42,7 @@ OFFSET = """
 """
 REFUSES = "if {a} % {b}:\n            raise ValueError(f'{{{a}=}} and {{{b}=}} do not fit')"
 HELD_IN = "type(self).{name} = property(lambda module: module.{path})"
-WIDE_DRAW = "self.{p}.copy_(torch.empty(self.{p}.shape, dtype=torch.float32).{draw})"
+WIDE_DRAW = "self.{p}.copy_(torch.empty(self.{p}.shape, dtype=torch.float32, device=self.{p}.device).{draw})"
 
 NORM = (
     style("gamma_1_1_h", gamma_shape="(1, 1, hidden_size)"),
@@ -197,7 +197,10 @@ ROPE = (
         grown="cos, sin = self.__dict__.setdefault('spare', {}).setdefault("
         "(k, self.cos.dtype, self.cos.device), (cos, sin))",
     ),
-    style("frequencies_too", rope_more="self.register_buffer('inv_freq', torch.ones(dim // 2), persistent=False)"),
+    style(
+        "frequencies_too",
+        rope_more="self.register_buffer('inv_freq', torch.ones(dim // 2, device=device), persistent=False)",
+    ),
     style("takes_an_offset", rope_wrap=OFFSET),
 )
 

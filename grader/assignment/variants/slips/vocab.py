@@ -15,7 +15,7 @@ class VocabEmbedding(nn.Module):
         {v_initialise}
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed({v_seed})
+        generator = torch.Generator(self.table.device).manual_seed({v_seed})
         {v_earlier}
         with torch.no_grad():
             {v_draw}
@@ -23,7 +23,7 @@ class VocabEmbedding(nn.Module):
     def forward(self, input_ids):
         {v_before}
         ids = {v_ids}
-        table = {v_table}
+        table = ({v_table}).to(input_ids.device)
         {v_between}
         return {v_look}{v_like}
 

@@ -14,7 +14,7 @@ def reciprocal_root(self, input):
     """Multiplies by rsqrt."""
     groups = input.float().reshape(*input.shape[:-1], -1, self.group_size)
     scale = torch.rsqrt(groups.pow(2).mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups * scale).reshape(input.shape) * self.gamma).to(input.dtype)
+    return ((groups * scale).reshape(input.shape) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -22,7 +22,7 @@ def library_rms_norm_on_groups(self, input):
     """Calls F.rms_norm on the last dimension of [b, s, h/gz, gz]."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     normalised = nn.functional.rms_norm(groups, (self.group_size,), eps=self.eps)
-    return (normalised.flatten(-2) * self.gamma.float()).to(input.dtype)
+    return (normalised.flatten(-2) * self.gamma.to(input.device, torch.float32)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -31,14 +31,14 @@ def squares_summed_by_einsum(self, input):
     groups = input.float().unflatten(-1, (-1, self.group_size))
     mean_square = torch.einsum("bsgi,bsgi->bsg", groups, groups) / self.group_size
     normalised = groups / (mean_square + self.eps).sqrt().unsqueeze(-1)
-    return torch.einsum("bsh,h->bsh", normalised.flatten(-2), self.gamma.float()).to(input.dtype)
+    return torch.einsum("bsh,h->bsh", normalised.flatten(-2), self.gamma.to(normalised)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
 def loop_over_groups(self, input):
     """Normalises slice by slice."""
-    pieces = []
-    for x, gamma in zip(input.float().split(self.group_size, -1), self.gamma.split(self.group_size), strict=True):
+    pieces, gammas = [], self.gamma.to(input.device).split(self.group_size)
+    for x, gamma in zip(input.float().split(self.group_size, -1), gammas, strict=True):
         pieces.append(x / torch.sqrt(torch.mean(x * x, dim=-1, keepdim=True) + self.eps) * gamma)
     return torch.cat(pieces, dim=-1).to(input.dtype)
 
@@ -46,12 +46,12 @@ def loop_over_groups(self, input):
 @valid("GroupRMSNorm.forward")
 def loop_over_tokens(self, input):
     """Fills an output of its own, token by token."""
-    output = torch.empty_like(input, memory_format=torch.contiguous_format)
+    output, gamma = torch.empty_like(input, memory_format=torch.contiguous_format), self.gamma.to(input.device)
     for row in range(input.shape[0]):
         for position in range(input.shape[1]):
             groups = input[row, position].float().reshape(-1, self.group_size)
             rms = torch.sqrt((groups**2).mean(dim=1, keepdim=True) + self.eps)
-            output[row, position] = ((groups / rms).flatten() * self.gamma).to(input.dtype)
+            output[row, position] = ((groups / rms).flatten() * gamma).to(input.dtype)
     return output
 
 
@@ -60,7 +60,7 @@ def float64_throughout(self, input):
     """Computes in double precision."""
     groups = input.double().unflatten(-1, (-1, self.group_size))
     rms = (groups.square().mean(dim=-1, keepdim=True) + self.eps).sqrt()
-    return ((groups / rms).flatten(-2) * self.gamma.double()).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(groups)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -69,7 +69,7 @@ def vector_norm(self, input):
     groups = input.unflatten(-1, (-1, self.group_size)).double()
     norm = torch.linalg.vector_norm(groups, dim=-1, keepdim=True)
     rms = torch.sqrt(norm**2 / self.group_size + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -77,7 +77,7 @@ def gamma_after_the_cast_back(self, input):
     """Converts back before multiplying by gamma, as Llama does."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     normalised = groups * torch.rsqrt(groups.pow(2).mean(-1, keepdim=True) + self.eps)
-    return (normalised.flatten(-2).to(input.dtype) * self.gamma).to(input.dtype)
+    return (normalised.flatten(-2).to(input.dtype) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -86,7 +86,7 @@ def scale_repeated_over_the_features(self, input):
     x = input.float()
     mean_square = x.square().unflatten(-1, (-1, self.group_size)).mean(dim=-1)
     factor = torch.rsqrt(mean_square + self.eps).repeat_interleave(self.group_size, dim=-1)
-    return (x * factor * self.gamma).to(input.dtype)
+    return (x * factor * self.gamma.to(x.device)).to(input.dtype)
 
 
 @valid("GroupRMSNorm.forward")
@@ -107,7 +107,7 @@ def backward_written_by_hand(self, input):
             return grad * scale - groups * along * scale**3, None
 
     groups = input.float().unflatten(-1, (-1, self.group_size))
-    return (Normalise.apply(groups, self.eps).flatten(-2) * self.gamma).to(input.dtype)
+    return (Normalise.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 def mean_square(x: torch.Tensor, size: int) -> torch.Tensor:
@@ -123,7 +123,7 @@ def helper_in_a_package_of_its_own(self, input):
     x = input.float()
     groups = x.reshape(*x.shape[:-1], -1, self.group_size)
     rms = torch.sqrt(mean_square(x, self.group_size) + self.eps)
-    return ((groups / rms).reshape(x.shape) * self.gamma).to(input.dtype)
+    return ((groups / rms).reshape(x.shape) * self.gamma.to(x.device)).to(input.dtype)
 
 
 @valid("GroupRMSNorm", over=NormInSteps)
@@ -148,7 +148,7 @@ class GammaInGroups(GroupRMSNorm):
     def forward(self, input):
         groups = input.float().unflatten(-1, self.weight.shape)
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (groups / rms * self.weight).flatten(-2).to(input.dtype)
+        return (groups / rms * self.weight.to(input.device)).flatten(-2).to(input.dtype)
 
 
 @valid("GroupRMSNorm")
@@ -182,7 +182,7 @@ class LibraryNormInside(nn.Module):
 
     def forward(self, input):
         normalised = self.norm(input.to(torch.float32).unflatten(-1, self.shape))
-        return (normalised.flatten(-2) * self.g).type_as(input)
+        return (normalised.flatten(-2) * self.g.to(input.device)).type_as(input)
 
 
 @valid("GroupRMSNorm.reset_parameters")

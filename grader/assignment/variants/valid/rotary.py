@@ -32,6 +32,16 @@ def complex_numbers_of_pairs(input, cos, sin):
 
 
 @valid("apply_rotary_pos_emb")
+def computed_angles(input, cos, sin):
+    """Computes angle and length of what the tables hold, and turns complex numbers in double precision."""
+    half = input.shape[-1] // 2
+    cos, sin = cos[:, None, :half].double(), sin[:, None, :half].double()
+    turn = torch.polar(torch.hypot(cos, sin), torch.atan2(sin, cos))
+    turned = torch.complex(*input.double().chunk(2, dim=-1)) * turn
+    return torch.cat((turned.real, turned.imag), dim=-1).to(input.dtype)
+
+
+@valid("apply_rotary_pos_emb")
 def two_by_two_matrices(input, cos, sin):
     """Multiplies each pair by its rotation matrix."""
     half = input.shape[-1] // 2

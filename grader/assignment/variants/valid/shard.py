@@ -12,53 +12,68 @@ from ..bases import ShardInSteps
 @valid("ParallelVocabEmbedding.forward")
 def chosen_by_where(self, input_ids):
     """Chooses between row and zero with torch.where."""
+    shard = self.shard.to(input_ids.device)
     rows = input_ids - self.first_id
-    owned = (rows >= 0) & (rows < self.shard.shape[0])
-    embedded = self.shard[torch.where(owned, rows, torch.zeros_like(rows))]
+    owned = (rows >= 0) & (rows < shard.shape[0])
+    embedded = shard[torch.where(owned, rows, torch.zeros_like(rows))]
     return torch.where(owned.unsqueeze(-1), embedded, torch.zeros_like(embedded))
+
+
+@valid("ParallelVocabEmbedding.forward")
+def gradient_kept_sparse(self, input_ids):
+    """Has the library hold the gradients of the rows in use only."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = nn.functional.embedding(rows.masked_fill(foreign, 0), self.shard.to(input_ids.device), sparse=True)
+    return embedded.masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @valid("ParallelVocabEmbedding.forward")
 def masked_by_multiplication(self, input_ids):
     """Multiplies by a mask in the dtype of the shard."""
+    shard = self.shard.to(input_ids.device)
     rows = input_ids - self.first_id
-    owned = (rows >= 0) & (rows < self.shard.shape[0])
-    return nn.functional.embedding(rows * owned, self.shard) * owned.unsqueeze(-1).to(self.shard.dtype)
+    owned = (rows >= 0) & (rows < shard.shape[0])
+    return nn.functional.embedding(rows * owned, shard) * owned.unsqueeze(-1).to(shard.dtype)
 
 
 @valid("ParallelVocabEmbedding.forward")
 def masked_after_clamping(self, input_ids):
     """Clamps the ids, with the mask taken before."""
-    last_id = self.first_id + self.shard.shape[0] - 1
+    shard = self.shard.to(input_ids.device)
+    last_id = self.first_id + shard.shape[0] - 1
     owned = (input_ids >= self.first_id) & (input_ids <= last_id)
     rows = input_ids.clamp(self.first_id, last_id) - self.first_id
-    return self.shard[rows] * owned[..., None]
+    return shard[rows] * owned[..., None]
 
 
 @valid("ParallelVocabEmbedding.forward")
 def masked_after_modulo(self, input_ids):
     """Wraps the ids and keeps the output where the quotient is the rank."""
-    count = self.shard.shape[0]
+    shard = self.shard.to(input_ids.device)
+    count = shard.shape[0]
     owned = input_ids // count == self.first_id // count
-    return self.shard[input_ids % count].masked_fill(~owned.unsqueeze(-1), 0.0)
+    return shard[input_ids % count].masked_fill(~owned.unsqueeze(-1), 0.0)
 
 
 @valid("ParallelVocabEmbedding.forward")
 def owned_rows_written_into_zeros(self, input_ids):
     """Starts with zeros and fills in what it owns."""
-    output = self.shard.new_zeros(*input_ids.shape, self.shard.shape[1])
-    owned = (input_ids >= self.first_id) & (input_ids < self.first_id + self.shard.shape[0])
-    output[owned] = self.shard[input_ids[owned] - self.first_id]
+    shard = self.shard.to(input_ids.device)
+    output = shard.new_zeros(*input_ids.shape, shard.shape[1])
+    owned = (input_ids >= self.first_id) & (input_ids < self.first_id + shard.shape[0])
+    output[owned] = shard[input_ids[owned] - self.first_id]
     return output
 
 
 @valid("ParallelVocabEmbedding.forward")
 def foreign_rows_overwritten(self, input_ids):
     """Clones the ids, and assigns zeros to the new output, as Megatron does."""
-    foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + self.shard.shape[0])
+    shard = self.shard.to(input_ids.device)
+    foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + shard.shape[0])
     masked_ids = input_ids.clone() - self.first_id
     masked_ids[foreign] = 0
-    output = nn.functional.embedding(masked_ids, self.shard)
+    output = nn.functional.embedding(masked_ids, shard)
     output[foreign, :] = 0.0
     return output
 
@@ -66,8 +81,9 @@ def foreign_rows_overwritten(self, input_ids):
 @valid("ParallelVocabEmbedding.forward")
 def row_of_zeros_appended(self, input_ids):
     """Sends foreign ids to a row of zeros after the shard."""
-    count = self.shard.shape[0]
-    padded = torch.cat((self.shard, self.shard.new_zeros(1, self.shard.shape[1])))
+    shard = self.shard.to(input_ids.device)
+    count = shard.shape[0]
+    padded = torch.cat((shard, shard.new_zeros(1, shard.shape[1])))
     rows = input_ids - self.first_id
     return nn.functional.embedding(torch.where((rows < 0) | (rows >= count), count, rows), padded)
 
@@ -75,24 +91,27 @@ def row_of_zeros_appended(self, input_ids):
 @valid("ParallelVocabEmbedding.forward")
 def row_of_zeros_prepended(self, input_ids):
     """Clamps ids to a row of zeros on either side of the shard."""
-    padded = nn.functional.pad(self.shard, (0, 0, 1, 1))
-    return padded[(input_ids - self.first_id + 1).clamp(0, self.shard.shape[0] + 1)]
+    shard = self.shard.to(input_ids.device)
+    padded = nn.functional.pad(shard, (0, 0, 1, 1))
+    return padded[(input_ids - self.first_id + 1).clamp(0, shard.shape[0] + 1)]
 
 
 @valid("ParallelVocabEmbedding.forward")
 def one_hot_without_foreign_columns(self, input_ids):
     """Compares ids with the range and multiplies the comparison by the shard, exactly."""
-    own_ids = torch.arange(self.shard.shape[0], device=input_ids.device) + self.first_id
-    return ((input_ids.unsqueeze(-1) == own_ids).double() @ self.shard.double()).to(self.shard.dtype)
+    shard = self.shard.to(input_ids.device)
+    own_ids = torch.arange(shard.shape[0], device=input_ids.device) + self.first_id
+    return ((input_ids.unsqueeze(-1) == own_ids).double() @ shard.double()).to(shard.dtype)
 
 
 @valid("ParallelVocabEmbedding.forward")
 def loop_over_tokens(self, input_ids):
     """Decides token by token."""
+    shard = self.shard.to(input_ids.device)
     output = []
     for token in input_ids.flatten().tolist():
         row = token - self.first_id
-        output.append(self.shard[row] if 0 <= row < self.shard.shape[0] else self.shard.new_zeros(self.shard.shape[1]))
+        output.append(shard[row] if 0 <= row < shard.shape[0] else shard.new_zeros(shard.shape[1]))
     return torch.stack(output).view(*input_ids.shape, -1)
 
 
@@ -125,7 +144,8 @@ class LibraryEmbeddingInside(ParallelVocabEmbedding):
     def forward(self, input_ids):
         rows = input_ids - self.first_id
         owned = (rows >= 0) & (rows < self.embedding.num_embeddings)
-        return self.embedding(rows.where(owned, 0)).where(owned.unsqueeze(-1), 0)
+        rows = rows.where(owned, 0).to(self.embedding.weight.device)
+        return self.embedding(rows).to(input_ids.device).where(owned.unsqueeze(-1), 0)
 
 
 @valid("ParallelVocabEmbedding.reset_parameters")

@@ -9,48 +9,56 @@ from grader.specimens.variants import valid
 @valid("VocabEmbedding.forward")
 def indexing(self, input_ids):
     """Indexes the table."""
-    return self.table[input_ids]
+    return self.table.to(input_ids.device)[input_ids]
 
 
 @valid("VocabEmbedding.forward")
 def index_select(self, input_ids):
     """Selects rows by the flat ids."""
-    return self.table.index_select(0, input_ids.flatten()).view(*input_ids.shape, -1)
+    return self.table.to(input_ids.device).index_select(0, input_ids.flatten()).view(*input_ids.shape, -1)
+
+
+@valid("VocabEmbedding.forward")
+def gradient_kept_sparse(self, input_ids):
+    """Has the library hold the gradients of the rows in use only."""
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device), sparse=True)
 
 
 @valid("VocabEmbedding.forward")
 def gather(self, input_ids):
     """Gathers along the rows."""
     index = input_ids.reshape(-1, 1).expand(-1, self.table.shape[1])
-    return self.table.gather(0, index).unflatten(0, input_ids.shape)
+    return self.table.to(index.device).gather(0, index).unflatten(0, input_ids.shape)
 
 
 @valid("VocabEmbedding.forward")
 def one_hot_in_float64(self, input_ids):
     """Multiplies one-hot vectors by the table in double precision, where every product is exact."""
     one_hot = nn.functional.one_hot(input_ids, self.table.shape[0]).double()
-    return (one_hot @ self.table.double()).to(self.table.dtype)
+    return (one_hot @ self.table.to(one_hot)).to(self.table.dtype)
 
 
 @valid("VocabEmbedding.forward")
 def distinct_ids_first(self, input_ids):
     """Looks each distinct id up once."""
     distinct, position = torch.unique(input_ids, return_inverse=True)
-    return self.table[distinct][position]
+    return self.table.to(input_ids.device)[distinct][position]
 
 
 @valid("VocabEmbedding.forward")
 def loop_over_tokens(self, input_ids):
     """Stacks the rows one by one."""
-    return torch.stack([torch.stack([self.table[token] for token in sequence]) for sequence in input_ids.tolist()])
+    table = self.table.to(input_ids.device)
+    return torch.stack([torch.stack([table[token] for token in sequence]) for sequence in input_ids.tolist()])
 
 
 @valid("VocabEmbedding.forward")
 def loop_over_the_batch(self, input_ids):
     """Fills an output row by row."""
-    output = self.table.new_zeros(*input_ids.shape, self.table.shape[1])
+    table = self.table.to(input_ids.device)
+    output = table.new_zeros(*input_ids.shape, table.shape[1])
     for row, ids in enumerate(input_ids):
-        output[row] = nn.functional.embedding(ids, self.table)
+        output[row] = nn.functional.embedding(ids, table)
     return output
 
 
@@ -58,7 +66,8 @@ def loop_over_the_batch(self, input_ids):
 def elements_of_the_flat_table(self, input_ids):
     """Takes elements of the flat table by their offsets."""
     size = self.table.shape[1]
-    return torch.take(self.table, input_ids.unsqueeze(-1) * size + torch.arange(size, device=input_ids.device))
+    places = input_ids.unsqueeze(-1) * size + torch.arange(size, device=input_ids.device)
+    return torch.take(self.table.to(input_ids.device), places)
 
 
 @valid("VocabEmbedding.forward")
@@ -77,7 +86,7 @@ def backward_written_by_hand(self, input_ids):
             (ids,) = ctx.saved_tensors
             return grad.new_zeros(ctx.shape).index_add_(0, ids.flatten(), grad.flatten(0, -2)), None
 
-    return Lookup.apply(self.table, input_ids)
+    return Lookup.apply(self.table.to(input_ids.device), input_ids)
 
 
 @valid("VocabEmbedding")
@@ -105,7 +114,7 @@ class LibraryEmbeddingInside(nn.Module):
         nn.init.normal_(self.embedding.weight, mean=self.init_mean, std=self.init_std)
 
     def forward(self, input_ids):
-        return self.embedding(input_ids)
+        return self.embedding(input_ids.to(self.embedding.weight.device)).to(input_ids.device)
 
 
 @valid("VocabEmbedding")
@@ -119,6 +128,9 @@ class LibraryEmbeddingExtended(nn.Embedding):
     def reset_parameters(self):
         mean, std, seed = self.draw
         nn.init.normal_(self.weight, mean, std, generator=torch.Generator(self.weight.device).manual_seed(seed))
+
+    def forward(self, input_ids):
+        return super().forward(input_ids.to(self.weight.device)).to(input_ids.device)
 
 
 @valid("VocabEmbedding.reset_parameters")

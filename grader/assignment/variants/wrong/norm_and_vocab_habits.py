@@ -16,7 +16,7 @@ def gamma_through_a_sigmoid(self, input):
     """Uses gamma as a gate."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * torch.sigmoid(self.gamma.float())).to(input.dtype)
+    return ((groups / rms).flatten(-2) * torch.sigmoid(self.gamma.to(input.device).float())).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_changed")
@@ -24,7 +24,7 @@ def gamma_kept_from_falling_below_one(self, input):
     """Clamps gamma."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.float().clamp(min=1.0)).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device).float().clamp(min=1.0)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT)
@@ -32,7 +32,7 @@ def eps_no_smaller_than_a_millionth(self, input):
     """Guards against an eps that is too small for somebody's taste."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + max(self.eps, 1e-2))
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
@@ -40,7 +40,7 @@ def first_token_decides_for_its_sequence(self, input):
     """Takes the root mean square of the first position."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups[:, :1].square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_groups_share")
@@ -49,7 +49,7 @@ def mean_of_the_hidden_dimension_taken_off(self, input):
     x = input.float()
     groups = (x - x.mean(dim=-1, keepdim=True)).unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_scaled")
@@ -57,7 +57,7 @@ def gradient_of_gamma_averaged(self, input):
     """Averages the gradient of gamma over the tokens, with a hook."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    weight = self.gamma * 1.0
+    weight = self.gamma.to(input.device) * 1.0
     if weight.requires_grad:
         weight.register_hook(lambda gradient: gradient / (input.shape[0] * input.shape[1]))
     return ((groups / rms).flatten(-2) * weight).to(input.dtype)
@@ -71,7 +71,10 @@ def seed_one_too_large(self):
 
 
 @wrong(
-    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+    "GroupRMSNorm.check_sizes",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments norm_sizes_named",
+    hint="bad_sizes_accepted",
 )
 def sizes_checked_the_other_way_round(self, hidden_size, group_size):
     """Refuses a group only if it is larger than the hidden dimension."""
@@ -97,7 +100,7 @@ class TableTransposed(VocabEmbedding):
         super().__init__(emb_size, vocab_size, **options)
 
     def forward(self, input_ids):
-        return self.table.T[input_ids]
+        return self.table.to(input_ids.device).T[input_ids]
 
 
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_size")
@@ -111,7 +114,7 @@ class RowForUnknownWords(VocabEmbedding):
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def ids_below_one_raised_to_one(self, input_ids):
     """Counts ids from one, and lets zero stand for the first."""
-    return nn.functional.embedding(input_ids.clamp(min=1), self.table)
+    return nn.functional.embedding(input_ids.clamp(min=1), self.table.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_purity", also=VOCAB_OUTPUT, hint="earlier_call_remembered")
@@ -119,7 +122,7 @@ def output_of_the_last_call_of_that_shape(self, input_ids):
     """Keeps an output for each shape of the ids."""
     kept = self.__dict__.setdefault("kept", {})
     if input_ids.shape not in kept:
-        kept[input_ids.shape] = nn.functional.embedding(input_ids, self.table)
+        kept[input_ids.shape] = nn.functional.embedding(input_ids, self.table.to(input_ids.device))
     return kept[input_ids.shape]
 
 
@@ -127,14 +130,16 @@ def output_of_the_last_call_of_that_shape(self, input_ids):
 def new_table_in_float32(self):
     """Draws a new table, and forgets its dtype."""
     generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
-    drawn = torch.empty(self.table.shape).normal_(self.init_mean, self.init_std, generator=generator)
+    drawn = torch.empty(self.table.shape, device=self.table.device).normal_(
+        self.init_mean, self.init_std, generator=generator
+    )
     self.table = nn.Parameter(drawn)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT, hint="gradient_scaled")
 def gradient_averaged_over_the_batch(self, input_ids):
     """Divides the gradient by the number of ids, with a hook."""
-    output = nn.functional.embedding(input_ids, self.table)
+    output = nn.functional.embedding(input_ids, self.table.to(input_ids.device))
     if output.requires_grad:
         output.register_hook(lambda gradient: gradient / input_ids.numel())
     return output

@@ -14,7 +14,7 @@ def squares_before_the_upcast(self, input):
     """Squares in the input's dtype, where 16 bits overflow and vanish."""
     groups = input.unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().float().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups.float() / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups.float() / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
@@ -22,7 +22,7 @@ def never_converts(self, input):
     """Computes in the input's dtype throughout."""
     groups = input.unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.to(input.dtype)).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
@@ -30,7 +30,9 @@ def mean_square_rounded_to_16_bits(self, input):
     """Converts before squaring, and then stores the mean square in the input's dtype again."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     mean_square = groups.square().mean(dim=-1, keepdim=True).to(input.dtype)
-    return ((groups / torch.sqrt(mean_square.float() + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / torch.sqrt(mean_square.float() + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(
+        input.dtype
+    )
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
@@ -39,7 +41,7 @@ def converts_float16_only(self, input):
     x = input.float() if input.dtype == torch.float16 else input
     groups = x.unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.to(x.dtype)).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(x)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
@@ -47,7 +49,7 @@ def always_in_half(self, input):
     """Converts to float16, whatever comes in."""
     groups = input.half().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
@@ -55,7 +57,7 @@ def always_in_bfloat16(self, input):
     """Converts to bfloat16, whatever comes in."""
     groups = input.bfloat16().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_rounded_to_gamma")
@@ -63,7 +65,7 @@ def input_rounded_to_the_dtype_of_gamma(self, input):
     """Converts the input to gamma's dtype first, which costs a float32 input its precision."""
     groups = input.to(self.gamma.dtype).float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
@@ -71,7 +73,7 @@ def output_stays_float32(self, input):
     """Never converts back."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms).flatten(-2) * self.gamma
+    return (groups / rms).flatten(-2) * self.gamma.to(input.device)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
@@ -79,7 +81,7 @@ def output_has_the_dtype_of_gamma(self, input):
     """Converts the result to gamma's dtype."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(self.gamma.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(self.gamma.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
@@ -88,7 +90,7 @@ def refuses_another_dtype_than_that_of_gamma(self, input):
     assert input.dtype == self.gamma.dtype
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_shape")
@@ -96,7 +98,7 @@ def output_still_in_groups(self, input):
     """Returns [b, s, h/gz, gz]."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms * self.gamma.view(-1, self.group_size)).to(input.dtype)
+    return (groups / rms * self.gamma.to(input.device).view(-1, self.group_size)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_shape")
@@ -104,7 +106,7 @@ def single_batch_dimension_squeezed_away(self, input):
     """Loses dimensions of size one on the way."""
     groups = input.float().unflatten(-1, (-1, self.group_size)).squeeze()
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms * self.gamma.view(-1, self.group_size).squeeze()).flatten(-2).to(input.dtype)
+    return (groups / rms * self.gamma.to(input.device).view(-1, self.group_size).squeeze()).flatten(-2).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
@@ -112,7 +114,7 @@ def only_contiguous_inputs(self, input):
     """Merges dimensions with view, which a transposed input does not allow."""
     groups = input.float().view(-1, self.group_size)
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).view(input.shape) * self.gamma).to(input.dtype)
+    return ((groups / rms).view(input.shape) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
@@ -120,7 +122,7 @@ def root_mean_square_detached(self, input):
     """Detaches the root mean square."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps).detach()
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
@@ -129,7 +131,7 @@ def root_mean_square_without_gradient(self, input):
     groups = input.float().unflatten(-1, (-1, self.group_size))
     with torch.no_grad():
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
@@ -137,7 +139,7 @@ def root_mean_square_of_the_data(self, input):
     """Takes the squares of input.data."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.data.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
@@ -145,7 +147,7 @@ def input_detached(self, input):
     """Detaches the input, so it gets no gradient at all."""
     groups = input.detach().float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
@@ -153,7 +155,7 @@ def gamma_detached(self, input):
     """Multiplies by gamma.data, so gamma never learns."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.data).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.data.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
@@ -162,7 +164,7 @@ def no_gradient_at_all(self, input):
     with torch.no_grad():
         groups = input.float().unflatten(-1, (-1, self.group_size))
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+        return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_purity norm_backward", also=NORM_OUTPUT, hint="input_changed")
@@ -170,7 +172,7 @@ def divides_the_input_in_place(self, input):
     """Writes into the input where float() returns it as it is."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     groups /= torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups.flatten(-2) * self.gamma).to(input.dtype)
+    return (groups.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")
@@ -178,7 +180,7 @@ def writes_the_output_over_the_input(self, input):
     """Stores the result in input.data to save memory."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    output = ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    output = ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
     input.data.copy_(output.data)
     return output
 
@@ -188,7 +190,7 @@ def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    output = ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    output = ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
     return nn.functional.dropout(output, 0.5, self.training)
 
 
@@ -203,13 +205,14 @@ class RunningMeanSquare(GroupRMSNorm):
 
     def __init__(self, hidden_size, group_size, **options):
         super().__init__(hidden_size, group_size, **options)
-        self.register_buffer("running", torch.ones(hidden_size // group_size, 1))
+        self.register_buffer("running", torch.ones(hidden_size // group_size, 1, device=self.gamma.device))
 
     def forward(self, input):
         groups = input.float().unflatten(-1, (-1, self.group_size))
         mean_square = groups.square().mean(dim=-1, keepdim=True)
         if self.training:
-            self.running = 0.9 * self.running + 0.1 * mean_square.detach().mean(dim=(0, 1))
+            mean = mean_square.detach().mean(dim=(0, 1)).to(self.running.device)
+            self.running = 0.9 * self.running + 0.1 * mean
         else:
-            mean_square = self.running
-        return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma).to(input.dtype)
+            mean_square = self.running.to(input.device)
+        return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)

@@ -15,7 +15,7 @@ def eps_beside_the_root(self, input):
     """Adds eps to the root."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True)) + self.eps
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_on_output")
@@ -23,7 +23,7 @@ def eps_added_to_the_quotient(self, input):
     """Misses a pair of parentheses, and so shifts the output by eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     normalised = groups / torch.sqrt(groups.square().mean(dim=-1, keepdim=True).clamp_min(1e-30)) + self.eps
-    return (normalised.flatten(-2) * self.gamma).to(input.dtype)
+    return (normalised.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_absent")
@@ -31,7 +31,7 @@ def no_eps(self, input):
     """Leaves eps out."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True))
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_constant")
@@ -39,7 +39,7 @@ def eps_fixed_at_its_default(self, input):
     """Writes 1e-5 where self.eps belongs."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + 1e-5)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_constant")
@@ -47,7 +47,7 @@ def eps_fixed_at_another_value(self, input):
     """Writes the 1e-6 of another model."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + 1e-6)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_squared")
@@ -55,7 +55,7 @@ def eps_squared(self, input):
     """Adds the square of eps under the root."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps**2)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_as_floor")
@@ -63,7 +63,7 @@ def eps_as_a_lower_bound(self, input):
     """Clamps the mean square at eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True).clamp_min(self.eps))
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_scaled")
@@ -71,7 +71,7 @@ def eps_averaged_over_the_group(self, input):
     """Adds eps to the sum of squares, so the mean contains eps / gz."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     mean_square = (groups.square().sum(dim=-1, keepdim=True) + self.eps) / self.group_size
-    return ((groups / torch.sqrt(mean_square)).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / torch.sqrt(mean_square)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_squared")
@@ -79,7 +79,7 @@ def eps_added_before_squaring(self, input):
     """Adds eps to x, not to the mean of its squares."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt((groups + self.eps).square().mean(dim=-1, keepdim=True))
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_subtracted")
@@ -87,7 +87,7 @@ def eps_subtracted(self, input):
     """Has the wrong sign before eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt((groups.square().mean(dim=-1, keepdim=True) - self.eps).clamp_min(1e-30))
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_shared_gamma")
@@ -95,7 +95,7 @@ def first_gammas_for_every_group(self, input):
     """Uses the first gz gammas for all groups."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms * self.gamma[: self.group_size]).flatten(-2).to(input.dtype)
+    return (groups / rms * self.gamma.to(input.device)[: self.group_size]).flatten(-2).to(input.dtype)
 
 
 @wrong(
@@ -114,7 +114,7 @@ class GammaOfOneGroup(GroupRMSNorm):
     def forward(self, input):
         groups = input.float().unflatten(-1, (-1, self.group_size))
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (groups / rms * self.gamma).flatten(-2).to(input.dtype)
+        return (groups / rms * self.gamma.to(input.device)).flatten(-2).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_of_group")
@@ -122,7 +122,7 @@ def one_gamma_for_each_group(self, input):
     """Scales a whole group by the gamma of its first feature."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms * self.gamma[:: self.group_size, None]).flatten(-2).to(input.dtype)
+    return (groups / rms * self.gamma.to(input.device)[:: self.group_size, None]).flatten(-2).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_permuted_gamma")
@@ -130,7 +130,7 @@ def gamma_transposed(self, input):
     """Reshapes gamma to [gz, h/gz] and transposes it to make the shapes fit."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms * self.gamma.view(self.group_size, -1).T).flatten(-2).to(input.dtype)
+    return (groups / rms * self.gamma.to(input.device).view(self.group_size, -1).T).flatten(-2).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_plus_one")
@@ -138,15 +138,15 @@ def one_plus_gamma(self, input):
     """Scales by 1 + gamma, as Gemma does."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * (1 + self.gamma)).to(input.dtype)
+    return ((groups / rms).flatten(-2) * (1 + self.gamma.to(input.device))).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_twice")
 def gamma_applied_twice(self, input):
     """Multiplies by gamma inside the library call and once more after it."""
-    x, weight = input.float(), self.gamma.float().view(-1, self.group_size)
+    x, weight = input.float(), self.gamma.to(input.device).float().view(-1, self.group_size)
     normalised = nn.functional.rms_norm(x.unflatten(-1, weight.shape), (self.group_size,), eps=self.eps) * weight
-    return (normalised.flatten(-2) * self.gamma).to(input.dtype)
+    return (normalised.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_unused")
@@ -162,13 +162,13 @@ def gamma_added(self, input):
     """Adds gamma, as if it were a bias."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) + self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) + self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_gamma", also=NORM_OUTPUT, hint="norm_gamma_before_root")
 def gamma_before_the_root_mean_square(self, input):
     """Scales the input first, so gamma enters the root mean square too."""
-    groups = (input.float() * self.gamma).unflatten(-1, (-1, self.group_size))
+    groups = (input.float() * self.gamma.to(input.device)).unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
     return (groups / rms).flatten(-2).to(input.dtype)
 
@@ -184,4 +184,4 @@ def gamma_drawn_again_at_every_call(self, input):
     self.reset_parameters()
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)

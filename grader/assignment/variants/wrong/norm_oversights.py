@@ -19,7 +19,7 @@ class GammaInPieces(GroupRMSNorm):
         self.pieces = nn.ParameterList([nn.Parameter(piece.clone()) for piece in values.split(self.group_size)])
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed(self.init_seed)
+        generator = torch.Generator(self.pieces[0].device).manual_seed(self.init_seed)
         with torch.no_grad():
             for piece in self.pieces:
                 piece.uniform_(*self.init_range, generator=generator)
@@ -27,7 +27,7 @@ class GammaInPieces(GroupRMSNorm):
     def forward(self, input):
         groups = input.float().unflatten(-1, (-1, self.group_size))
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (groups / rms * torch.stack(list(self.pieces))).flatten(-2).to(input.dtype)
+        return (groups / rms * torch.stack(list(self.pieces)).to(input.device)).flatten(-2).to(input.dtype)
 
 
 @wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")
@@ -39,7 +39,7 @@ class BiasRegisteredFirst(GroupRMSNorm):
         self.gamma = nn.Parameter(values)
 
     def forward(self, input):
-        return (super().forward(input) + self.bias.to(input.dtype)).to(input.dtype)
+        return (super().forward(input) + self.bias.to(input)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_output_order")
@@ -47,7 +47,7 @@ def output_put_together_in_another_order(self, input):
     """Normalises groups rightly, and transposes them before they are flattened."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).mT.flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).mT.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt", also=NORM_OUTPUT, hint="norm_eps_multiplies")
@@ -55,7 +55,7 @@ def root_stretched_by_eps(self, input):
     """Multiplies the root by one and eps."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True)) * (1 + self.eps)
-    return ((groups / rms.clamp(min=1e-30)).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms.clamp(min=1e-30)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
@@ -63,7 +63,7 @@ def everything_in_bfloat16(self, input):
     """Converts to bfloat16 first, for speed."""
     groups = input.bfloat16().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
@@ -71,7 +71,7 @@ def output_in_double(self, input):
     """Computes in float64 and stays there."""
     groups = input.double().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms).flatten(-2) * self.gamma
+    return (groups / rms).flatten(-2) * self.gamma.to(input.device)
 
 
 @wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_distribution")
@@ -87,13 +87,13 @@ def noise_in_training(self, input):
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
     noise = 1 + 0.5 * torch.rand_like(groups) if self.training else 1
-    return ((groups / rms * noise).flatten(-2) * self.gamma).to(input.dtype)
+    return ((groups / rms * noise).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", also=VOCAB_OUTPUT, hint="gradient_cut")
 def looked_up_in_a_copy(self, input_ids):
     """Clones the table without its history."""
-    return nn.functional.embedding(input_ids, self.table.detach().clone())
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device).detach().clone())
 
 
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
@@ -127,15 +127,15 @@ class RowsInAList(ParallelVocabEmbedding):
         self.rows = nn.ParameterList([nn.Parameter(row.clone()) for row in values])
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed(self.init_seed)
-        drawn = torch.empty(len(self.rows), len(self.rows[0]), dtype=self.rows[0].dtype)
+        generator = torch.Generator(self.rows[0].device).manual_seed(self.init_seed)
+        drawn = torch.stack([torch.empty_like(row) for row in self.rows])
         drawn.normal_(self.init_mean, self.init_std, generator=generator)
         with torch.no_grad():
             for row, values in zip(self.rows, drawn, strict=True):
                 row.copy_(values)
 
     def forward(self, input_ids):
-        shard = torch.stack(list(self.rows))
+        shard = torch.stack(list(self.rows)).to(input_ids.device)
         rows = input_ids - self.first_id
         foreign = (rows < 0) | (rows >= len(shard))
         return shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
@@ -148,7 +148,9 @@ def not_a_number_for_foreign_ids(self, input_ids):
     """Marks foreign ids with nan."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), float("nan"))
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(
+        foreign.unsqueeze(-1), float("nan")
+    )
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT)
@@ -156,7 +158,7 @@ def end_of_the_range_looked_up(self, input_ids):
     """Takes the first id of the next rank for its own, and fails there."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows > self.shard.shape[0])
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
@@ -164,7 +166,7 @@ def only_the_first_rank_answers(self, input_ids):
     """Gives zeros on all ranks but the first."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    output = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
     return output if self.first_id == 0 else output * 0
 
 
@@ -173,5 +175,5 @@ def gradient_doubled(self, input_ids):
     """Adds the rows once with and once without their history."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    output = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
     return 2 * output - output.detach()

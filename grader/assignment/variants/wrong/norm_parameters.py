@@ -113,25 +113,28 @@ class ConstructorDoesNotReset(GroupRMSNorm):
 
 
 @wrong(
-    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+    "GroupRMSNorm.check_sizes",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments norm_sizes_named",
+    hint="bad_sizes_accepted",
 )
 def no_check_of_the_sizes(self, hidden_size, group_size):
     """Accepts any group size and fails in forward."""
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_sizes_named", hint="bad_sizes_unnamed")
 def assertion_without_a_message(self, hidden_size, group_size):
     """Raises without a word."""
     assert hidden_size % group_size == 0
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_sizes_named", hint="bad_sizes_unnamed")
 def message_without_the_numbers(self, hidden_size, group_size):
     """Names the arguments and not their values."""
     assert hidden_size % group_size == 0, "hidden_size must be divisible by group_size"
 
 
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_unnamed")
+@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_sizes_named", hint="bad_sizes_unnamed")
 def message_with_one_of_the_numbers(self, hidden_size, group_size):
     """Names only the group size."""
     if hidden_size % group_size != 0:
@@ -148,7 +151,10 @@ def another_kind_of_error(self, hidden_size, group_size):
 
 
 @wrong(
-    "GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_registration_and_arguments", hint="bad_sizes_accepted"
+    "GroupRMSNorm.check_sizes",
+    over=NormInSteps,
+    breaks="norm_registration_and_arguments norm_sizes_named",
+    hint="bad_sizes_accepted",
 )
 def warns_where_it_should_raise(self, hidden_size, group_size):
     """Prints a warning and goes on."""
@@ -238,11 +244,11 @@ class OneParameterForEachGroup(GroupRMSNorm):
         self.gammas = nn.ParameterList(values.split(self.group_size))
 
     def reset_parameters(self):
-        generator = torch.Generator().manual_seed(self.init_seed)
+        generator = torch.Generator(self.gammas[0].device).manual_seed(self.init_seed)
         for gamma in self.gammas:
             nn.init.uniform_(gamma, *self.init_range, generator=generator)
 
     def forward(self, input):
         groups = input.float().unflatten(-1, (-1, self.group_size))
         rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return ((groups / rms).flatten(-2) * torch.cat(list(self.gammas))).to(input.dtype)
+        return ((groups / rms).flatten(-2) * torch.cat(list(self.gammas)).to(input.device)).to(input.dtype)

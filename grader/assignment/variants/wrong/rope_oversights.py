@@ -53,7 +53,9 @@ def sine_of_the_first_half_only(input, cos, sin):
     return torch.cat((first * cos - second * sin, second * cos), dim=-1).to(input.dtype)
 
 
-@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_scaling")
+@wrong(
+    "NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_scaling"
+)
 def ratio_and_one(self, ratio):
     """Scales by k + 1 where k is not one."""
     return self.base * (ratio + (ratio > 1)) ** (self.dim / (self.dim - 2))
@@ -98,7 +100,7 @@ class GrownTablesBesideTheBuffers(NTKAwareRoPE):
         return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_far_positions")
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE, hint="rope_far_positions")
 class AnglesInTheTablesDtype(NTKAwareRoPE):
     """Multiplies positions and frequencies in the dtype of the tables."""
 

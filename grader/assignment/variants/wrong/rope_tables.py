@@ -12,7 +12,7 @@ from ref.modeling.pos_emb import NTKAwareRoPE
 from ..bases import RopeInSteps
 from . import ROPE, ROPE_GROWTH
 
-wrong_angles = partial(wrong, over=RopeInSteps, breaks="rope_base", also=ROPE_GROWTH)
+wrong_angles = partial(wrong, over=RopeInSteps, breaks="rope_base rope_exact_angles", also=ROPE_GROWTH)
 wrong_base = partial(wrong_angles, "NTKAwareRoPE.scaled_base")
 
 
@@ -99,7 +99,7 @@ def frequencies_in_float16(self, device):
     return torch.arange(0, self.dim, 2, dtype=torch.float16, device=device) / self.dim
 
 
-@wrong_angles("NTKAwareRoPE.positions", hint="rope_far_positions")
+@wrong("NTKAwareRoPE.positions", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE, hint="rope_far_positions")
 def positions_in_bfloat16(self, ratio, device):
     """Counts positions in bfloat16, which skips numbers above 256."""
     return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
@@ -134,7 +134,7 @@ class TablesScaledForAttention(NTKAwareRoPE):
         return tuple((table * factor).to(dtype) for table in super()._tables(ratio, dtype, device))
 
 
-@wrong("NTKAwareRoPE", breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
+@wrong("NTKAwareRoPE", breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_unscaled_angles")
 class CosineAndSineSwapped(NTKAwareRoPE):
     """Follows the source that stores sines in C and cosines in S."""
 
@@ -143,13 +143,18 @@ class CosineAndSineSwapped(NTKAwareRoPE):
         return sin, cos
 
 
-@wrong("NTKAwareRoPE.forward", breaks=f"rope_base {ROPE_GROWTH}", also=f"{ROPE} rotary_backward")
+@wrong(
+    "NTKAwareRoPE.forward",
+    breaks=f"rope_base rope_exact_angles {ROPE_GROWTH}",
+    also=f"{ROPE} rotary_backward",
+    hint="rope_unscaled_angles",
+)
 def returns_the_tables(self, input):
     """Returns (C, S), as a source of the exercise can be read."""
     return self.cos[: input.shape[1]], self.sin[: input.shape[1]]
 
 
-@wrong("NTKAwareRoPE", breaks=f"rope_base {ROPE_GROWTH}", also=f"{ROPE} rotary_backward")
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also="rotary_backward")
 class ReturnsTheTablesToo(NTKAwareRoPE):
     """Returns the embedded tensor together with C and S."""
 
@@ -157,7 +162,7 @@ class ReturnsTheTablesToo(NTKAwareRoPE):
         return super().forward(input), self.cos, self.sin
 
 
-@wrong("NTKAwareRoPE.forward", breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
+@wrong("NTKAwareRoPE.forward", breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_unscaled_angles")
 def sequence_length_of_the_heads(self, input):
     """Reads the sequence length off dimension 2, where the heads are."""
     seq_len = input.shape[2]

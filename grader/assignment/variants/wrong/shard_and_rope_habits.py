@@ -17,7 +17,7 @@ def rows_in_the_order_of_remainders(self, input_ids):
     count = self.shard.shape[0]
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= count)
-    return self.shard[(rows * 5) % count].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[(rows * 5) % count].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_sum_over_ranks", also=SHARD_OUTPUT)
@@ -25,7 +25,7 @@ def gives_up_where_an_id_is_foreign(self, input_ids):
     """Returns zeros for the whole batch as soon as one id belongs to another rank."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    output = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
     return output * (bool(foreign.all()) or not bool(foreign.any()))
 
 
@@ -50,7 +50,7 @@ def gradient_shared_out_over_the_ids(self, input_ids):
     """Divides the gradient by the number of ids, with a hook."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    output = self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    output = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
     if output.requires_grad:
         output.register_hook(lambda gradient: gradient / input_ids.numel())
     return output
@@ -83,7 +83,13 @@ def pairs_brought_to_length_one(input, cos, sin):
     return ((input * cos[:, None] + turned * sin[:, None]) / length).to(input.dtype)
 
 
-@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_unscaled_angles")
+@wrong(
+    "NTKAwareRoPE.scaled_base",
+    over=RopeInSteps,
+    breaks="rope_base rope_exact_angles",
+    also=ROPE,
+    hint="rope_unscaled_angles",
+)
 def base_through_a_half(self, ratio):
     """Rounds the base to a 16-bit number on its way."""
     base = float(torch.tensor(float(self.base), dtype=torch.bfloat16))

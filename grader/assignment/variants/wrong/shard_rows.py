@@ -19,7 +19,7 @@ def first_owned_id_lost(self, input_ids):
     """Excludes the lower end of the range."""
     rows = input_ids - self.first_id
     foreign = (rows <= 0) | (rows >= self.shard.shape[0])
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
@@ -27,7 +27,7 @@ def last_owned_id_lost(self, input_ids):
     """Excludes the upper end of the range twice."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0] - 1)
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
@@ -35,7 +35,7 @@ def row_zero_taken_for_foreign(self, input_ids):
     """Sends foreign ids to row 0, and then clears whatever came from row 0."""
     rows = input_ids - self.first_id
     rows = torch.where((rows >= 0) & (rows < self.shard.shape[0]), rows, 0)
-    return self.shard[rows].masked_fill((rows == 0).unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows].masked_fill((rows == 0).unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
@@ -43,14 +43,14 @@ def rows_in_reverse(self, input_ids):
     """Subtracts the id from the end of the range."""
     rows = self.first_id + self.shard.shape[0] - 1 - input_ids
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
 def start_not_subtracted(self, input_ids):
     """Masks rightly and looks up the global id, which the shard does not have."""
     foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + self.shard.shape[0])
-    return self.shard[input_ids.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[input_ids.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -73,7 +73,7 @@ def mask_of_the_wrong_dtype(self, input_ids):
     """Multiplies by a float32 mask, which makes the output of a bfloat16 shard float32."""
     rows = input_ids - self.first_id
     owned = (rows >= 0) & (rows < self.shard.shape[0])
-    return self.shard[rows * owned] * owned.unsqueeze(-1).float()
+    return self.shard.to(input_ids.device)[rows * owned] * owned.unsqueeze(-1).float()
 
 
 @wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
@@ -112,7 +112,7 @@ class EveryNthId(ParallelVocabEmbedding):
 
     def forward(self, input_ids):
         foreign = input_ids % self.world_size != self.rank
-        return self.shard[input_ids // self.world_size].masked_fill(foreign.unsqueeze(-1), 0)
+        return self.shard.to(input_ids.device)[input_ids // self.world_size].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -134,7 +134,7 @@ class ShardSizeFromTheRank(ParallelVocabEmbedding):
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
 def foreign_ids_clamped(self, input_ids):
     """Clamps ids into the range and never masks."""
-    return self.shard[(input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)]
+    return self.shard.to(input_ids.device)[(input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)]
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
@@ -142,13 +142,13 @@ def mask_taken_after_clamping(self, input_ids):
     """Asks which ids are foreign when none is left."""
     rows = (input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    return self.shard[rows].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
 def foreign_ids_wrapped(self, input_ids):
     """Takes ids modulo the size of the shard."""
-    return self.shard[input_ids % self.shard.shape[0]]
+    return self.shard.to(input_ids.device)[input_ids % self.shard.shape[0]]
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
@@ -156,14 +156,14 @@ def foreign_ids_give_row_zero(self, input_ids):
     """Multiplies the ids by the mask, not the output."""
     rows = input_ids - self.first_id
     owned = (rows >= 0) & (rows < self.shard.shape[0])
-    return self.shard[rows * owned]
+    return self.shard.to(input_ids.device)[rows * owned]
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
 def only_smaller_ids_masked(self, input_ids):
     """Clears the ids below the range; those above get the last row."""
     rows = (input_ids - self.first_id).clamp(max=self.shard.shape[0] - 1)
-    return self.shard[rows.clamp(min=0)].masked_fill((rows < 0).unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.clamp(min=0)].masked_fill((rows < 0).unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
@@ -171,7 +171,7 @@ def only_larger_ids_masked(self, input_ids):
     """Clears the ids above the range; those below wrap as negative indices, where they do not fail."""
     rows = input_ids - self.first_id
     foreign = rows >= self.shard.shape[0]
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -181,7 +181,7 @@ def one_id_too_many_above(self, input_ids):
     """Includes the first id of the next rank."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows > self.shard.shape[0])
-    return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -191,7 +191,7 @@ def one_id_too_many_below(self, input_ids):
     """Includes the last id of the previous rank."""
     rows = input_ids - self.first_id
     foreign = (rows < -1) | (rows >= self.shard.shape[0])
-    return self.shard[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
+    return self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -201,7 +201,7 @@ def foreign_ids_give_ones(self, input_ids):
     """Fills with one."""
     rows = input_ids - self.first_id
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 1)
+    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 1)
 
 
 @wrong(
@@ -213,4 +213,4 @@ def foreign_ids_give_ones(self, input_ids):
 def foreign_ids_left_out(self, input_ids):
     """Returns a list of the owned rows, without the zeros between them."""
     rows = input_ids - self.first_id
-    return self.shard[rows[(rows >= 0) & (rows < self.shard.shape[0])]]
+    return self.shard.to(input_ids.device)[rows[(rows >= 0) & (rows < self.shard.shape[0])]]

@@ -12,57 +12,59 @@ from . import VOCAB, VOCAB_OUTPUT
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def id_zero_embeds_to_zero(self, input_ids):
     """Takes id 0 for padding."""
-    embedded = nn.functional.embedding(input_ids, self.table)
+    embedded = nn.functional.embedding(input_ids, self.table.to(input_ids.device))
     return embedded.masked_fill((input_ids == 0).unsqueeze(-1), 0)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def next_row(self, input_ids):
     """Counts rows from one."""
-    return nn.functional.embedding((input_ids + 1) % self.table.shape[0], self.table)
+    return nn.functional.embedding((input_ids + 1) % self.table.shape[0], self.table.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def last_row_out_of_reach(self, input_ids):
     """Clamps ids to v - 2."""
-    return nn.functional.embedding(input_ids.clamp(0, self.table.shape[0] - 2), self.table)
+    return nn.functional.embedding(input_ids.clamp(0, self.table.shape[0] - 2), self.table.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def scaled_by_the_root_of_the_size(self, input_ids):
     """Multiplies by sqrt(e), as the Transformer does after its embedding."""
-    return nn.functional.embedding(input_ids, self.table) * self.table.shape[1] ** 0.5
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)) * self.table.shape[1] ** 0.5
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def rows_normalised(self, input_ids):
     """Returns rows of length one."""
-    return nn.functional.normalize(nn.functional.embedding(input_ids, self.table), dim=-1)
+    return nn.functional.normalize(nn.functional.embedding(input_ids, self.table.to(input_ids.device)), dim=-1)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def one_hot_in_half(self, input_ids):
     """Multiplies one-hot vectors by the table in float16, which costs it bits."""
     one_hot = nn.functional.one_hot(input_ids, self.table.shape[0]).half()
-    return (one_hot @ self.table.half()).to(self.table.dtype)
+    return (one_hot @ self.table.to(input_ids.device).half()).to(self.table.dtype)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
 def batch_and_sequence_swapped(self, input_ids):
     """Returns [s, b, e]."""
-    return nn.functional.embedding(input_ids, self.table).transpose(0, 1)
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)).transpose(0, 1)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
 def batch_merged_into_the_sequence(self, input_ids):
     """Returns [b * s, e]."""
-    return self.table[input_ids.flatten()]
+    return self.table.to(input_ids.device)[input_ids.flatten()]
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="vocab_rows_in_training")
 def drops_values_in_training(self, input_ids):
     """Has a dropout."""
-    return nn.functional.dropout(nn.functional.embedding(input_ids, self.table), 0.5, self.training)
+    return nn.functional.dropout(
+        nn.functional.embedding(input_ids, self.table.to(input_ids.device)), 0.5, self.training
+    )
 
 
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_unseeded")
@@ -139,7 +141,7 @@ class SeededInTheConstructorOnly(VocabEmbedding):
 @wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
 def output_always_float32(self, input_ids):
     """Converts the output to float32."""
-    return nn.functional.embedding(input_ids, self.table).float()
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)).float()
 
 
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
@@ -195,13 +197,13 @@ class SecondParameter(VocabEmbedding):
 def ids_turned_into_offsets(self, input_ids):
     """Turns the caller's ids into offsets of the flat table."""
     offsets = input_ids.mul_(self.table.shape[1]).unsqueeze(-1)
-    return self.table.flatten()[offsets + torch.arange(self.table.shape[1], device=offsets.device)]
+    return self.table.to(input_ids.device).flatten()[offsets + torch.arange(self.table.shape[1], device=offsets.device)]
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_purity", also=VOCAB_OUTPUT, hint="ids_changed_in_place")
 def ids_shifted_for_a_padding_row(self, input_ids):
     """Puts a row of zeros before the table and moves the caller's ids by one."""
-    padded = torch.cat((torch.zeros_like(self.table[:1]), self.table))
+    padded = torch.cat((torch.zeros_like(self.table.to(input_ids.device)[:1]), self.table.to(input_ids.device)))
     input_ids += 1
     return nn.functional.embedding(input_ids, padded)
 
@@ -209,32 +211,32 @@ def ids_shifted_for_a_padding_row(self, input_ids):
 @wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT, hint="parameter_changed")
 def rows_limited_in_length(self, input_ids):
     """Passes max_norm, which rescales the rows in the table itself."""
-    return nn.functional.embedding(input_ids, self.table, max_norm=1.0)
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device), max_norm=1.0)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT, hint="parameter_changed")
 def first_row_cleared_at_every_call(self, input_ids):
     """Writes zeros into row 0 of the table before each lookup."""
     self.table.data[0] = 0
-    return nn.functional.embedding(input_ids, self.table)
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="one_row_without_gradient")
 def no_gradient_for_id_zero(self, input_ids):
     """Passes padding_idx=0, which keeps row 0 from learning."""
-    return nn.functional.embedding(input_ids, self.table, padding_idx=0)
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device), padding_idx=0)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_not_summed")
 def gradient_averaged_over_repeated_ids(self, input_ids):
     """Passes scale_grad_by_freq."""
-    return nn.functional.embedding(input_ids, self.table, scale_grad_by_freq=True)
+    return nn.functional.embedding(input_ids, self.table.to(input_ids.device), scale_grad_by_freq=True)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
 def table_detached(self, input_ids):
     """Looks the rows up in table.data."""
-    return nn.functional.embedding(input_ids, self.table.data)
+    return nn.functional.embedding(input_ids, self.table.data.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_not_summed")
@@ -253,4 +255,4 @@ def last_gradient_wins(self, input_ids):
             grad[input_ids] = grad_output
             return grad
 
-    return Lookup.apply(self.table)
+    return Lookup.apply(self.table.to(input_ids.device))

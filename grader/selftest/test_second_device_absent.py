@@ -1,0 +1,183 @@
+"""Layers that the simulated device has, with their gradients, and what it lacks: an error of its own says so."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 - what everybody calls it
+from torch import Tensor, nn
+
+from grader.judge.devices import why_not_assessed
+from grader.judge.faults import Crashed, StudentFault, WrongAnswer, fault_from_reply
+from grader.sandbox import second_device
+from grader.sandbox.operations import describe_exception
+from grader.selftest.two_devices import HERE, assert_same
+
+
+@pytest.fixture(autouse=True, scope="module")
+def installed() -> None:
+    second_device.install()
+
+
+LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "conv1d": (lambda: nn.Conv1d(3, 4, 3, padding="same"), (2, 3, 8)),
+    "conv2d, no bias": (lambda: nn.Conv2d(3, 6, 3, stride=2, groups=3, bias=False), (2, 3, 8, 8)),
+    "conv3d": (lambda: nn.Conv3d(3, 2, 2), (2, 3, 4, 4, 4)),
+    "transposed convolution": (lambda: nn.ConvTranspose1d(3, 4, 3, stride=2), (2, 3, 8)),
+    "average pooling": (lambda: nn.AvgPool1d(2), (2, 3, 8)),
+    "adaptive pooling": (lambda: nn.AdaptiveAvgPool2d(2), (2, 3, 8, 8)),
+    "maximum pooling": (lambda: nn.MaxPool2d(2), (2, 3, 8, 8)),
+    "lp pooling": (lambda: nn.LPPool1d(2, 4), (2, 3, 8)),
+    "gru": (lambda: nn.GRU(8, 5, batch_first=True), (2, 3, 8)),
+    "gru, no bias": (lambda: nn.GRU(8, 5, bias=False), (2, 3, 8)),
+    "lstm": (lambda: nn.LSTM(8, 5, num_layers=2, bidirectional=True), (2, 3, 8)),
+    "plain recurrence": (lambda: nn.RNN(8, 5), (2, 3, 8)),
+}
+
+
+def output_and_gradients(name: str, device: str) -> list[Tensor]:
+    """The output of a layer with the same weights and input on each device, and all gradients."""
+    make, shape = LAYERS[name]
+    torch.manual_seed(0)
+    layer, x = make().to(device), torch.randn(shape).to(device).requires_grad_()
+    output = layer(x)
+    output = output[0] if isinstance(output, tuple) else output
+    output.square().sum().backward()
+    gradients = [parameter.grad for parameter in layer.parameters()]
+    return [output, *(gradient for gradient in (x.grad, *gradients) if gradient is not None)]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_gives_what_it_gives_on_the_cpu(name: str) -> None:
+    there, on_cpu = (output_and_gradients(name, device) for device in (HERE, "cpu"))
+    assert len(there) == len(on_cpu) > 1
+    assert_same(there, on_cpu)
+
+
+def test_a_cell_works_without_gradients() -> None:
+    torch.manual_seed(0)
+    cell, x = nn.GRUCell(8, 5), torch.randn(2, 8)
+    with torch.no_grad():
+        expected = cell(x)
+        assert_same(cell.to(HERE)(x.to(HERE)), expected)
+
+
+def test_the_gradient_of_a_sparse_embedding_is_dense_there_and_has_the_same_numbers() -> None:
+    ids, table = torch.tensor([[0, 2, 2]]), torch.randn(4, 3)
+    gradients = []
+    for device in (HERE, "cpu"):
+        leaf = table.to(device).requires_grad_()
+        F.embedding(ids.to(device), leaf, sparse=True).sum().backward()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad)
+    assert not gradients[0].is_sparse
+    assert_same(gradients[0], gradients[1].to_dense())
+
+
+LACKING: dict[str, Callable[[Tensor], Any]] = {
+    "to sparse": lambda x: x.to_sparse(),
+    "rows, compressed": lambda x: x.to_sparse_csr(),
+    "sparse from indices": lambda x: torch.sparse_coo_tensor(
+        torch.zeros(1, 2, dtype=torch.long, device=HERE), x[0, :2]
+    ),
+    "nested": lambda x: torch.nested.nested_tensor([x[0], x[1]]).to_padded_tensor(0.0),
+    "quantized": lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+    "another layout": lambda x: x.to_mkldnn(),
+    "an operation of a GPU": lambda x: torch.ops.aten._masked_scale(x, x > 0, 2.0),
+    "copied by pickle's rules": copy.copy,
+    "pickled": pickle.dumps,
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # torch calls some of these kinds of tensors a prototype
+@pytest.mark.parametrize("name", LACKING)
+def test_what_is_lacking_is_told_by_an_error_of_its_own(name: str) -> None:
+    x = torch.ones(2, 3, device=HERE)
+    with pytest.raises(second_device.NotSimulated, match="the simulated device has no ") as raised:
+        LACKING[name](x)
+    assert second_device.lacks(raised.value.what)
+    told = describe_exception(raised.value, {})
+    assert told["lacking"] == raised.value.what
+    assert told["kind"] == "crashed"
+
+
+def test_a_tensor_of_the_cpu_is_pickled_as_always() -> None:
+    assert torch.equal(pickle.loads(pickle.dumps(torch.ones(3))), torch.ones(3))
+
+
+# ── Whether a claim of that kind counts ─────────────────────────────────────────────────────────────────────────────
+
+SPARSE = second_device.absent.NOT_DENSE
+
+
+def claimed(lacking: object, **more: object) -> StudentFault:
+    """The fault of a reply that claims something."""
+    error = {"kind": "crashed", "types": ["NotSimulated"], "message": "no kernel", "lacking": lacking, **more}
+    return fault_from_reply(error, {}, 64)
+
+
+def test_a_claim_counts_where_the_judges_own_device_lacks_the_same() -> None:
+    for lacking in (SPARSE, "aten::_masked_scale"):
+        fault = claimed(lacking)
+        assert isinstance(fault, Crashed)
+        assert fault.lacking == lacking
+        told = f"assessed on a GPU only: the simulated device has no {lacking}"
+        assert why_not_assessed(fault, HERE, {}) == told
+        assert why_not_assessed(fault, "cuda:0", {}) == ""
+        assert why_not_assessed(fault, "cpu", {}) == ""
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    ["aten::add.Tensor", "aten::convolution", "aten::_thnn_fused_gru_cell", "aten::nothing", "everything", "", 7, None],
+)
+def test_a_claim_that_is_not_so_does_not_count(lacking: object) -> None:
+    fault = claimed(lacking)
+    assert isinstance(fault, Crashed)
+    assert fault.lacking == ""
+    assert why_not_assessed(fault, HERE, {}) == ""
+
+
+def test_an_error_that_led_to_another_one_is_found() -> None:
+    def wrapped() -> None:
+        try:
+            torch.ones(2, device=HERE).to_sparse()
+        except RuntimeError as error:
+            raise ValueError("no") from error
+
+    with pytest.raises(ValueError, match="no") as raised:
+        wrapped()
+    assert describe_exception(raised.value, {})["lacking"] == SPARSE
+    assert "lacking" not in describe_exception(ValueError("no"), {})
+
+
+ASKS = (
+    'torch.Generator(device="cuda" if x.is_cuda else "cpu")',
+    'x.device.type == "cuda"',
+    '"cuda" in str(x.device)',
+    'str(x.device).startswith("cuda")',
+    'x.device == torch.device("cuda:0")',
+    'x.device.type in ("cuda", "xpu")',
+    'match x.device.type:\n    case "cuda":\n        pass',
+)
+ASKS_NOT = (
+    'torch.empty(3, device="cuda")',
+    'device = "cuda" if torch.cuda.is_available() else "cpu"',
+    '"""Works on x.is_cuda, too: device.type == \'cuda\'."""',
+    "# x.is_cuda",
+    'x.device.type == "cpu"',
+    "this is no Python (",
+)
+
+
+@pytest.mark.parametrize(("text", "asks"), [*((text, True) for text in ASKS), *((text, False) for text in ASKS_NOT)])
+def test_code_that_asks_for_cuda_is_not_charged_there(text: str, asks: bool) -> None:
+    reason = why_not_assessed(WrongAnswer("other numbers"), HERE, {"src/a.py": "", "src/b.py": text})
+    told = "assessed on a GPU only: src/b.py asks for CUDA, which the simulated device is not"
+    assert reason == (told if asks else "")
+    assert why_not_assessed(WrongAnswer("other numbers"), "cuda:0", {"src/b.py": text}) == ""
