@@ -1,4 +1,4 @@
-"""Right submissions in many styles, as an assignment may generate them: each combines options that know nothing of others."""
+"""Right submissions in many styles, which an assignment may generate from options that combine."""
 
 from __future__ import annotations
 

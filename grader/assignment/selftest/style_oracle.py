@@ -12,20 +12,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
+
+from grader.specimens.styles import Style
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 ULPS = {torch.float32: 16, torch.float16: 4, torch.bfloat16: 4}
 
 
 @contextlib.contextmanager
-def imported(files: Mapping[str, bytes], folder: Path) -> Iterator[dict[str, Any]]:
+def imported(style: Style, folder: Path) -> Iterator[dict[str, Any]]:
     """The names that a submission defines, as Python itself imports it from a folder."""
-    for path, content in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    style.write(folder)
     path_before, before = sys.path[:], _taken_out()
     sys.path[:] = [str(folder), *(entry for entry in sys.path if not (Path(entry) / "src").exists())]
     importlib.invalidate_caches()
@@ -55,9 +55,12 @@ def check(names: Mapping[str, Any]) -> None:
 def close(found: Tensor, expected: Tensor, scale: Tensor, ulps: float = 0, extra: Tensor | float = 0.0) -> None:
     """Compare, in ulp of the dtype of what was found, which is given to what was expected, at a scale."""
     info = torch.finfo(found.dtype)
-    room = (ulps or ULPS[found.dtype]) * (info.eps * scale.abs() + info.smallest_normal * info.eps) + extra * scale.abs()
+    room = (ulps or ULPS[found.dtype]) * (
+        info.eps * scale.abs() + info.smallest_normal * info.eps
+    ) + extra * scale.abs()
     assert found.shape == expected.shape
-    assert ((found.double() - expected).abs() <= room).all(), (found.double() - expected).abs().max()
+    error = (found.double() - expected).abs()
+    assert (error <= room).all(), f"off by {error.max()}"
 
 
 def drawn(parameter: Tensor, method: str, seed: int, *numbers: float) -> bool:
@@ -71,7 +74,9 @@ def drawn(parameter: Tensor, method: str, seed: int, *numbers: float) -> bool:
     return False
 
 
-def check_parameter(module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype, draw: tuple[Any, ...]) -> nn.Parameter:
+def check_parameter(
+    module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype, draw: tuple[Any, ...]
+) -> nn.Parameter:
     """One parameter, no buffer, and a reset that draws the same values again."""
     (parameter,) = module.parameters()
     assert not list(module.buffers())
@@ -90,12 +95,9 @@ def check_parameter(module: nn.Module, shape: tuple[int, ...], dtype: torch.dtyp
 
 def refuses(cls: type[nn.Module], **sizes: int) -> None:
     """Sizes that do not divide raise, and the message has both."""
-    try:
+    with pytest.raises((AssertionError, ValueError)) as refusal:
         cls(**sizes)
-    except (AssertionError, ValueError) as error:
-        assert all(str(size) in str(error) for name, size in sizes.items() if name != "emb_size"), str(error)
-    else:
-        raise AssertionError(f"no error for {sizes}")
+    assert all(str(size) in str(refusal.value) for name, size in sizes.items() if name != "emb_size")
 
 
 def check_norm(cls: type[nn.Module]) -> None:
@@ -123,11 +125,12 @@ def check_norm(cls: type[nn.Module]) -> None:
         upstream = torch.randn(b, s, h).to(dtype)
         (output * upstream).sum().backward()
         (expected * upstream.double()).sum().backward()
-        assert leaf.grad is not None and gamma.grad is not None and x64.grad is not None and gamma64.grad is not None
+        grads = [t.grad for t in (leaf, x64, gamma, gamma64) if t.grad is not None]
+        assert len(grads) == 4
         x_terms, gamma_terms = absolute_terms(x, gamma.detach(), upstream, gz, eps)
         coarse = 8 * max(torch.finfo(dtype).eps, torch.finfo(own).eps)
-        close(leaf.grad, x64.grad, x_terms, 64, extra=coarse)
-        close(gamma.grad.flatten(), gamma64.grad, gamma_terms, 64, extra=coarse)
+        close(grads[0], grads[1], x_terms, 64, extra=coarse)
+        close(grads[2].flatten(), grads[3], gamma_terms, 64, extra=coarse)
 
 
 def absolute_terms(x: Tensor, gamma: Tensor, upstream: Tensor, gz: int, eps: float) -> tuple[Tensor, Tensor]:
@@ -155,7 +158,7 @@ def check_rows(module: nn.Module, table: Tensor, ids: Tensor, own: Tensor) -> No
     output = module(ids)
     owned = (ids >= own[0]) & (ids <= own[-1])
     expected = torch.where(owned.unsqueeze(-1), values[(ids - own[0]).clamp(0, len(own) - 1)], 0)
-    assert output.equal(expected)
+    assert output.equal(expected), "wrong rows"
     assert (output.dtype, ids.equal(before), table.equal(values)) == (table.dtype, True, True)
     upstream = torch.randint(-3, 4, output.shape).to(output.dtype)
     table.grad = None
@@ -173,7 +176,14 @@ def check_shards(cls: type[nn.Module]) -> None:
         n, ids = v // w, torch.cat((torch.arange(v), torch.randint(v, (v,)))).view(2, v)
         for rank in range(w):
             module = cls(
-                vocab_size=v, emb_size=e, rank=rank, world_size=w, init_mean=1.0, init_std=0.5, init_base_seed=9, dtype=dtype
+                vocab_size=v,
+                emb_size=e,
+                rank=rank,
+                world_size=w,
+                init_mean=1.0,
+                init_std=0.5,
+                init_base_seed=9,
+                dtype=dtype,
             )
             draw = ("normal_", 9 + rank, 1.0, 0.5)
             shard = check_parameter(module, (n, e), dtype, draw) if n * e % 16 == 0 else next(module.parameters())

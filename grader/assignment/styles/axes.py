@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import re
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 Option = str | Mapping[str, str]  # what takes the place of ``$axis``; or of several places, by name
 Axis = Mapping[str, Option]  # options by name
 
-CLASHES: Final = {frozenset(("Function", "compiled"))}  # torch fails to compile some functions with a backward of their own
+CLASHES: Final = {
+    frozenset(("Function", "compiled"))
+}  # torch fails to compile some functions with a backward of their own
 
 PLACE: Final = re.compile(r"\$(\w+)")
 
@@ -26,16 +28,15 @@ HEADER = """
 """
 
 
-def choose(piece: str, axes: Mapping[str, Axis], number: int, without: Collection[str] = ()) -> dict[str, str]:
+def choose(piece: str, axes: Mapping[str, Axis], number: int) -> dict[str, str]:
     """The options of one combination, by axis.
 
     Each axis is shuffled anew whenever it is used up, so as many combinations as it has options have each of them once.
     """
     chosen: dict[str, str] = {}
     for axis, options in axes.items():
-        names = [name for name in options if f"{piece} {axis}: {name}" not in without]
-        turn, place = divmod(number, len(names))
-        order = random.Random(f"{piece} {axis} {turn}").sample(names, len(names))
+        turn, place = divmod(number, len(options))
+        order = random.Random(f"{piece} {axis} {turn}").sample([*options], len(options))
         chosen[axis] = next(
             name
             for name in order[place:] + order[:place]
@@ -49,9 +50,9 @@ def tidy(text: str) -> str:
     return textwrap.dedent(text).strip("\n").rstrip()
 
 
-def fill(text: str, axes: Mapping[str, Axis], chosen: Mapping[str, str], **more: str) -> str:
+def fill(text: str, axes: Mapping[str, Axis], chosen: Mapping[str, str], more: Mapping[str, str]) -> str:
     """Put the chosen options, and ``more``, in the places of ``text``, and so on until no place is left."""
-    parts = dict(more)
+    parts = {**more}
     for axis, name in chosen.items():
         option = axes[axis][name]
         parts |= {axis: option} if isinstance(option, str) else option
@@ -64,16 +65,17 @@ def fill(text: str, axes: Mapping[str, Axis], chosen: Mapping[str, str], **more:
     return text + "\n"
 
 
+def several(places: str, options: Mapping[str, tuple[str, ...]]) -> Axis:
+    """An axis whose options fill several places."""
+    return {name: dict(zip(places.split(), texts, strict=True)) for name, texts in options.items()}
+
+
 # ── Sizes that do not divide: $whole and $part are names of arguments ───────────────────────────────────────────────
 
 CHECKS: Axis = {
     "raise": 'if $whole % $part != 0:\n    raise ValueError(f"$whole={$whole} is not a multiple of $part={$part}")',
     "assert": 'assert $whole % $part == 0, f"{$whole} does not divide by {$part}"',
-    "divmod": """
-        quotient, rest = divmod($whole, $part)
-        if rest:
-            raise ValueError("%d = %d * %d + %d" % ($whole, quotient, $part, rest))
-    """,
+    "divmod": 'n, rest = divmod($whole, $part)\nif rest:\n    raise ValueError("%d = %d * %d + %d" % ($whole, n, $part, rest))',
     "match": """
         match $whole % $part:
             case 0:
@@ -83,14 +85,6 @@ CHECKS: Axis = {
     """,
     "gcd": 'if math.gcd($whole, $part) != $part:\n    raise ValueError(f"{$part=} is no divisor of {$whole=}")',
     "walrus": 'if rest := $whole % $part:\n    raise ValueError(f"{$whole} % {$part} == {rest}")',
-    "own class": """
-        class BadSize(ValueError):
-            def __init__(self, **sizes):
-                super().__init__(", ".join(f"{name}={size}" for name, size in sizes.items()))
-
-        if ($whole // $part) * $part != $whole:
-            raise BadSize($whole=$whole, $part=$part)
-    """,
     "from assert": """
         try:
             assert not $whole % $part
@@ -101,22 +95,24 @@ CHECKS: Axis = {
 
 # ── Drawing $table with $seed: `$kind_` is uniform_ or normal_, `$first` and `$second` its numbers ───────────────────
 
-SEEDS: Axis = {
-    "global": "torch.manual_seed($seed)\n$draw",
-    "random": "torch.random.manual_seed(int($seed))\n$draw",
-    "fork": "with torch.random.fork_rng():\n    torch.manual_seed($seed)\n    $draw",
-    "restored": """
-        before = torch.get_rng_state()
-        try:
-            torch.manual_seed($seed)
-            $draw
-        finally:
-            torch.set_rng_state(before)
-    """,
-    "generator": "generator = torch.Generator(device=$table.device)\ngenerator.manual_seed($seed)\n$draw",
-    "generator at once": "generator = torch.Generator($table.device).manual_seed($seed)\n$draw",
-}
-SEEDS = {name: {"seeds": text, "by": ", generator=generator" * ("generator" in name)} for name, text in SEEDS.items()}
+RESTORED: Final = """
+before = torch.get_rng_state()
+try:
+    torch.manual_seed($seed)
+    $draw
+finally:
+    torch.set_rng_state(before)
+"""
+SEEDS: Axis = several(
+    "seeds by",
+    {
+        "global": ("torch.manual_seed($seed)\n$draw", ""),
+        "fork": ("with torch.random.fork_rng():\n    torch.manual_seed($seed)\n    $draw", ""),
+        "restored": (RESTORED, ""),
+        "generator": ("g = torch.Generator(device=$table.device)\ng.manual_seed($seed)\n$draw", ", generator=g"),
+        "at once": ("g = torch.Generator($table.device).manual_seed($seed)\n$draw", ", generator=g"),
+    },
+)
 
 DRAWS: Axis = {
     "init": "nn.init.$kind_($table, $first, $second$by)",
@@ -124,104 +120,65 @@ DRAWS: Axis = {
     "no grad": "with torch.no_grad():\n    $table.$kind_($first, $second$by)",
     "detached": "$table.detach().$kind_($first, $second$by)",
     "copied": "with torch.no_grad():\n    $table.copy_(torch.empty_like($table).$kind_($first, $second$by))",
-    "in float32": """
-        values = torch.empty($table.shape, device=$table.device).$kind_($first, $second$by)
-        $table.data.copy_(values)
-    """,
+    "in float32": "values = torch.empty($table.shape, device=$table.device)\n$table.data.copy_(values.$kind_($first, $second$by))",
     "new data": """
         values = torch.empty_like($table.data, dtype=torch.float32).$kind_($first, $second$by)
         $table.data = values.to($table.dtype)
     """,
-    "decorated": """
-        @torch.no_grad()
-        def draw():
-            $table.$kind_($first, $second$by)
-
-        draw()
-    """,
+    "decorated": "@torch.no_grad()\ndef draw():\n    $table.$kind_($first, $second$by)\n\ndraw()",
 }
 
+# ── What stands around a class: helpers before it, its bases, a decorator of its forward ────────────────────────────
 
-# ── What stands around a class: helpers before it, bases of it, a decorator of its forward ──────────────────────────
-
-
-def _decorated(name: str, *body: str, imports: str = "") -> dict[str, str]:
-    lines = "\n".join(f"        {line}" for line in body)
-    helpers = f"""{imports}
-def {name}(forward):
+WRAPPED: Final = """
+def wrapping(forward):
     @functools.wraps(forward)
     def wrapped(self, input):
-{lines}
+        {}
 
     return wrapped
 """
-    return {"helpers": helpers, "bases": "nn.Module", "decorator": f"@{name}"}
+MIXIN: Final = """
+class Shown:
+    def extra_repr(self):
+        return ", ".join(f"{k}={v}" for k, v in vars(self).items() if not k.startswith("_"))
+"""
+ABSTRACT: Final = """
+import abc
 
+class Layer(nn.Module, abc.ABC):
+    @abc.abstractmethod
+    def forward(self, input: Tensor) -> Tensor: ...
+"""
+REGISTERED: Final = """
+LAYERS: dict[str, type] = {}
 
-FRAMES: Axis = {
-    "plain": {"helpers": "", "bases": "nn.Module", "decorator": ""},
-    "torch.nn": {"helpers": "", "bases": "torch.nn.modules.module.Module", "decorator": "# input -> output"},
-    "annotated call": {"helpers": "", "bases": "nn.Module", "decorator": "__call__: typing.Callable[..., Tensor]\n"},
-    "mixin": {
-        "helpers": """
-            class Shown:
-                def extra_repr(self):
-                    return ", ".join(f"{k}={v}" for k, v in vars(self).items() if not k.startswith("_"))
-        """,
-        "bases": "Shown, nn.Module",
-        "decorator": "",
-    },
-    "abstract": {
-        "helpers": """
-            import abc
+class Registered(nn.Module):
+    def __init_subclass__(cls, name=None, **kwargs):
+        super().__init_subclass__(**kwargs)
+        LAYERS[name or cls.__name__] = cls
+"""
+CHECKPOINT: Final = (
+    "from torch.utils.checkpoint import checkpoint\n\nreturn checkpoint(forward, self, input, use_reentrant=False)"
+)
 
-            class Layer(nn.Module, abc.ABC):
-                @abc.abstractmethod
-                def forward(self, input: Tensor) -> Tensor: ...
-        """,
-        "bases": "Layer",
-        "decorator": "@typing.no_type_check",
+FRAMES: Axis = several(
+    "helpers bases decorator",
+    {
+        "plain": ("", "nn.Module", ""),
+        "annotated call": ("", "torch.nn.modules.module.Module", "__call__: typing.Callable[..., Tensor]\n"),
+        "mixin": (MIXIN, "Shown, nn.Module", ""),
+        "abstract": (ABSTRACT, "Layer", "@typing.no_type_check"),
+        "registered": (REGISTERED, "Registered, name='layer'", ""),
+        "generic": ('T = typing.TypeVar("T", bound=torch.Tensor)', "nn.Module, typing.Generic[T]", ""),
+        "counted": (WRAPPED.format("wrapped.calls = 1\n        return forward(self, input)"), "nn.Module", "@wrapping"),
+        "full precision": (
+            WRAPPED.format("with torch.autocast('cpu', enabled=False):\n            return forward(self, input)"),
+            "nn.Module",
+            "@wrapping",
+        ),
+        "checkpoint": (WRAPPED.format(CHECKPOINT.replace("\n", "\n        ")), "nn.Module", "@wrapping"),
+        "compiled": ("", "nn.Module", "@torch.compile(backend='eager')"),
+        "not compiled": ("", "nn.Module", "@torch.compiler.disable"),
     },
-    "registered": {
-        "helpers": """
-            LAYERS: dict[str, type] = {}
-
-            class Registered(nn.Module):
-                def __init_subclass__(cls, name=None, **kwargs):
-                    super().__init_subclass__(**kwargs)
-                    LAYERS[name or cls.__name__] = cls
-        """,
-        "bases": "Registered, name='layer'",
-        "decorator": "",
-    },
-    "generic": {
-        "helpers": 'T = typing.TypeVar("T", bound=torch.Tensor)',
-        "bases": "nn.Module, typing.Generic[T]",
-        "decorator": "",
-    },
-    "slotted": {
-        "helpers": "class Base(nn.Module):\n    __slots__ = ()\n    training: bool",
-        "bases": "Base",
-        "decorator": "",
-    },
-    "checked": _decorated("checked", "output = forward(self, input)", "assert output.device == input.device", "return output"),
-    "full precision": _decorated(
-        "full_precision",
-        "with torch.autocast(device_type='cpu', enabled=False):",
-        "    return forward(self, input)",
-    ),
-    "counted": _decorated("counted", "wrapped.calls = getattr(wrapped, 'calls', 0) + 1", "return forward(self, input)"),
-    "checkpoint": _decorated(
-        "checkpointed",
-        "return checkpoint(forward, self, input, use_reentrant=False)",
-        imports="from torch.utils.checkpoint import checkpoint\n",
-    ),
-    "compiled": {"helpers": "", "bases": "nn.Module", "decorator": "@torch.compile(backend='eager')"},
-    "not compiled": {"helpers": "", "bases": "nn.Module", "decorator": "@torch.compiler.disable"},
-    "thread": _decorated(
-        "in_a_thread",
-        "with ThreadPoolExecutor(max_workers=1) as pool:",
-        "    return pool.submit(forward, self, input).result()",
-        imports="from concurrent.futures import ThreadPoolExecutor\n",
-    ),
-}
+)

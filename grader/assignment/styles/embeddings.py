@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .axes import DRAWS, FRAMES, HEADER, SEEDS, Axis
+from .axes import DRAWS, FRAMES, HEADER, SEEDS, Axis, several
 
 TEMPLATE: Final = '''
 $header
@@ -57,7 +57,6 @@ LOOKUPS: Axis = {
     "index": _lookup("return table[ids]"),
     "index with slice": _lookup("return table[ids, :]"),
     "index_select": _lookup(f"return table.index_select(0, ids.flatten()){_FLAT}"),
-    "torch.index_select": _lookup(f"return torch.index_select(table, dim=0, index=ids.reshape(-1)){_FLAT}"),
     "gather": _lookup(f"return table.gather(0, ids.reshape(-1, 1).expand(-1, table.size(1))){_FLAT}"),
     "take_along_dim": _lookup(f"return torch.take_along_dim(table, ids.reshape(-1, 1), dim=0){_FLAT}"),
     "take": _lookup(
@@ -67,7 +66,9 @@ LOOKUPS: Axis = {
     "one-hot": _lookup("return F.one_hot(ids, table.size(0)).to(table.dtype) @ table"),
     "one-hot einsum": _lookup('return torch.einsum("...v,ve->...e", F.one_hot(ids, len(table)).type_as(table), table)'),
     "one-hot linear": _lookup("return F.linear(F.one_hot(ids, len(table)).to(table), weight=table.t())"),
-    "equal": _lookup("hot = ids[..., None] == torch.arange(len(table), device=ids.device)", "return hot.to(table) @ table"),
+    "equal": _lookup(
+        "hot = ids[..., None] == torch.arange(len(table), device=ids.device)", "return hot.to(table) @ table"
+    ),
     "bag": _lookup(f'return F.embedding_bag(ids.reshape(-1, 1), table, mode="sum"){_FLAT}'),
     "unique": _lookup("used, places = ids.unique(return_inverse=True)", "return table[used][places]"),
     "sorted": _lookup(
@@ -118,27 +119,21 @@ TRAVELS: Axis = {
 }
 
 _KWARGS: Final = "dtype=dtype, device=device"
-CREATES: Axis = {
-    "parameter": {"create": "self.weight = nn.Parameter($empty)", "table": "self.weight"},
-    "zeros": {"create": f"self.table = nn.Parameter(torch.zeros(rows, columns, {_KWARGS}))", "table": "self.table"},
-    "registered": {
-        "create": 'self.register_parameter("T", nn.parameter.Parameter(data=$empty))',
-        "table": "self.T",
+CREATES: Axis = several(
+    "table create",
+    {
+        "parameter": ("self.weight", "self.weight = nn.Parameter($empty)"),
+        "zeros": ("self.table", f"self.table = nn.Parameter(torch.zeros(rows, columns, {_KWARGS}))"),
+        "registered": ("self.T", 'self.register_parameter("T", nn.parameter.Parameter(data=$empty))'),
+        "nested": ("self.emb.weight", f"self.emb = nn.Embedding(rows, columns, {_KWARGS})"),
+        "pretrained": ("self.emb.weight", "self.emb = nn.Embedding.from_pretrained($empty, freeze=False)"),
+        "linear": ("self.head.weight", f"self.head = nn.Linear(columns, rows, False, {_KWARGS})"),
+        "dict": ('self.p["table"]', "self.p = nn.ParameterDict(dict(table=$empty))"),
+        "list": ("self.p[0]", "self.p = nn.ParameterList()\nself.p.append(nn.Parameter($empty))"),
+        "sequence": ("self.all[0].weight", f"self.all = nn.Sequential(nn.Embedding(rows, columns, {_KWARGS}))"),
+        "Chinese": ("self.词表", "self.词表 = nn.Parameter($empty)"),
     },
-    "nested": {"create": f"self.emb = nn.Embedding(rows, columns, {_KWARGS})", "table": "self.emb.weight"},
-    "pretrained": {
-        "create": "self.inner = nn.Embedding.from_pretrained($empty, freeze=False)",
-        "table": "self.inner.weight",
-    },
-    "linear": {"create": f"self.head = nn.Linear(columns, rows, False, {_KWARGS})", "table": "self.head.weight"},
-    "dict": {"create": 'self.p = nn.ParameterDict(dict(table=$empty))', "table": 'self.p["table"]'},
-    "list": {"create": "self.p = nn.ParameterList()\nself.p.append(nn.Parameter($empty))", "table": "self.p[0]"},
-    "sequence": {
-        "create": f"self.layers = nn.Sequential(nn.Embedding(rows, columns, {_KWARGS}))",
-        "table": "self.layers[0].weight",
-    },
-    "Chinese": {"create": "self.词表 = nn.Parameter($empty)", "table": "self.词表"},
-}
+)
 
 # These draw normal values only; the others draw uniform ones as well.
 NORMAL_DRAWS: Axis = {

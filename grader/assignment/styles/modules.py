@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .axes import FRAMES, HEADER, Axis
+from .axes import FRAMES, HEADER, Axis, several
 
 TEMPLATE: Final = '''
 $header
@@ -21,7 +21,9 @@ def make_tables(dim, length, base, ratio, dtype, device):
     $base
     $theta
     $positions
-    $angles
+    $outer
+    $doubled
+    $trig
     return cos.to(dtype), sin.to(dtype)
 
 
@@ -46,11 +48,11 @@ class NTKAwareRoPE($bases):
         super().__init__()
         self.dim, self.max_seq_len, self.base, self.dynamic = dim, max_seq_len, base, dynamic
         self.ratio = ratio
-        $size
         cos, sin = make_tables(dim, max_seq_len * ratio, base, ratio, dtype, device)
         $register
 
     $property
+
     def tables_for(self, ratio):
         like = self.$c
         return make_tables(self.dim, self.max_seq_len * ratio, self.base, ratio, like.dtype, like.device)
@@ -106,35 +108,26 @@ POSITIONS: Axis = {
     "double": "theta = theta.double()\nn = torch.arange(length, dtype=torch.float64, device=device)",
 }
 
-_SPREADS: Final = {
+DOUBLED: Axis = {
     "cat": "a = torch.cat((a, a), dim=-1)",
     "repeat": "a = a.repeat(1, 2)",
     "tile": "a = torch.tile(a, (2,))",
     "expand": "a = a.unsqueeze(1).expand(-1, 2, -1).reshape(length, dim)",
     "stack": "a = torch.stack([a] * 2, dim=1).flatten(1)",
     "index": "a = a[:, torch.arange(dim, device=a.device) % (dim // 2)]",
-    "hstack": "a = torch.hstack((a, a))",
 }
-_OUTERS: Final = {
+OUTERS: Axis = {
     "outer": "a = torch.outer(n, theta)",
     "broadcast": "a = n[:, None] * theta[None, :]",
     "einsum": 'a = torch.einsum("i,j->ij", n, theta)',
     "matmul": "a = n.unsqueeze(1) @ theta.unsqueeze(0)",
 }
-_TRIGS: Final = {
+TRIGS: Axis = {
     "methods": "cos, sin = a.cos(), a.sin()",
-    "functions": "cos, sin = torch.cos(a), torch.sin(a)",
     "double": "cos, sin = torch.cos(a.double()), torch.sin(a.double())",
     "polar": "z = torch.polar(torch.ones_like(a), a)\ncos, sin = z.real.contiguous(), z.imag.contiguous()",
     "exp": "z = torch.exp(1j * a.double())\ncos, sin = z.real.clone(), z.imag.clone()",
 }
-ANGLES: Axis = {
-    f"{outer}, {spread}, {trig}": f"{_OUTERS[outer]}\n{_SPREADS[spread]}\n{_TRIGS[trig]}"
-    for outer, spread, trig in zip(
-        [*_OUTERS] * 7, [name for name in _SPREADS for _ in _OUTERS], [*_TRIGS] * 6, strict=False
-    )
-}
-
 GROWS: Axis = {
     "ceil": "k = math.ceil(seq_len / max_seq_len)\nreturn k + k % 2",
     "half": "return 2 * math.ceil(seq_len / (2 * max_seq_len))",
@@ -146,46 +139,41 @@ GROWS: Axis = {
     "recursive": "return 2 if seq_len <= 2 * max_seq_len else 2 + smallest_even(seq_len - 2 * max_seq_len, max_seq_len)",
 }
 
-# A loop over the buffers, so that their names can be any.
 REGISTERS: Axis = {
     "register_buffer": 'self.register_buffer("$c", cos, persistent=False)\nself.register_buffer("$s", sin, persistent=False)',
     "loop": 'for name, table in {"$c": cos, "$s": sin}.items():\n    self.register_buffer(name, table, persistent=False)',
-    "Buffer": "self.$c = nn.Buffer(cos, persistent=False)\nself.$s = nn.Buffer(sin, persistent=False)",
-    "partial": """
-        register = functools.partial(self.register_buffer, persistent=False)
-        register("$c", cos)
-        register("$s", sin)
-    """,
-    "empty first": """
-        self.register_buffer("$c", None, persistent=False)
-        self.register_buffer("$s", None, persistent=False)
-        self.$c, self.$s = cos, sin
-    """,
-    "with exponents": """
-        self.register_buffer("$c", cos, persistent=False)
-        self.register_buffer("$s", sin, persistent=False)
-        self.register_buffer("exponents", torch.arange(0, dim, 2, device=device) / dim, persistent=False)
+    "Buffer": "self.$c, self.$s = nn.Buffer(cos, persistent=False), nn.Buffer(sin, persistent=False)",
+    "partial": 'add = functools.partial(self.register_buffer, persistent=False)\nadd("$c", cos)\nadd("$s", sin)',
+    "and another": """
+        for name, buffer in zip(("$c", "$s", "positions"), (cos, sin, torch.arange(len(cos), device=device))):
+            self.register_buffer(name, buffer, persistent=False)
     """,
 }
-NAMES: Axis = {
-    "plain": {"c": "cos", "s": "sin"},
-    "cached": {"c": "cos_cached", "s": "sin_cached"},
-    "capital": {"c": "C", "s": "S"},
-    "private": {"c": "_cos", "s": "_sin"},
-}
+NAMES: Axis = several(
+    "c s",
+    {
+        "plain": ("cos", "sin"),
+        "cached": ("cos_cached", "sin_cached"),
+        "capital": ("C", "S"),
+        "private": ("_cos", "_sin"),
+    },
+)
 STORES: Axis = {
     "assign": "self.$c, self.$s = cos, sin",
     "again": 'self.register_buffer("$c", cos, persistent=False)\nself.register_buffer("$s", sin, persistent=False)',
     "setattr": 'for name, table in zip(("$c", "$s"), (cos, sin)):\n    setattr(self, name, table)',
     "dict": 'self._buffers.update({"$c": cos, "$s": sin})',
-    "deleted": 'del self.$c, self.$s\nself.register_buffer("$c", cos, persistent=False)\nself.register_buffer("$s", sin, persistent=False)',
+    "deleted": "del self.$c, self.$s\nfor name, t in dict($c=cos, $s=sin).items():\n    self.register_buffer(name, t, persistent=False)",
 }
-SIZES: Axis = {
-    "shape": {"size": "", "es": "self.$c.shape[0]", "property": ""},
-    "len": {"size": "", "es": "len(self.$s)", "property": ""},
-    "product": {"size": "", "es": "self.max_seq_len * self.ratio", "property": ""},
-    "property": {"size": "", "es": "self.es", "property": "@property\ndef es(self):\n    return self.max_seq_len * self.ratio\n"},
-}
+SIZES: Axis = several(
+    "es property",
+    {
+        "shape": ("self.$c.shape[0]", ""),
+        "len": ("len(self.$s)", ""),
+        "product": ("self.max_seq_len * self.ratio", ""),
+        "property": ("self.es", "@property\ndef es(self):\n    return self.max_seq_len * self.ratio\n"),
+    },
+)
 CHOICES: Axis = {
     "if": """
         if seq_len > $es:
@@ -221,12 +209,6 @@ CHOICES: Axis = {
             if not self.dynamic:
                 self.store(*kept)
     """,
-    "not": """
-        if not seq_len <= $es:
-            ratio = smallest_even(seq_len, self.max_seq_len)
-            tables = cos, sin = self.tables_for(ratio)
-            self.dynamic and self.store(ratio, *tables)
-    """,
 }
 CUTS: Axis = {
     "slice": "cos, sin = cos[:seq_len], sin[:seq_len]",
@@ -236,30 +218,32 @@ CUTS: Axis = {
     "split": "(cos, *_), (sin, *_) = cos.split(seq_len), sin.split(seq_len)",
     "embedding": "places = torch.arange(seq_len, device=cos.device)\ncos, sin = F.embedding(places, cos), F.embedding(places, sin)",
 }
-APPLIES: Axis = {
-    "name": {"imported": "from ..functional import apply_rotary_pos_emb", "apply": "apply_rotary_pos_emb(input, cos, sin)"},
-    "by keyword": {
-        "imported": "from ..functional import apply_rotary_pos_emb",
-        "apply": "apply_rotary_pos_emb(input=input, cos=cos, sin=sin)",
+APPLIES: Axis = several(
+    "imported apply",
+    {
+        "name": ("from ..functional import apply_rotary_pos_emb", "apply_rotary_pos_emb(input, cos, sin)"),
+        "keywords": ("from ..functional import apply_rotary_pos_emb as f", "f(input=input, cos=cos, sin=sin)"),
+        "module": ("from .. import functional", "functional.apply_rotary_pos_emb(input, cos, sin=sin)"),
+        "absolute": (
+            "from src.functional import *\nfrom src.functional import apply_rotary_pos_emb",
+            "apply_rotary_pos_emb(input, cos, sin)",
+        ),
+        "whole path": ("import src.functional", "src.functional.apply_rotary_pos_emb(input, cos, sin)"),
+        "late": (
+            "def late():\n    from .. import functional\n\n    return functional\n",
+            "late().apply_rotary_pos_emb(input, cos, sin)",
+        ),
     },
-    "module": {"imported": "from .. import functional", "apply": "functional.apply_rotary_pos_emb(input, cos, sin=sin)"},
-    "absolute": {
-        "imported": "from src.functional import apply_rotary_pos_emb as rotate",
-        "apply": "rotate(input, cos, sin)",
-    },
-    "whole path": {"imported": "import src.functional", "apply": "src.functional.apply_rotary_pos_emb(input, cos, sin)"},
-    "late": {
-        "imported": "def rotate(*args):\n    from ..functional import apply_rotary_pos_emb\n\n    return apply_rotary_pos_emb(*args)\n",
-        "apply": "rotate(input, cos, sin)",
-    },
-}
+)
 CACHES: Axis = {"none": "", "lru_cache": "@functools.lru_cache(maxsize=8)", "cache": "@functools.cache"}
 
 AXES: Final[Mapping[str, Axis]] = {
     "base": BASES,
     "theta": THETAS,
     "positions": POSITIONS,
-    "angles": ANGLES,
+    "outer": OUTERS,
+    "doubled": DOUBLED,
+    "trig": TRIGS,
     "cached": CACHES,
     "grow": GROWS,
     "register": REGISTERS,

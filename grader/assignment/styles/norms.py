@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .axes import CHECKS, DRAWS, FRAMES, HEADER, SEEDS, Axis
+from .axes import CHECKS, DRAWS, FRAMES, HEADER, SEEDS, Axis, several
 
 TEMPLATE: Final = '''
 $header
@@ -69,7 +69,6 @@ MEANS: Axis = {
         m = torch.addcmul(variance, average, average)
     """,
     "matmul": "m = (x.unsqueeze(-2) @ x.unsqueeze(-1)).squeeze(-1) / gz",
-    "bmm": "rows = x.reshape(-1, 1, gz)\nm = torch.bmm(rows, rows.mT).view(*x.shape[:-1], 1) / gz",
     "pool": "m = F.avg_pool1d(x.square().reshape(-1, 1, gz), gz).reshape(*x.shape[:-1], 1)",
     "ones": "m = x.square() @ x.new_full((gz, 1), 1 / gz)",
     "linear": "m = F.linear(x * x, torch.ones(1, gz, dtype=x.dtype, device=x.device)) / gz",
@@ -79,7 +78,6 @@ MEANS: Axis = {
         columns = x.split(1, dim=-1)
         m = functools.reduce(lambda total, c: torch.addcmul(total, c, c), columns, torch.zeros_like(columns[0])) / gz
     """,
-    "cumsum": "m = x.square().cumsum(-1)[..., -1:] / gz",
     "nanmean": "m = torch.nanmean(x.abs() ** 2, dim=-1).unsqueeze(-1)",
 }
 
@@ -126,19 +124,11 @@ GROUPS: Axis = {
     "unfold": "y = normalise(x.unfold(-1, gz, gz), eps).flatten(2)",
     "split": "y = torch.cat([normalise(group, eps) for group in x.split(gz, dim=-1)], dim=-1)",
     "chunk": "y = torch.cat(tuple(map(lambda part: normalise(part, eps), x.chunk(x.size(2) // gz, 2))), 2)",
-    "tensor_split": "y = torch.hstack([normalise(g.mT, eps).mT for g in x.mT.tensor_split(x.shape[2] // gz, 1)]).mT",
     "stack": "y = torch.stack([normalise(g, eps) for g in torch.split(x, gz, -1)], -2).reshape_as(x)",
     "slices": """
         y = torch.empty_like(x)
         for start in range(0, x.shape[-1], gz):
             y[..., start : start + gz] = normalise(x[..., start : start + gz], eps)
-    """,
-    "while": """
-        pieces, start = [], 0
-        while start < x.shape[-1]:
-            pieces += [normalise(x.narrow(-1, start, gz), eps)]
-            start += gz
-        y = torch.cat(pieces, -1)
     """,
     "groups first": "y = normalise(x.unflatten(-1, (-1, gz)).movedim(-2, 0), eps).movedim(0, -2).flatten(-2)",
     "batch by batch": "y = torch.stack([normalise(row.view(len(row), -1, gz), eps).flatten(1) for row in x])",
@@ -164,12 +154,6 @@ GROUPS: Axis = {
         y = x * torch.rsqrt(x.square() @ average + eps)
     """,
     "vmap": "y = torch.vmap(normalise, in_dims=(-2, None), out_dims=-2)(x.unflatten(-1, (-1, gz)), eps).flatten(-2)",
-    "threads": """
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(2) as pool:
-            y = torch.cat(list(pool.map(lambda group: normalise(group, eps), x.split(gz, -1))), -1)
-    """,
 }
 
 UPCASTS: Axis = {
@@ -179,7 +163,6 @@ UPCASTS: Axis = {
     "copy": "x = input.to(dtype=torch.float32, copy=True)",
     "promoted": "x = input.to(torch.promote_types(input.dtype, torch.float32))",
     "where 16 bits": "x = input if input.dtype in (torch.float32, torch.float64) else input.float()",
-    "itemsize": "x = input.type(torch.float32) if input.element_size() < 4 else input.clone()",
 }
 
 SCALES: Axis = {
@@ -193,7 +176,6 @@ SCALES: Axis = {
     "addcmul": "out = torch.addcmul(torch.zeros_like(y), y, gamma.to(y.dtype)).to(input.dtype)",
     "copied": "out = torch.empty(input.shape, dtype=input.dtype, device=input.device)\nout.copy_(y * gamma)",
     "by group": "out = (y.unflatten(-1, (-1, gz)) * gamma.view(-1, gz)).flatten(-2).to(input.dtype)",
-    "added to zero": "out = torch.zeros_like(input, dtype=y.dtype).add(y.mul(gamma.to(y.dtype))).to(input.dtype)",
 }
 
 TRAVELS: Axis = {
@@ -207,29 +189,20 @@ TRAVELS: Axis = {
     """,
 }
 
-CREATES: Axis = {
-    "parameter": {"create": "self.gamma = nn.Parameter($empty)", "table": "self.gamma"},
-    "row": {"create": "self.weight = nn.Parameter($empty.view(1, 1, -1))", "table": "self.weight"},
-    "by group": {
-        "create": "self.scale = torch.nn.Parameter($empty.reshape(-1, group_size))",
-        "table": "self.scale",
+CREATES: Axis = several(
+    "table create",
+    {
+        "parameter": ("self.gamma", "self.gamma = nn.Parameter($empty)"),
+        "row": ("self.weight", "self.weight = nn.Parameter($empty.view(1, 1, -1))"),
+        "by group": ("self.scale", "self.scale = torch.nn.Parameter($empty.reshape(-1, group_size))"),
+        "registered": ("self.g", 'self.register_parameter("g", nn.Parameter(torch.ones_like($empty)))'),
+        "dict": ('self.params["gamma"]', 'self.params = nn.ParameterDict({"gamma": $empty})'),
+        "list": ("self.params[0]", "self.params = nn.ParameterList([nn.Parameter($empty)])"),
+        "Greek": ("self.γ", 'setattr(self, "γ", nn.Parameter($empty))'),  # noqa: RUF001
+        "in a norm": ("self.norm.weight", "self.norm = nn.RMSNorm(hidden_size, device=device, dtype=dtype)"),
+        "by name": ("self.get_parameter('scale')", "self._parameters['scale'] = nn.Parameter($empty)"),
     },
-    "registered": {
-        "create": 'self.register_parameter("g", nn.Parameter(torch.ones_like($empty), requires_grad=True))',
-        "table": "self.g",
-    },
-    "dict": {"create": 'self.params = nn.ParameterDict({"gamma": $empty})', "table": 'self.params["gamma"]'},
-    "list": {"create": "self.params = nn.ParameterList([nn.Parameter($empty)])", "table": "self.params[0]"},
-    "Greek": {"create": 'setattr(self, "γ", nn.Parameter($empty))', "table": "self.γ"},
-    "in a norm": {
-        "create": "self.inner = nn.RMSNorm(hidden_size, eps, device=device, dtype=dtype)",
-        "table": "self.inner.weight",
-    },
-    "property": {
-        "create": "self._parameters['scale'] = nn.Parameter($empty)",
-        "table": "self.get_parameter('scale')",
-    },
-}
+)
 
 AXES: Final[Mapping[str, Axis]] = {
     "mean": MEANS,

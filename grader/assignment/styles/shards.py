@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .axes import CHECKS, FRAMES, SEEDS, Axis
+from .axes import CHECKS, FRAMES, SEEDS, Axis, several
 from .embeddings import AXES as WHOLE_TABLE
 from .embeddings import MORE as OF_A_TABLE
 
@@ -116,37 +116,25 @@ TRAVELS: Axis = {
     """,
 }
 
-KINS: Axis = {
-    "own": {
-        "kin": "$bases",
-        "begin": "super().__init__()\nself.init_mean, self.init_std, self.init_seed = init_mean, init_std, init_base_seed + rank",
-        "make": "$create\nself.reset_parameters()",
-        "reset": "def reset_parameters(self):\n    mean, std = self.init_mean, self.init_std\n    $seeds",
-        "mine": "$table",
+RESET: Final = "def reset_parameters(self):\n    mean, std = self.distribution\n    $seeds"
+LOCAL: Final = "self.local = VocabEmbedding(rows, columns, init_mean, init_std, init_base_seed + rank, dtype, device)"
+CHILD: Final = "super().__init__(rows, columns, init_mean, init_std, init_base_seed + rank, dtype, device)"
+BEGIN: Final = "super().__init__()\nself.distribution, self.init_seed = (init_mean, init_std), init_base_seed"
+KINS: Axis = several(
+    "kin begin make reset mine",
+    {
+        "none": ("$bases", f"{BEGIN} + rank", "$create\nself.reset_parameters()", RESET, "$table"),
+        "late seed": ("$bases", BEGIN, "$create\nself.init_seed += rank\nself.reset_parameters()", RESET, "$table"),
+        "nested": (
+            "$bases",
+            "super().__init__()",
+            LOCAL,
+            "def reset_parameters(self):\n    self.local.reset_parameters()",
+            "next(self.local.parameters())",
+        ),
+        "child": ("VocabEmbedding", CHILD, "", "# reset_parameters is VocabEmbedding's", "next(self.parameters())"),
     },
-    "own seed": {
-        "kin": "$bases",
-        "begin": "super().__init__()\nself.base_seed, self.distribution = init_base_seed, (init_mean, init_std)",
-        "make": "$create\nself.init_seed = self.base_seed + self.rank\nself.reset_parameters()",
-        "reset": "def reset_parameters(self) -> None:\n    mean, std = self.distribution\n    $seeds",
-        "mine": "$table",
-    },
-    "nested": {
-        "kin": "$bases",
-        "begin": "super().__init__()",
-        "make": "seed = init_base_seed + rank\n"
-        "self.local = VocabEmbedding(rows, columns, init_mean, init_std, seed, dtype=dtype, device=device)",
-        "reset": "def reset_parameters(self):\n    self.local.reset_parameters()",
-        "mine": "next(self.parameters())",
-    },
-    "child": {
-        "kin": "VocabEmbedding",
-        "begin": "super().__init__(rows, columns, init_mean, init_std, init_base_seed + rank, dtype, device)",
-        "make": "self.vocab_size = vocab_size",
-        "reset": "# reset_parameters is VocabEmbedding's",
-        "mine": "next(iter(self.parameters()))",
-    },
-}
+)
 
 AXES: Final[Mapping[str, Axis]] = {
     "own": OWNS,
