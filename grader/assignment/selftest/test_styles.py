@@ -9,8 +9,8 @@ import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -46,13 +46,13 @@ def test_a_style_meets_the_contract_and_keeps_all_points(one: Style, tmp_path: P
 @pytest.mark.parametrize("name", [name for task in ASSIGNMENT.rubric.tasks for name in task.names])
 def test_the_oracle_sees_a_piece_that_is_wrong(name: str, tmp_path: Path) -> None:
     with style_oracle.imported(SAMPLE[0], tmp_path) as names:
-        right = names[name]
-        if isinstance(right, type):
-            wrong = type(name, (right,), {"forward": lambda self, input: right.forward(self, input) * 1.05})
+        right: Any = names[name]
+        if name == "apply_rotary_pos_emb":
+            names[name] = lambda input, cos, sin: right(input, cos, -sin)
         else:
-            wrong = partial(lambda input, cos, sin: right(input, cos, -sin))
+            names[name] = type(name, (right,), {"forward": lambda self, input: right.forward(self, input) * 1.05})
         with pytest.raises(AssertionError, match=r"off by|wrong rows"):
-            style_oracle.check({**names, name: wrong})
+            style_oracle.check(names)
 
 
 def test_all_combinations_differ_and_have_every_option() -> None:
@@ -75,8 +75,10 @@ def test_a_style_is_graded_in_a_worker() -> None:
 
 
 def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = {path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in SAMPLE[0].files.items()}
-    monkeypatch.setattr(ASSIGNMENT.part("styles"), "style", lambda _: replace(SAMPLE[0], files=broken))
+    files = {
+        path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in QUICK[0].files.items()
+    }
+    monkeypatch.setattr(ASSIGNMENT.part("styles"), "style", lambda _: replace(QUICK[0], files=files))
     verdict = styles.judge(ASSIGNMENT, 0, "this process")
     assert "norm_eps_inside_sqrt" in verdict.lost
     assert "norm_eps_inside_sqrt failed, " in verdict.problem

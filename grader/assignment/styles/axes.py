@@ -85,12 +85,6 @@ CHECKS: Axis = {
     """,
     "gcd": 'if math.gcd($whole, $part) != $part:\n    raise ValueError(f"{$part=} is no divisor of {$whole=}")',
     "walrus": 'if rest := $whole % $part:\n    raise ValueError(f"{$whole} % {$part} == {rest}")',
-    "from assert": """
-        try:
-            assert not $whole % $part
-        except AssertionError as error:
-            raise ValueError(f"cannot cut {$whole} into {$part}") from error
-    """,
 }
 
 # ── Drawing $table with $seed: `$kind_` is uniform_ or normal_, `$first` and `$second` its numbers ───────────────────

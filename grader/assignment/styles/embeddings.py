@@ -20,16 +20,7 @@ $lookup
 class VocabEmbedding($bases):
     """A table of rows."""
 
-    def __init__(
-        self,
-        vocab_size: int,
-        emb_size: int,
-        init_mean: float = 0.0,
-        init_std: float = 1.0,
-        init_seed: int = 42,
-        dtype=torch.float32,
-        device="cpu",
-    ):
+    def __init__(self, vocab_size: int, emb_size: int, init_mean: float = 0.0, init_std: float = 1.0, init_seed: int = 42, dtype=torch.float32, device="cpu"):
         super().__init__()
         self.init_mean, self.init_std, self.init_seed = init_mean, init_std, init_seed
         rows, columns = vocab_size, emb_size

@@ -35,16 +35,7 @@ def smallest_even(seq_len, max_seq_len):
 class NTKAwareRoPE($bases):
     """Rotary position embedding with NTK-aware scaling."""
 
-    def __init__(
-        self,
-        dim: int,
-        max_seq_len: int,
-        base: int = 10000,
-        ratio: int = 1,
-        dynamic: bool = False,
-        dtype=torch.float32,
-        device="cpu",
-    ):
+    def __init__(self, dim: int, max_seq_len: int, base: int = 10000, ratio: int = 1, dynamic: bool = False, dtype=torch.float32, device="cpu"):
         super().__init__()
         self.dim, self.max_seq_len, self.base, self.dynamic = dim, max_seq_len, base, dynamic
         self.ratio = ratio

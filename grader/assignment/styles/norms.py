@@ -27,16 +27,7 @@ def normalise(x, eps):
 class GroupRMSNorm($bases):
     """RMSNorm over groups of features."""
 
-    def __init__(
-        self,
-        hidden_size: int,
-        group_size: int,
-        eps: float = 1e-5,
-        init_range: tuple = (-1.0, 1.0),
-        init_seed: int = 42,
-        dtype=torch.float32,
-        device="cpu",
-    ):
+    def __init__(self, hidden_size: int, group_size: int, eps: float = 1e-5, init_range: tuple = (-1.0, 1.0), init_seed: int = 42, dtype=torch.float32, device="cpu"):
         super().__init__()
         $check
         self.hidden_size, self.group_size, self.eps = hidden_size, group_size, eps

@@ -49,14 +49,8 @@ class Turn(torch.autograd.Function):
 TURNS: Axis = {
     "cat": "rotated = torch.cat((-x[..., half:], x[..., :half]), dim=-1)\n$rotated",
     "chunk": "a, b = torch.chunk(x, 2, -1)\nrotated = torch.cat([b.neg(), a], -1)\n$rotated",
-    "split": "first, second = x.split([half, half], -1)\nrotated = torch.concat((-second, first), -1)\n$rotated",
     "negative slices": "rotated = torch.cat((x[..., -half:] * -1, x[..., :-half]), -1)\n$rotated",
     "halves": "$halves\ny = torch.cat((a * c1 - b * s1, b * c1 + a * s1), dim=-1)",
-    "both halves": """
-        y1 = x[..., :half] * c[..., :half] - x[..., half:] * s[..., :half]
-        y2 = x[..., half:] * c[..., half:] + x[..., :half] * s[..., half:]
-        y = torch.cat((y1, y2), -1)
-    """,
     "stack": "$halves\ny = torch.stack((a * c1 - b * s1, a * s1 + b * c1), dim=-2).flatten(-2)",
     "complex": """
         $halves
@@ -71,14 +65,7 @@ TURNS: Axis = {
     """,
     "imaginary unit": "$halves\nz = (a.float() + 1j * b.float()) * (c1.float() + 1j * s1.float())\ny = torch.cat([z.real, z.imag], -1)",
     "roll": "$sign\ny = x * c + torch.roll(x, half, dims=-1) * (sign * s)",
-    "roll back": "$sign\nrotated = x.roll(-half, -1) * sign\n$rotated",
     "permuted": "$sign\norder = torch.arange(2 * half, device=x.device).roll(half)\nrotated = x[..., order] * sign\n$rotated",
-    "index_select": """
-        order = torch.tensor([*range(half, 2 * half), *range(half)], device=x.device)
-        rotated = x.index_select(-1, order)
-        rotated = torch.where(order >= half, -rotated, rotated)
-        $rotated
-    """,
     "flip": """
         sign = torch.tensor([[-1], [1]], dtype=x.dtype, device=x.device)
         rotated = (x.unflatten(-1, (2, half)).flip(-2) * sign).flatten(-2)
@@ -89,11 +76,6 @@ TURNS: Axis = {
         zero = torch.zeros_like(one)
         rotated = x @ torch.cat((torch.cat((zero, one), 1), torch.cat((-one, zero), 1)))
         $rotated
-    """,
-    "two by two": """
-        c1, s1 = c[..., :half], s[..., :half]
-        matrix = torch.stack((torch.stack((c1, -s1), -2), torch.stack((s1, c1), -2)), -3)
-        y = (matrix * x.unflatten(-1, (2, half)).unsqueeze(-3)).sum(-2).flatten(-2)
     """,
     "einsum": """
         c1, s1 = c[..., :half], s[..., :half]
@@ -118,12 +100,6 @@ TURNS: Axis = {
             features[i] = x[..., i] * c[..., i] - x[..., j] * s[..., i]
             features[j] = x[..., j] * c[..., j] + x[..., i] * s[..., j]
         y = torch.stack(features, dim=-1)
-    """,
-    "row by row of the batch": """
-        def one(x, c, s):
-            return x * c + torch.cat((-x[..., half:], x[..., :half]), -1) * s
-
-        y = torch.stack([*map(one, x, c.expand_as(x), s.expand_as(x))])
     """,
     "Function": {"turn": "y = Turn.apply(x, c, s)", "function": FUNCTION},
 }

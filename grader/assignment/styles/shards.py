@@ -28,18 +28,7 @@ def owned_rows(ids, T, rank):
 class ParallelVocabEmbedding($kin):
     """One rank's rows of a table."""
 
-    def __init__(
-        self,
-        vocab_size: int,
-        emb_size: int,
-        rank: int = 0,
-        world_size: int = 1,
-        init_mean: float = 0.0,
-        init_std: float = 1.0,
-        init_base_seed: int = 42,
-        dtype=torch.float32,
-        device="cpu",
-    ):
+    def __init__(self, vocab_size: int, emb_size: int, rank: int = 0, world_size: int = 1, init_mean: float = 0.0, init_std: float = 1.0, init_base_seed: int = 42, dtype=torch.float32, device="cpu"):
         $check
         rows, columns = vocab_size // world_size, emb_size
         $begin
@@ -76,11 +65,6 @@ ZEROS: Axis = {
     "times": "return lookup((ids - first) * mask, T) * mask.unsqueeze(-1)",
     "times, cast": "return lookup((ids - first).clamp(0, n - 1), T).mul(mask.unsqueeze(-1).to(T.dtype))",
     "assigned": f"out = {_ZEROS}\nout[mask] = lookup(ids[mask] - first, T)\nreturn out",
-    "overwritten": """
-        rows = lookup((ids - first).clamp(min=0, max=n - 1), T).clone()
-        rows[~mask] = 0
-        return rows
-    """,
     "padded before": "return lookup(torch.where(mask, ids - first + 1, 0), F.pad(T, (0, 0, 1, 0)))",
     "a row of zeros": "return lookup(torch.where(mask, ids - first, n), torch.cat([T, T.new_zeros(1, e)]))",
     "padding_idx": """
