@@ -129,6 +129,8 @@ PHRASES: Final = {
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.
+    "{dtype} output for group_size={size}": "{dtype} 输出（group_size={size}）",
+    "the input of NTKAwareRoPE": "NTKAwareRoPE 的输入",
     "{what} gives another output on each new module": "{what}在每个新建模块上的输出都不同",
     "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb": (
         "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"

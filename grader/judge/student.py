@@ -76,6 +76,7 @@ class Student:
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
+        self.has_read = False  # whether any reading was used
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,7 +146,7 @@ class Student:
         """
         if self._gave_out is not None:
             raise self._gave_out
-        found = self.readings.of(read)
+        found, self.has_read = self.readings.of(read), True
         if isinstance(found, Reading):
             self.read.append(found)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import linecache
 import os
 import random
 import signal
@@ -40,6 +41,7 @@ def serve(fd: int) -> None:
     """
     os.closerange(3, fd)
     os.closerange(fd + 1, MAX_DESCRIPTORS)
+    linecache.clearcache()  # what this process has read so far is the grader's
     channel = Channel(fd)
     channel.send("ready")
     with contextlib.suppress(PeerClosed):

@@ -29,6 +29,7 @@ from typing import Any
 import torch
 
 from . import second_device, worker
+from .docstrings import drop_docstrings
 from .exercise import exercise
 from .library import Library, places
 from .limits import Limits
@@ -173,6 +174,7 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
 
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
+    drop_docstrings("grader")
     _seed()
     _require_one_thread()
     lockdown.measure()

@@ -60,7 +60,7 @@ def build(
         arguments["eps"] = eps
     module = student.GroupRMSNorm(**arguments)
     if reading is BY_CONTRACT:
-        return (module.assign(1.0) if gamma is None else filled(module, gamma, hidden, group_size)).train(True)
+        return filled(module, 1.0 if gamma is None else gamma, hidden, group_size).train(True)
     reading = reading or normalising(student)
     return filled(module, reading.neutral if gamma is None else gamma, hidden, group_size).train(reading.training)
 
