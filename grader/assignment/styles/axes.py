@@ -11,13 +11,11 @@ from typing import Final
 Option = str | Mapping[str, str]  # what takes the place of ``$axis``; or of several places, by name
 Axis = Mapping[str, Option]  # options by name
 
-CLASHES: Final = {
-    frozenset(("Function", "compiled"))
-}  # torch fails to compile some functions with a backward of their own
-
+# Options that torch itself cannot combine: it fails to compile some functions with a backward of their own.
+CLASHES: Final = {frozenset(("Function", "compiled"))}
 PLACE: Final = re.compile(r"\$(\w+)")
 
-HEADER = """
+HEADER: Final = """
     import functools
     import itertools
     import math
