@@ -20,6 +20,7 @@ NOT_DECIDING = (
     "laws",
     "practice",
     "selftest",
+    "styles",
     "variants",
 )  # parts that have no influence on a report
 
@@ -38,6 +39,7 @@ class Assignment:
     ``students``  ``STUDENTS``: a sample class
     ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
                   ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
+    ``styles``    ``style(number)``, ``COMBINATIONS``, optional: right submissions that share no text with ``ref``
     ``attacks``   ``all_attacks()``: hostile submissions
     ``practice``  ``PRACTICE``, optional: implementations of a function that students' own tests are to tell apart
     ============  ==================================================================================

@@ -17,6 +17,7 @@ from .terminal import ERR, EXIT_GRADER_ERROR, fail, prepare, say
 def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+    all_styles: Annotated[bool, typer.Option("--all-styles", help="Every right style, not a sample.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks whose truth is known, and write the kill table."""
@@ -27,7 +28,7 @@ def verify(
     attempts: list[Attempt] = []
     comparisons: list[Comparison] = []
     try:
-        for round_ in rounds(ASSIGNMENT, range(seeds)):
+        for round_ in rounds(ASSIGNMENT, range(seeds), all_styles):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
                     say(f"✗ {result.label}: {result.problem}", "red")

@@ -110,7 +110,7 @@ def test_the_page_shows_problems_where_they_are_and_is_the_same_every_time() -> 
 
 
 def test_the_whole_has_every_variant_for_every_seed_and_every_attack_with_and_without_layers() -> None:
-    of_variants, guarded, bare, _ = rounds(ASSIGNMENT, range(2))
+    of_variants, guarded, bare, *_ = rounds(ASSIGNMENT, range(2))
     assert {item[1:] for item in of_variants.items if item[1] == "stubs"} == {("stubs", 0), ("stubs", 1)}
     assert len(of_variants.items) == 2 * (2 + len(KNOWN))
     assert [name for _, name, _ in guarded.items] == [name for _, name, _ in bare.items] == attacks.names(ASSIGNMENT)

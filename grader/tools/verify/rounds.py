@@ -22,7 +22,7 @@ import torch
 from ...definition import Assignment
 from ...sandbox.levels import LAYERS
 from ...sandbox.lockdown import die_with_parent
-from . import attacks, both_ways, variants
+from . import attacks, both_ways, styles, variants
 from .attacks import Attempt
 from .both_ways import Comparison
 from .variants import Verdict
@@ -51,14 +51,16 @@ class JudgeDied(Exception):
     """An item killed the process that judged it; the text says near which item."""
 
 
-def rounds(assignment: Assignment, seeds: Sequence[int]) -> list[Round]:
-    """Variants for every seed, attacks with all layers and with none, and everything with and without --plain."""
+def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
+    """Variants for every seed, attacks with all layers and with none, everything with and without --plain, styles."""
     known, hostile = variants.names(assignment), attacks.names(assignment)
+    numbers = styles.numbers(assignment, seeds, all_styles)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
         Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
         Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
         Round("everything, with and without --plain", both_ways.judge, both_ways.items(assignment, seeds), waits=True),
+        Round("styles", styles.judge, [(assignment, number, way) for way, number in product(styles.WAYS, numbers)]),
     ]
 
 

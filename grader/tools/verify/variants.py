@@ -74,13 +74,13 @@ def judge(assignment: Assignment, name: str, seed: int) -> Verdict:
     """Judge one of ``names()`` with the cases of one seed."""
     torch.manual_seed(0)  # some variants draw random numbers, and the page should be the same each time
     if name == REFERENCE:
-        return _fixed_end(_run(assignment, assignment.solution(), seed), name, seed, frozenset())
+        return _fixed_end(run(assignment, assignment.solution(), seed), name, seed, frozenset())
     if name == STUBS:
         return _fixed_end(
-            _run(assignment, assignment.stubs(), seed), name, seed, frozenset(assignment.rubric.properties)
+            run(assignment, assignment.stubs(), seed), name, seed, frozenset(assignment.rubric.properties)
         )
     variant = known(assignment)[name]
-    return verdict(variant, _run(assignment, variant.files, seed), seed)
+    return verdict(variant, run(assignment, variant.files, seed), seed)
 
 
 def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
@@ -97,18 +97,18 @@ def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     tokens = {token for case in failing for token in case.id.split("-")}
     dtypes = tuple(dtype for dtype in ALL_DTYPES if dtype in tokens)
     problem = "; ".join(filter(None, problems))
-    return Verdict(variant.name, seed, variant.valid, lost, _largest(telling), dtypes, problem)
+    return Verdict(variant.name, seed, variant.valid, lost, largest(telling), dtypes, problem)
 
 
 def _fixed_end(cases: Cases, name: str, seed: int, expected: frozenset[str]) -> Verdict:
     """The verdict on the reference, which should keep all points, or on the stubs, which should lose all."""
     lost = _lost(cases)
     wrong = ", ".join(sorted(lost ^ expected))
-    closest = _largest([case for results in cases.values() for case in results])
+    closest = largest([case for results in cases.values() for case in results])
     return Verdict(name, seed, not expected, lost, closest, problem=f"judged wrongly: {wrong}" if wrong else "")
 
 
-def _largest(cases: Sequence[CaseResult]) -> float | None:
+def largest(cases: Sequence[CaseResult]) -> float | None:
     """The largest error divided by its limit; infinite where an output was not finite."""
     shares = [case.error_ulp / case.limit_ulp for case in cases if case.error_ulp is not None and case.limit_ulp]
     return max((math.inf if math.isnan(share) else share for share in shares), default=None)
@@ -118,7 +118,8 @@ def _lost(cases: Cases) -> frozenset[str]:
     return frozenset(identifier for identifier, results in cases.items() if property_outcome(results) not in FINE)
 
 
-def _run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
+def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
+    """The hidden tests on a submission in this process, with the cases of one seed."""
     by_property: dict[str, list[CaseResult]] = {}
     for result in _hidden_tests(assignment, seed).run(Student(files, InProcessWorker, assignment.rubric, Limits())):
         by_property.setdefault(result.property_id, []).append(result)

@@ -1,0 +1,245 @@
+"""The same code in other files: packages, helpers, imports, encodings, line ends, and what people leave behind.
+
+A style takes the text of the submission's files, by path, and returns text or bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+Files = dict[str, str]
+Laid = dict[str, str | bytes]
+
+NORM, VOCAB, ROPE = (f"src/modeling/{name}.py" for name in ("norm", "vocab_emb", "pos_emb"))
+ROTATION, PACKAGE, ROOT = "src/functional.py", "src/modeling/__init__.py", "src/__init__.py"
+NAMES: Final = {
+    NORM: "GroupRMSNorm",
+    VOCAB: "VocabEmbedding, ParallelVocabEmbedding",
+    ROPE: "NTKAwareRoPE",
+    ROTATION: "apply_rotary_pos_emb",
+}
+NAMED: Final = "".join(f"from .{path[13:-3]} import {NAMES[path]}\n" for path in (NORM, VOCAB, ROPE))
+
+
+def each(files: Files, change: Callable[[str], str]) -> Laid:
+    """The files with the text of the four that count changed."""
+    return {path: change(text) if path in NAMES else text for path, text in files.items()}
+
+
+def moved(files: Files, path: str, to: str, reference: str) -> Files:
+    """The files with one of them moved to ``to``; where it was, ``reference`` brings its names back."""
+    text = files[path].replace("from ..functional", "from src.functional").replace("from .. import", "from src import")
+    return {**files, to: text, path: reference}
+
+
+# ── Text before and behind the code of every file ───────────────────────────────────────────────────────────────────
+
+AROUND: Final = {
+    "plain": ("", ""),
+    "coding line": ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n# vim: set ts=4 :\n", ""),
+    "other scripts": ("# 先归一化，再嵌入。Naïve, à revoir ✓ 🚀\nπ = 3.14159\nбаза: int = 10_000\n", ""),  # noqa: RUF001
+    "main block": (
+        "",
+        '\n\nif __name__ == "__main__":\n    import sys\n\n    print(torch.__version__)\n    sys.exit(0)\n',
+    ),
+    "leftover tests": (
+        "",
+        "\n\ndef test_it():\n    assert torch.ones(2).sum() == 2\n\n\ntests = [test_it]\ntest_it()\n",
+    ),
+    "unused imports": (
+        "import copy, doctest, json, logging, os, pdb, pprint, sys, time, unittest\n"
+        "from typing import *\nfrom math import *\nfrom collections import OrderedDict as Dict\n",
+        "",
+    ),
+    "noise": (
+        "import logging\nimport sys\nimport warnings\n\nlogging.getLogger(__name__).warning('loaded %s', __file__)\n"
+        "print('hello', __name__, file=sys.stderr)\nprint('psst', flush=True)\nwarnings.warn('work in progress')\n",
+        "",
+    ),
+    "future annotations": (
+        '"""My solution."""\n\nfrom __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n'
+        "if TYPE_CHECKING:\n    from collections.abc import Sequence\n\n\n",
+        "\n\ndef mean(numbers: Sequence[float]) -> float:\n    return sum(numbers) / len(numbers)\n",
+    ),
+    "seeds and constants": (
+        "import random\n\nimport torch\n\nSEED, EPS = 42, 1e-5\nrandom.seed(SEED)\ntorch.manual_seed(SEED)\n"
+        "DEVICE = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nDTYPES = {torch.half, torch.bfloat16}\n",
+        "",
+    ),
+    "fallbacks": (
+        "try:\n    import package_of_nowhere\nexcept ImportError:\n    package_of_nowhere = None\n\n"
+        "try:\n    from .helpers import *\nexcept ImportError:\n    pass\n",
+        "\n\nif package_of_nowhere is not None:\n    raise RuntimeError('unexpected')\n",
+    ),
+}
+
+
+def _around(text: str, after: str, files: Files) -> Laid:
+    return each(files, lambda code: f"{text}{code}{after}")
+
+
+# ── Bytes, and how lines are written ────────────────────────────────────────────────────────────────────────────────
+
+
+def windows(files: Files) -> Laid:
+    return {path: text.replace("\n", "\r\n").encode() for path, text in files.items()}
+
+
+def byte_order_mark(files: Files) -> Laid:
+    return {path: b"\xef\xbb\xbf" + text.encode() for path, text in files.items()}
+
+
+def gbk(files: Files) -> Laid:
+    return {path: f"# -*- coding: gbk -*-\n# 作业二\n{text}".encode("gbk") for path, text in files.items()}
+
+
+def tabs(files: Files) -> Laid:
+    return each(files, lambda text: re.sub("^(    )+", lambda found: "\t" * (len(found[0]) // 4), text, flags=re.M))
+
+
+def no_comments(files: Files) -> Laid:
+    return each(files, lambda text: ast.unparse(ast.parse(text)))
+
+
+def untidy(files: Files) -> Laid:
+    return each(
+        files, lambda text: "\n\f\n" + re.sub("^( +return .*)$", "\\1 ;  ", text, flags=re.M).rstrip() + "  # end"
+    )
+
+
+def prints(files: Files) -> Laid:
+    talk = '\\1print("in", input.shape, flush=True)\n\\1assert input is not None\n\\1'
+    return each(files, lambda text: re.sub(r"^( +)(?=gz, eps =|seq_len = input)", talk, text, flags=re.M))
+
+
+# ── Which file has what ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def exported(files: Files) -> Laid:
+    stars = {path: f"{text}\n\n__all__ = {NAMES[path].split(', ')}\n" for path, text in files.items() if path in NAMES}
+    package = "".join(f"from .{name} import *\n" for name in ("norm", "vocab_emb", "pos_emb"))
+    return {**stars, PACKAGE: package, ROOT: "from .functional import *\nfrom .modeling import *\n"}
+
+
+def empty_packages(files: Files) -> Laid:
+    return {**files, PACKAGE: "", ROOT: ""}
+
+
+def no_packages(files: Files) -> Laid:
+    return {path: text for path, text in files.items() if path in NAMES}
+
+
+def one_file(files: Files) -> Laid:
+    layers = "\n\n".join(files[path] for path in (NORM, VOCAB, ROPE))
+    names = {path: f"from .layers import {NAMES[path]}\n" for path in (NORM, VOCAB, ROPE)}
+    return {**files, "src/modeling/layers.py": layers, **names}
+
+
+def two_in_one(files: Files) -> Laid:
+    rows = "from . import norm\n\nVocabEmbedding = norm.VocabEmbedding\n"
+    rows += "ParallelVocabEmbedding = getattr(norm, 'ParallelVocabEmbedding')\n"
+    return {**files, NORM: f"{files[NORM]}\n\n{files[VOCAB]}", VOCAB: rows}
+
+
+def private_modules(files: Files) -> Laid:
+    files = moved(files, NORM, "src/modeling/_norm.py", "from ._norm import GroupRMSNorm as GroupRMSNorm\n")
+    files = moved(files, ROPE, "src/impl/rope.py", "from ..impl.rope import *\n")
+    return {**moved(files, VOCAB, "src/impl/rows/emb.py", f"from src.impl.rows.emb import {NAMES[VOCAB]}\n")}
+
+
+def packages_of_layers(files: Files) -> Laid:
+    files = moved(files, NORM, "src/modeling/layers/norm.py", f"from .layers import {NAMES[NORM]}\n")
+    files = moved(files, VOCAB, "src/modeling/layers/vocab.py", f"from .layers import {NAMES[VOCAB]}\n")
+    names = f"from .norm import {NAMES[NORM]}\nfrom .vocab import {NAMES[VOCAB]}\n\n__all__ = [n for n in dir() if n[0] != '_']\n"
+    return {**files, "src/modeling/layers/__init__.py": names}
+
+
+def subclassed(files: Files) -> Laid:
+    shell = 'from . import _norm\n\n\nclass GroupRMSNorm(_norm.GroupRMSNorm):\n    """See _norm."""\n'
+    return {**moved(files, NORM, "src/modeling/_norm.py", shell)}
+
+
+def renamed(files: Files) -> Laid:
+    text = files[NORM].replace("GroupRMSNorm", "GroupedNorm").replace("normalise", "нормировать")
+    return {**files, NORM: f"{text}\n\nGroupRMSNorm: type = GroupedNorm\n"}
+
+
+def helpers_elsewhere(files: Files) -> Laid:
+    head, normalise, rest = re.split(r"(?=^def normalise|^class GroupRMSNorm)", files[NORM], flags=re.M)
+    helpers = {"src/ops/__init__.py": "", "src/ops/norms.py": head + normalise}
+    return {**files, **helpers, NORM: f"{head}\nfrom ..ops import norms\n\nnormalise = norms.normalise\n\n\n{rest}"}
+
+
+def late_helpers(files: Files) -> Laid:
+    late = "def apply_rotary_pos_emb(input, cos, sin):\n    from .kernels import rotary\n\n"
+    late += "    return rotary.apply_rotary_pos_emb(input, cos, sin)\n"
+    return {**moved(files, ROTATION, "src/kernels/rotary.py", late)}
+
+
+KIT: Final = '''
+import contextvars, dataclasses, enum, inspect, typing
+
+DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("depth", default=0)
+
+
+class Mode(enum.Enum):
+    PLAIN = enum.auto()
+
+
+class Layer(typing.Protocol):
+    def forward(self, input): ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    arguments: dict = dataclasses.field(default_factory=dict)
+    mode: Mode = Mode.PLAIN
+
+
+def configured(cls: type[Layer]) -> type[Layer]:
+    """Keep the arguments of the constructor."""
+    build, names = cls.__init__, [*inspect.signature(cls.__init__).parameters][1:]
+
+    def __init__(self, *args, **kwargs):
+        token = DEPTH.set(DEPTH.get() + 1)
+        object.__setattr__(self, "config", Config(arguments={**dict(zip(names, args)), **kwargs}))
+        build(self, *args, **kwargs)
+        DEPTH.reset(token)
+
+    cls.__init__ = __init__
+    return cls
+'''
+
+
+def decorated_classes(files: Files) -> Laid:
+    decorator = "from src.utils import configured\n\n"
+    classes = re.compile("^(?=class (?:Group|Vocab|Parallel|NTK))", re.M)
+    utils = {"src/utils/__init__.py": "from .kit import configured as configured\n", "src/utils/kit.py": KIT}
+    return {**each(files, lambda text: decorator + classes.sub("@configured\n", text)), **utils}
+
+
+FUNCTIONS: Final = (
+    *(
+        windows,
+        byte_order_mark,
+        gbk,
+        tabs,
+        no_comments,
+        untidy,
+        prints,
+        exported,
+        empty_packages,
+        no_packages,
+        one_file,
+    ),
+    *(two_in_one, private_modules, packages_of_layers, subclassed, renamed, helpers_elsewhere, late_helpers),
+    decorated_classes,
+)
+STYLES: Final[dict[str, Callable[[Files], Laid]]] = {
+    **{name: partial(_around, *texts) for name, texts in AROUND.items()},
+    **{function.__name__.replace("_", " "): function for function in FUNCTIONS},
+}
