@@ -1,0 +1,67 @@
+"""A hidden test passes over no fault in silence: each handler raises, or excuses, or only asks what a module does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+
+FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
+HANDLED = {"raise", "excuse", "skip"}
+# Functions that ask whether something holds, or word a message; what they find is judged elsewhere.
+ASKING = {
+    "answered": "chooses lengths for which a new module does not crash",
+    "answers": "whether a module answers, to tell which property charges",
+    "_refused": "asks for an exception: none is the fault",
+    "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
+    "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",
+    "may_refuse": "a table is a buffer, which the caller moves with the module",
+    "read_asking": "a reading, which is paid for by what it finds",
+    "_told_ratio": "words of a message",
+}
+
+
+def handlers(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.ExceptHandler | ast.withitem]]:
+    """The handlers of students' faults, and the name of the function around each."""
+    for node in ast.iter_child_nodes(tree):
+        inside = node.name if isinstance(node, ast.FunctionDef) else function
+        if isinstance(node, ast.ExceptHandler) and names(node.type) & FAULTS:
+            yield inside, node
+        if isinstance(node, ast.withitem) and "suppress" in names(node.context_expr):
+            yield inside, node
+        yield from handlers(node, inside)
+
+
+def names(tree: ast.AST | None) -> set[str]:
+    """Every name and attribute in an expression or a block."""
+    found = [] if tree is None else list(ast.walk(tree))
+    return {node.id for node in found if isinstance(node, ast.Name)} | {
+        node.attr for node in found if isinstance(node, ast.Attribute)
+    }
+
+
+def is_aloud(handler: ast.ExceptHandler | ast.withitem) -> bool:
+    """Whether a handler raises on some path, and excuses or skips on the others."""
+    raises = any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+    return raises or bool(names(handler) & HANDLED)
+
+
+def silent(source: str) -> set[str]:
+    """The functions in which a fault is passed over in silence."""
+    return {function for function, handler in handlers(ast.parse(source)) if not is_aloud(handler)}
+
+
+@pytest.mark.parametrize("path", sorted(ASSIGNMENT.hidden.glob("*.py")), ids=lambda path: path.stem)
+def test_no_fault_is_passed_over_in_silence(path: Path) -> None:
+    assert silent(path.read_text(encoding="utf-8")) <= ASKING.keys()
+
+
+def test_a_silent_handler_is_found() -> None:
+    quiet = "def case(student):\n    try:\n        student.ask()\n    except Crashed:\n        return\n"
+    assert silent(quiet) == {"case"}
+    assert silent(quiet.replace("return", "student.excuse(fault, CHARGED)")) == set()
+    assert silent("def case():\n    with suppress(WrongAnswer):\n        pass\n") == {"case"}
