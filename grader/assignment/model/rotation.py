@@ -109,6 +109,7 @@ class Rotation(Reading):
         turns: Whether the output depends on the angle; if not, nothing else can be judged.
         exact: Whether float32 outputs follow the convention to float32's accuracy.
         carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
+        turns_one_head: Whether a module's float32 outputs for single heads can be judged with it.
         refused: The pairs of dtypes, of input and tables, for which a call crashes.
         fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
@@ -130,6 +131,7 @@ class Rotation(Reading):
     turns: bool = True
     exact: bool = True
     carries: bool = True
+    turns_one_head: bool = True
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
     fault: StudentFault | None = None
 
@@ -179,8 +181,20 @@ def _read(student: Student) -> Rotation:
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
         exact=exact,
         carries=exact and not refused and _carries(student, nearest),
+        turns_one_head=exact and nearest == CONTRACT and _turns_one_head(student, x),
         refused=frozenset(refused),
     )
+
+
+def _turns_one_head(student: Student, vector: Tensor) -> bool:
+    """Whether a head is turned rightly at each of several positions."""
+    cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
+    x = vector.expand(1, 3, 1, 8).contiguous()
+    try:
+        output = numbers(student.apply_rotary_pos_emb(x, cos, sin), x.shape)
+    except StudentFault:
+        return False
+    return bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
 
 
 def _carries(student: Student, convention: Convention) -> bool:
@@ -208,12 +222,17 @@ def _carries(student: Student, convention: Convention) -> bool:
     )
 
 
+# Properties whose cases call a module with several heads, backward, or look at what a call has changed. In all others a
+# module can't tell that it is recorded, unless its outputs are wrong anyway.
+ASK_FOR_MORE: Final = ("rope_boundary", "rope_buffers", "rotary_backward")
+
+
 def read_rotation(student: Student) -> Rotation:
     """Find out what apply_rotary_pos_emb does; if that fails, a reading without a convention that holds the reason."""
     try:
         return _read(student)
     except StudentFault as fault:
-        return Rotation(convention=None, turns=False, exact=False, carries=False, fault=fault)
+        return Rotation(convention=None, turns=False, exact=False, carries=False, turns_one_head=False, fault=fault)
 
 
 def rotation(student: Student) -> Rotation:
@@ -228,7 +247,8 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     """
     read = rotation(student)
     convention = read.convention or CONTRACT
-    return (student if read.carries else student.recording(NAME)), convention
+    own = read.carries or (read.turns_one_head and student.property_id not in ASK_FOR_MORE)
+    return (student if own else student.recording(NAME)), convention
 
 
 def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convention) -> Tensor:
