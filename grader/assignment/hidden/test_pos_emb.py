@@ -70,7 +70,7 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
         try:
             check_tables(ropes, module, oracle.ntk_angles(4, base, 2, length), what, dtype)
         except Crashed as crash:
-            if dtype is torch.float32:
+            if dtype is torch.float32 or ropes.is_by_contract:
                 raise
             ropes.excuse(crash, ("rope_buffers",))
 

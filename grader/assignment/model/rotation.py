@@ -222,9 +222,9 @@ def _carries(student: Student, convention: Convention) -> bool:
     )
 
 
-# Properties whose cases call a module with several heads, backward, or look at what a call has changed. In all others a
-# module can't tell that it is recorded, unless its outputs are wrong anyway.
-ASK_FOR_MORE: Final = ("rope_boundary", "rope_buffers", "rotary_backward")
+# Properties whose cases call a module with several heads, with other dtypes, or backward, or look at what a call has
+# changed. In all others a module is not recorded, unless its outputs are wrong anyway.
+ASK_FOR_MORE: Final = ("rope_boundary", "rope_buffers", "rope_exact_angles", "rotary_backward")
 
 
 def read_rotation(student: Student) -> Rotation:
