@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,3 +45,9 @@ class Style:
             self.write(Path(folder) / "style")
             (candidate,) = discover([Path(folder) / "style"], expected=assignment.rubric.expected)
             return candidate.read()
+
+
+def forget_modules() -> None:
+    """Clear what ``torch.compile`` remembers of modules by name: those of the next submission have the same names."""
+    if tracer := sys.modules.get("torch._dynamo.symbolic_convert"):
+        tracer._import_module.cache_clear()

@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.specimens.styles import Style
+from grader.specimens.styles import Style, forget_modules
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 ULPS = {torch.float32: 16, torch.float16: 4, torch.bfloat16: 4}
@@ -29,6 +29,7 @@ def imported(style: Style, folder: Path) -> Iterator[dict[str, Any]]:
     path_before, before = sys.path[:], _taken_out()
     sys.path[:] = [str(folder), *(entry for entry in sys.path if not (Path(entry) / "src").exists())]
     importlib.invalidate_caches()
+    forget_modules()
     try:
         modules = [importlib.import_module(f"src.{name}") for name in ("functional", "modeling.norm")]
         modules += [importlib.import_module(f"src.modeling.{name}") for name in ("vocab_emb", "pos_emb")]

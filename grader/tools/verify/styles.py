@@ -10,7 +10,7 @@ from ...definition import Assignment
 from ...judge.judge import Judge
 from ...sandbox.levels import LAYERS
 from ...settings import Settings
-from ...specimens.styles import Style
+from ...specimens.styles import Style, forget_modules
 from . import variants
 from .variants import FINE, Verdict
 
@@ -33,6 +33,7 @@ def judge(assignment: Assignment, number: int, way: str) -> Verdict:
     style: Style = assignment.part("styles").style(number)
     submission, without = style.submission(assignment), WAYS[way]
     if without is None:
+        forget_modules()
         return _verdict(style, way, variants.run(assignment, submission.files, number), number)
     report = _grader(assignment, without).grade(submission)
     return _verdict(style, way, {prop.id: prop.cases for task in report.tasks for prop in task.properties}, 0)
