@@ -244,7 +244,11 @@ def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_si
     terms.sum().backward()
     assert leaf.grad is not None
     assert weight.grad is not None
-    through = (upstream.double() * gamma.double()).abs() / x.double().abs().amax(-1, keepdim=True)
+    # The sum of the absolute terms of the contract's gradient, which cancel: u / r - x mean(u x) / r^3, in each group.
+    groups = x.double().abs().unflatten(-1, (-1, group_size))
+    arriving = (upstream.double() * gamma.double()).abs().unflatten(-1, (-1, group_size))
+    root = groups.square().mean(-1, keepdim=True).sqrt()
+    through = (arriving / root + groups * (arriving * groups).mean(-1, keepdim=True) / root**3).flatten(-2)
     of_gamma = (terms / weight).detach().abs().flatten(0, -2).sum(0)
     return leaf.grad, leaf.grad.abs() + through, weight.grad, of_gamma
 
