@@ -169,6 +169,7 @@ OLDER = (
             {
                 "vocab_lookup",
                 "vocab_init_and_reset",
+                "vocab_mixed_devices",
                 "vocab_dtype_and_registration",
                 "vocab_purity",
                 "vocab_backward",
@@ -219,7 +220,7 @@ OLDER = (
         frozenset(
             {
                 *("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rotary_backward", "rotary_purity"),
-                *("rope_base", "rope_boundary", "rope_smallest_even_ratio"),
+                *("rope_base", "rope_exact_angles", "rope_boundary", "rope_smallest_even_ratio"),
                 *("rope_static", "rope_dynamic", "rope_buffers"),
             }
         ),

@@ -119,11 +119,12 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
     for name in EXPECTED:
         for prop in properties(sample(name)).values():
             for case in prop.cases:
+                message = re.sub(r"the grader runs Python \d+\.\d+", "", case.message)
                 known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
                 known += map(float, re.findall(r"(?:eps=|up to |mean |deviation )([-+.e\d]+)", case.message))
                 for inputs in re.findall(r"of magnitude ([-.e\d, ]+), group_size", case.message):
                     known += map(float, inputs.split(", "))
-                for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", case.message)):
+                for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", message)):
                     assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
 
 

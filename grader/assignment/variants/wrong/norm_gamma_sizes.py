@@ -19,9 +19,13 @@ class GammaOfGroups(GroupRMSNorm):
         self.gamma = nn.Parameter(values[:: self.group_size].clone())
 
     def forward(self, input):
-        groups = input.float().unflatten(-1, (-1, self.group_size))
-        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (groups / rms * self.gamma.unsqueeze(-1)).flatten(-2).to(input.dtype)
+        rows = input.float().reshape(-1, self.group_size)
+        rows = rows * torch.rsqrt(rows.pow(2).mean(1, True) + self.eps)
+        return (
+            (rows.reshape(*input.shape[:-1], -1, self.group_size) * self.gamma[:, None])
+            .reshape(input.shape)
+            .type_as(input)
+        )
 
 
 @wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="parameter_size init_not_drawn")
@@ -43,6 +47,5 @@ class NoGamma(GroupRMSNorm):
         pass
 
     def forward(self, input):
-        groups = input.float().unflatten(-1, (-1, self.group_size))
-        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return (groups / rms).flatten(-2).to(input.dtype)
+        apart = input.float().view(*input.shape[:-1], -1, self.group_size)
+        return nn.functional.rms_norm(apart, (self.group_size,), eps=self.eps).view(input.shape).type_as(input)
