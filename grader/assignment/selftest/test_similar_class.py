@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,6 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.variants import all_variants, bases
 from grader.selftest.classroom import DISGUISES, Files, copied, read
-from grader.specimens.variants import Variant
 from grader.tools.similarity.findings import compared
 from grader.tools.similarity.known import read_known
 from grader.tools.similarity.work import SHORT
@@ -28,16 +28,12 @@ def honest(size: int) -> list[Files]:
     people = [dict(reference) for _ in range(size)]
     # Those about devices are edits within the reference, and add no text of their own.
     appended = tuple(variant for variant in all_variants() if ".devices." not in variant.name)
-    for number, variant in enumerate(_shuffled(appended)):
+    for variant in sorted(appended, key=lambda variant: variant.name):
         home = ASSIGNMENT.rubric.file_of(variant.piece)
         mates = [person for person in people if person[home] == reference[home]] or people
+        number = int(hashlib.sha256(variant.name.encode()).hexdigest(), 16)  # the same each time, in no order
         mates[number % len(mates)][home] += variant.files[home][len(reference[home]) :]
     return people
-
-
-def _shuffled(variants: tuple[Variant, ...]) -> list[Variant]:
-    """In an order in which neighbours have nothing to do with each other, the same each time."""
-    return sorted(variants, key=lambda variant: variant.name[::-1])
 
 
 @pytest.mark.slow

@@ -34,18 +34,3 @@ class GammaOfAll(GroupRMSNorm):
 
     def register_gamma(self, values):
         self.gamma = nn.Parameter(values[:1].clone())
-
-
-@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="not_a_parameter init_not_drawn")
-class NoGamma(GroupRMSNorm):
-    """Normalises, and scales nothing."""
-
-    def register_gamma(self, values):
-        self.device = values.device
-
-    def reset_parameters(self):
-        pass
-
-    def forward(self, input):
-        apart = input.float().view(*input.shape[:-1], -1, self.group_size)
-        return nn.functional.rms_norm(apart, (self.group_size,), eps=self.eps).view(input.shape).type_as(input)
