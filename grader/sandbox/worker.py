@@ -64,13 +64,16 @@ def serve(fd: int) -> None:
 
 
 def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
-    """Answer requests, up to the first hopeless reply; returns the replies, packed."""
-    replies = Message()
+    """Answer requests, up to the first hopeless reply, or one that is too large; returns the replies, packed."""
+    replies, number = Message(), 0
     for request in requests:
+        number += 1
         reply = operations.perform(request)
         try:
             replies.add(reply)
         except ProtocolError as error:
+            if number > 1:
+                break  # it may be too much only beside the others: the judge asks again, for one thing after another
             replies.add(_invalid(error))
         except MemoryError:
             replies.add(OUT_OF_MEMORY)
@@ -78,8 +81,8 @@ def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
             break
     try:
         return replies.packed()
-    except ProtocolError as error:  # too much in all: the judge asks again, for one thing after another
-        return pack([_invalid(error)])
+    except ProtocolError as error:
+        return pack([_invalid(error)] if number == 1 else [])
 
 
 def _invalid(error: ProtocolError) -> dict[str, Any]:
