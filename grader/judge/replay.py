@@ -25,6 +25,7 @@ from .student import Student
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
+OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -64,9 +65,6 @@ def _unpacked(packed: bytes) -> list[Any]:
     return given if isinstance(given, list) and all(map(is_reply, given)) else []
 
 
-UNTOLD = {"timed_out", "memory_exceeded"}  # errors that depend on the machine
-
-
 def _kind(reply: Mapping[str, Any]) -> Any:
     """The kind of error that a reply holds; None if it holds a value."""
     error = reply.get("error")
@@ -100,7 +98,7 @@ class Replies:
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
-            if not UNTOLD & {_kind(reply), _kind(other)} and not alike(reply, other):
+            if not OF_THE_MACHINE & {_kind(reply), _kind(other)} and not alike(reply, other):
                 return False
         return True
 

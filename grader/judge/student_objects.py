@@ -45,25 +45,24 @@ class StudentFunction:
     def _one_tensor(self, output: Any) -> Tensor:
         if isinstance(output, Tensor):
             return output
-        if isinstance(output, tuple | list):
-            return self._one_tensor(self._first_of(output))
-        kind = "None" if output is None else type(output).__name__
-        raise InvalidReply(f"{self.name} returned {kind}, not one tensor")
+        if isinstance(output, tuple | list) and output:
+            self._charge_for_several_values()
+            return self._one_tensor(output[0])
+        kinds = {tuple: "several values", list: "several values", type(None): "None"}
+        raise self._no_tensor(kinds.get(type(output), type(output).__name__))
 
-    def _first_of(self, values: Sequence[Any]) -> Any:
-        """The first of several values that a call has returned."""
-        fault = InvalidReply(f"{self.name} returned several values, not one tensor")
-        if not values:
-            raise fault
-        self.student.charge_for_several_values(self.name, fault)
-        return values[0]
+    def _charge_for_several_values(self) -> None:
+        self.student.charge_for_several_values(self.name, self._no_tensor("several values"))
+
+    def _no_tensor(self, kind: str) -> InvalidReply:
+        return InvalidReply(f"{self.name} returned {kind}, not one tensor")
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
         """Call it, and send the gradient ``upstream`` of its output back through it."""
         values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
-            self._first_of([None])
+            self._charge_for_several_values()
         match reply:
             case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
                 if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):

@@ -44,7 +44,7 @@ def places() -> Iterator[tuple[Path, Path]]:
 
 
 class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and runs modules that are in memory, and shows their source to whoever looks for it by its file's name.
+    """Finds and runs modules that are in memory, and serves their source to ``linecache``.
 
     Args:
         closed: The folders of :func:`places` that workers cannot open.

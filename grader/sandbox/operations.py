@@ -164,14 +164,12 @@ class Operations:
         output = output[0] if several else output
         if output.numel() != upstream.numel():
             raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
-        if not output.requires_grad:
-            nothing = [None for _ in leaves], [None for _ in parameters]
-            return dict(zip(("argument_gradients", "parameter_gradients"), nothing, strict=True), several=several)
-        # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
-        (output * upstream.reshape(output.shape)).sum().backward()
+        if flows := output.requires_grad:
+            # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
+            (output * upstream.reshape(output.shape)).sum().backward()
         return {
-            "argument_gradients": [getattr(leaf, "grad", None) for leaf in leaves],
-            "parameter_gradients": [_dense(parameter.grad) for parameter in parameters],
+            "argument_gradients": [getattr(leaf, "grad", None) if flows else None for leaf in leaves],
+            "parameter_gradients": [_dense(parameter.grad) if flows else None for parameter in parameters],
             "several": several,
         }
 

@@ -66,8 +66,7 @@ def serve(fd: int) -> None:
 def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
     """Answer requests, up to the first hopeless reply, or one that is too large; returns the replies, packed."""
     replies, number = Message(), 0
-    for request in requests:
-        number += 1
+    for number, request in enumerate(requests, 1):
         reply = operations.perform(request)
         try:
             replies.add(reply)

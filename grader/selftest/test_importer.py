@@ -1,4 +1,4 @@
-"""A submission's packages: what stands in an ``__init__.py`` is there for whoever asks, and hurts nobody else."""
+"""A submission's packages: an ``__init__.py`` runs when a name from it is needed; a failing sibling costs nothing."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ BROKEN = {"src/part/__init__.py": "from .broken import nothing\nSCALE = 2", "src
 
 WAYS: dict[str, dict[str, str]] = {
     "a_helper_package": {
-        "src/part/work.py": "def work():\n    from .tools import twice\n    return twice(1)",
+        "src/part/piece.py": "def work():\n    from .tools import twice\n    return twice(1)",
         "src/part/tools/__init__.py": "from .numbers import twice",
         "src/part/tools/numbers.py": "def twice(x): return 2 * x",
     },
     "a_constant_of_its_own_package": {
-        "src/part/__init__.py": "from .work import work\nSCALE = 2",
-        "src/part/work.py": "def work():\n    from . import SCALE\n    return SCALE",
+        "src/part/__init__.py": "from .piece import work\nSCALE = 2",
+        "src/part/piece.py": "def work():\n    from . import SCALE\n    return SCALE",
     },
     "a_constant_needed_while_it_is_imported": {
-        "src/part/__init__.py": "SCALE = 2\nfrom .work import work",
-        "src/part/work.py": "from . import SCALE\ndef work(): return SCALE",
+        "src/part/__init__.py": "SCALE = 2\nfrom .piece import work",
+        "src/part/piece.py": "from . import SCALE\ndef work(): return SCALE",
     },
     "all_that_a_package_has": {
         "src/part/tools/__init__.py": "def twice(x): return 2 * x",
-        "src/part/work.py": "from .tools import *\ndef work(): return twice(1)",
+        "src/part/piece.py": "from .tools import *\ndef work(): return twice(1)",
     },
     "attributes_of_a_package": {
         "src/part/tools/__init__.py": "def __getattr__(name): return len(name)",
-        "src/part/work.py": "from . import tools\ndef work(): return tools.ab",
+        "src/part/piece.py": "from . import tools\ndef work(): return tools.ab",
     },
     "a_package_in_place_of_the_file": {
-        "src/part/work/__init__.py": "from .work import work",
-        "src/part/work/work.py": "def work(): return 2",
+        "src/part/piece/__init__.py": "from .inner import work",
+        "src/part/piece/inner.py": "def work(): return 2",
     },
     "a_package_that_prepares": {
         "src/part/__init__.py": "import sys, types\nsys.modules['prepared'] = types.SimpleNamespace(two=2)",
-        "src/part/work.py": "import prepared\ndef work(): return prepared.two",
+        "src/part/piece.py": "import prepared\ndef work(): return prepared.two",
     },
-    "a_broken_sibling": {**BROKEN, "src/part/work.py": "def work(): return 2"},
+    "a_broken_sibling": {**BROKEN, "src/part/piece.py": "def work(): return 2"},
     "a_tool_that_looks_at_modules": {
         **BROKEN,
-        "src/part/work.py": "import inspect\ndef work():\n    assert inspect.getmodule(work)\n    return 2",
+        "src/part/piece.py": "import inspect\ndef work():\n    assert inspect.getmodule(work)\n    return 2",
     },
 }
 
 
 def ask(files: dict[str, str]) -> dict[str, Any]:
-    """The reply of ``work()`` in ``src/part/work.py``."""
+    """The reply of ``work()`` in ``src/part/piece.py``."""
     operations = Operations(files)
     try:
         return operations.perform(
-            [("load", {"module": "src.part.work", "name": "work"}), ("call", {"target": "work", "arguments": []})]
+            [("load", {"module": "src.part.piece", "name": "work"}), ("call", {"target": "work", "arguments": []})]
         )
     finally:
         operations.forget()
@@ -65,23 +65,23 @@ def test_packages_are_as_in_python_but_for_siblings_that_fail(files: dict[str, s
 
 
 def test_where_neither_way_works_the_file_s_own_error_is_told() -> None:
-    reply = ask({**BROKEN, "src/part/work.py": "raise ValueError('its own')"})
+    reply = ask({**BROKEN, "src/part/piece.py": "raise ValueError('its own')"})
     assert reply["error"]["message"] == "its own"
 
 
 def test_a_name_that_nothing_defines_is_told_as_missing() -> None:
-    assert ask({**BROKEN, "src/part/work.py": ""})["error"]["kind"] == "missing"
+    assert ask({**BROKEN, "src/part/piece.py": ""})["error"]["kind"] == "missing"
 
 
 def test_a_package_lacks_what_it_does_not_define() -> None:
-    files = {"src/part/tools/__init__.py": "", "src/part/work.py": "from .tools import absent"}
+    files = {"src/part/tools/__init__.py": "", "src/part/piece.py": "from .tools import absent"}
     assert "absent" in ask(files)["error"]["message"]
 
 
 def test_what_takes_the_place_of_a_missing_file_is_gone_with_its_submission() -> None:
     work = "def work():\n    from .tools import twice\n    return twice(1)"
-    first = Operations({"src/part/work.py": work})
-    load = {"module": "src.part.work", "name": "work", "recorded": ["src.part.tools", "twice"]}
+    first = Operations({"src/part/piece.py": work})
+    load = {"module": "src.part.piece", "name": "work", "recorded": ["src.part.tools", "twice"]}
     assert first.perform([("load", load), ("call", {"target": "work", "arguments": []})]) == {"value": 1}
     first.forget()
-    assert "src/part/tools.py" in ask({"src/part/work.py": work})["error"]["message"]
+    assert "src/part/tools.py" in ask({"src/part/piece.py": work})["error"]["message"]

@@ -123,7 +123,8 @@ class Normalising(Reading):
     Attributes:
         law: How it groups and divides; None if no law fits, or several do.
         neutral: The gamma that leaves the quotient unchanged: one, or zero if the module adds one to gamma.
-        training: The mode, training or evaluation, in which the law was seen; purity charges if the modes differ.
+        training: The mode, training or evaluation, in which the law was seen; the property about groups charges if
+            that is evaluation.
         gamma_right: Whether every feature is scaled by its own gamma.
         fills: Whether a gamma of h numbers, or of one group's, can be filled in.
         factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one

@@ -11,7 +11,7 @@ import pytest
 from grader.assignment import ASSIGNMENT
 
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
-HANDLED = {"raise", "excuse", "skip"}
+HANDLED = {"excuse", "skip"}
 # Functions that ask whether something holds, or word a message; what they find is judged elsewhere.
 ASKING = {
     "answered": "chooses lengths for which a new module does not crash",
