@@ -24,6 +24,7 @@ from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
+from grader.messages import Message
 from grader.results.outcome import CaseResult, Outcome, property_outcome
 from grader.results.report import CaseReport, PropertyReport
 from grader.rubric import Rubric
@@ -137,7 +138,7 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
         results = _tests(subject.task).run(student)
         gone = lost(results)
         failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
-        failing: dict[str, dict[str, str]] = {prop: {} for prop in failed}
+        failing: dict[str, dict[str, Message]] = {prop: {} for prop in failed}
         for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ..assignment import ASSIGNMENT
 from ..intake.origin import clean
-from ..judge.faults import frame_line
+from ..judge.faults import told_frame
 from ..results.chinese import in_chinese
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
@@ -53,7 +53,7 @@ def _frames(again: Reproduction, files: Mapping[str, str]) -> Iterator[str]:
     for one in reversed(again.exchanges):
         error = one.reply.get("error") if one.reply else None
         if isinstance(error, Mapping) and isinstance(frames := error.get("frames"), list):
-            yield from filter(None, (frame_line(frame, files).strip() for frame in frames))
+            yield from (told.strip() for frame in frames for told in told_frame(frame, files))
             return
 
 

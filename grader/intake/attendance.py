@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from ..messages import say
 from .candidate import Candidate, safe_id
 from .origin import Origin, Student, clean
 from .roster import match, merged, owner
@@ -21,7 +22,7 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
         whose = [_listed(student, origin, roster) for student in origin.students]
         present.update(listed for listed in whose if listed)
         if not any(whose):
-            remark = "Nobody in the roster goes with this submission."
+            remark = say("Nobody in the roster goes with this submission.")
             named.append(replace(candidate, notices=(*candidate.notices, remark)))
             continue
         guessed = origin.source in ("folders", "clones")
@@ -83,6 +84,6 @@ def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Stud
 
 def _absent(student: Student) -> Candidate:
     """A candidate for a student in the roster who has handed in nothing."""
-    reason = f"Nothing was handed in: {student} is in the roster, and no submission is theirs."
+    reason = say("Nothing was handed in: {called} is in the roster, and no submission is theirs.", called=student)
     origin = Origin(source="roster", students=(student,))
     return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from ..messages import say
 from .bundle import Files, Read, lacks_suffix, may_be_source
 from .defined import defined, lacking
 from .source_rules import Refused, decoded
@@ -129,12 +130,12 @@ def _places(
         if len(placed) > MAX_FILES:
             raise Unreadable(f"{len(placed)} Python files under src/; at most {MAX_FILES} are taken.")
         if root:
-            notices.append(f"Found inside the folder {root.rstrip('/')!r}.")
+            notices.append(say("Found inside the folder {called}.", called=root.rstrip("/")))
     for name in sorted(names, key=lambda name: (-copy_number(name), name.count("/"))):  # the latest copy counts
         path = expected_path(name, expected)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
-            notices.append(f"{name!r} was taken as {path}.")
+            notices.append(say("{called} was taken as {path}.", called=name, path=path))
     return placed
 
 

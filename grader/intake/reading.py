@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import IO
 
+from ..messages import say
 from .bundle import Files, Read, may_be_source, without_clutter
 from .defined import STUB, lacking
 from .kinds import START_BYTES, archive_kind, has_name_of_any_archive, is_archive, named
@@ -57,7 +58,7 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
         why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(search.files))))
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
     explained = " ".join(notices)
-    absent = [f"{path} is missing." for path in unexplained if f"{path} is missing" not in explained]
+    absent = [say("{path} is missing.", path=path) for path in unexplained if f"{path} is missing" not in explained]
     if absent and (others := named(_telling(search.files))):
         found.concerns.append(Concern("left_out", others))
         absent.append(others)
@@ -72,7 +73,7 @@ def _telling(files: Files) -> Files:
 
 
 def _nothing(expected: Expected) -> str:
-    return f"None of {', '.join(expected) or 'the files of src/'} is in the submission."
+    return say("None of {names} is in the submission.", names=", ".join(expected) or "the files of src/")
 
 
 def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
@@ -197,7 +198,7 @@ def _failure_as_reason(identifier: str) -> Iterator[list[Submission]]:
     except OSError as error:
         result[:] = [Submission(identifier, reason=f"It cannot be read: {error.strerror or error}.")]
     except Exception as error:
-        result[:] = [Submission(identifier, reason=f"The zip cannot be read: {error}.")]
+        result[:] = [Submission(identifier, reason=say("The zip cannot be read: {problem}.", problem=error))]
 
 
 def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:

@@ -13,6 +13,7 @@ import torch
 
 from .. import __version__
 from ..intake.submission import Submission
+from ..messages import Message
 from ..results.language import task_in_language
 from ..results.outcome import CaseResult, Outcome
 from ..results.report import (
@@ -173,7 +174,7 @@ class Judge:
         return Environment(
             python=platform.python_version(),
             torch=torch.__version__,
-            devices=list(map(label, self._devices)),
+            devices=[str(label(device)) for device in self._devices],
             isolation=str(self.isolation),
         )
 
@@ -198,7 +199,7 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
     return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
 
 
-def _failing(prop: PropertyScore) -> dict[str, str]:
+def _failing(prop: PropertyScore) -> dict[str, Message]:
     """The failed cases, which a diagnosis has to explain: from the id of each to its message."""
     return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from ..messages import say
 from ..rubric import Rubric
 from ..sandbox.handle import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
@@ -22,6 +23,9 @@ from .faults import (
     fault_from_reply,
 )
 from .student_objects import StudentModule, StudentName
+
+NOT_TRIED_AFTER_TIME = say("not tried, since an earlier case of this property gave no answer in time")
+NOT_TRIED_AFTER_MEMORY = say("not tried, since an earlier case of this property filled the memory")
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -100,7 +104,7 @@ class Student:
         self.start_afresh()
         self._around = around
         if self.condemns(property_id):
-            self._gave_out = InvalidReply("what came back for this piece is more than can be judged")
+            self._gave_out = InvalidReply(say("what came back for this piece is more than can be judged"))
 
     def start_afresh(self) -> None:
         """End the worker and forget its state: the next request starts another, which imports the submission anew."""
@@ -273,7 +277,7 @@ class Student:
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
-            raise TimedOut(f"{name} has used up its {self._share_s:g} s")
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
@@ -282,15 +286,15 @@ class Student:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
-                self._gave_out = TimedOut("not tried, since an earlier case of this property gave no answer in time")
-                raise TimedOut(f"no answer within {limit_s:g} s") from None
-            raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
+                self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
+                raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
+            raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
         finally:
             self._left_s[name] -= worker.spent_s
         if "error" in reply:
             fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
             if isinstance(fault, MemoryExceeded):
                 self._hung.add(name)
-                self._gave_out = MemoryExceeded("not tried, since an earlier case of this property filled the memory")
+                self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
             raise fault
         return reply["value"]

@@ -1,14 +1,10 @@
-"""Translates messages about failing cases and about files to Chinese; the grader itself writes English."""
+"""The Chinese of the grader's own messages; an assignment has a table of its own."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import Final
 
-from ..definition import Assignment
-
-# English to Chinese. Parts in braces vary; a part that is itself a phrase of this table is translated, too.
+# From a message's template to its translation; :mod:`grader.messages` fills both.
 PHRASES: Final = {
     # Where and how a tensor is wrong.
     "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}": (
@@ -20,18 +16,14 @@ PHRASES: Final = {
     "all of these have the opposite sign": "它们的符号全都相反",
     "all of these are too large by the same factor": "它们都偏大，且倍数相同",
     "all of these are too small by the same factor": "它们都偏小，且倍数相同",
-    "off by up to {share} of their size": "最大偏差是应有大小的 {share}",
-    "off by up to {share} times their size": "最大偏差是应有大小的 {share} 倍",
-    "off by more than {share} times their size": "偏差超过应有大小的 {share} 倍",
+    "off by up to {n}% of their size": "最大偏差是应有大小的 {n}%",
+    "off by up to {n} times their size": "最大偏差是应有大小的 {n} 倍",
+    "off by more than {n} times their size": "偏差超过应有大小的 {n} 倍",
     "off by up to {worst} rounding steps, where {limit} are allowed": "最大偏差 {worst} 个舍入单位，允许 {limit} 个",
-    "{what}: {n} of {all} elements carry more than one rounding to 16 bits": (
-        "{what}：{all} 个元素中有 {n} 个不止一次舍入到 16 位"
-    ),
     "the shape is {actual}, not {wanted}": "形状是 {actual}，应为 {wanted}",
     "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
     "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",
     # Which tensor is wrong.
-    "{dtype} output for an input of zeros": "全零输入的 {dtype} 输出",
     "{dtype} output": "{dtype} 输出",
     "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
     "{dtype} gradient of the input": "输入的 {dtype} 梯度",
@@ -47,11 +39,9 @@ PHRASES: Final = {
     "a parameter of {n} elements was expected; registered: {shapes}": "应有含 {n} 个元素的参数；已注册的形状：{shapes}",
     "a parameter {name} was expected; registered: {names}": "应有名为 {name} 的参数；已注册：{names}",
     "the parameter {name} is {actual}, not {wanted}": "参数 {name} 的形状是 {actual}，应为 {wanted}",
-    "one parameter was expected; registered: {shapes}": "应有一个参数；已注册的形状：{shapes}",
     "none": "没有",
     "the parameter does not require gradients": "参数不需要梯度（requires_grad 为 False）",
     "the parameter is {actual}; {wanted} was asked for": "参数的 dtype 是 {actual}，应为 {wanted}",
-    "the first parameter's gradient has {n} elements": "第一个参数的梯度有 {n} 个元素",
     "a buffer is registered; this module has none": "注册了 buffer；这个模块不应有 buffer",
     "a parameter is registered; this module has none": "注册了参数；这个模块不应有参数",
     "a buffer is on {device}": "有 buffer 在 {device} 上",
@@ -65,7 +55,7 @@ PHRASES: Final = {
     ),
     "tensors that are sparse, nested, quantized or of another layout": "稀疏、嵌套、量化或其他布局的张量",
     "tensors that are pickled": "经过 pickle 的张量",
-    "On {here}: {advice}": "在 {here} 上：{advice}",
+    "\nOn {here}: {advice}": "\n在 {here} 上：{advice}",
     "before": "在其之前",
     "after": "在其之后",
     "state_dict() lists {names}": "state_dict() 中有 {names}",
@@ -85,6 +75,30 @@ PHRASES: Final = {
     "not tried, since an earlier case of this property gave no answer in time": (
         "没有再试：这一项更早的用例没有按时给出结果"
     ),
+    # What student code raises, or sends back.
+    "an exception": "一个异常",
+    "{exception}: {message} (the grader runs Python {python})": "{exception}: {message}（评分程序运行 Python {python}）",
+    "{exception}: {message} (raised in {file})": "{exception}: {message}（在 {file} 中抛出）",
+    "\n  {path}:{line} in {function}: {code}": "\n  {path}:{line}，{function} 中：{code}",
+    "still a stub": "仍是模板",
+    "the process ended by itself": "进程自己结束了",
+    "the process ended by signal {n}": "进程被信号 {n} 终止",
+    "no answer in time": "没有按时给出结果",
+    "no answer: {problem}": "没有结果：{problem}",
+    "the reply was {problem}": "返回的内容有误：{problem}",
+    "returned {problem}": "返回的是 {problem}",
+    "no outcome": "没有结果",
+    "no tensor of real numbers": "不是实数张量",
+    "a malformed error report": "错误报告格式不对",
+    "a malformed reply": "返回的内容格式不对",
+    "{name} has used up its {time} s": "{name} 已用完它的 {time} 秒",
+    "what came back for this piece is more than can be judged": "这一部分返回的内容太多，无法评判",
+    "what came back takes more memory to judge than there is": "评判返回的内容所需的内存超过了现有的内存",
+    "the same calls were answered in one way here, and in another way there; the worse answer counts": (
+        "同样的调用在不同进程中得到了不同的回答；以较差的回答为准"
+    ),
+    "the grader failed here, not you": "这里是评分程序出错，不是你的问题",
+    "the test left no verdict": "测试没有给出结论",
     # How files were found, or why nothing was graded.
     "{path} is missing.": "缺少 {path}。",
     "{path} is missing; {called} may be it (it defines {names}). Rename it if it is.": (
@@ -145,51 +159,3 @@ PHRASES: Final = {
     "of the same student as {called}": "与 {called} 是同一名学生",
     "the two were not compared.": "两者未作比较。",
 }
-
-_DEVICE: Final = r"a second device \(simulated\)|[^ ,;:]+(?::\d+)?"
-WORD: Final = r"\[[^]]*\]|[^ ,;]+"
-
-
-def in_chinese(message: str, assignment: Assignment) -> str:
-    """Translate a message. One that matches no phrase, such as the text of an exception, stays English."""
-    if "\n" in message:
-        return "\n".join(in_chinese(line, assignment) for line in message.split("\n"))
-    if (whole := _phrase(message, assignment)) is not None:
-        return whole
-    first, separator, rest = message.partition("; ")
-    if separator and (known := _phrase(first, assignment)) is not None:
-        return f"{known}；{in_chinese(rest, assignment)}"
-    return message
-
-
-def _phrase(text: str, assignment: Assignment) -> str | None:
-    for pattern, chinese in _patterns(assignment):
-        if found := pattern.fullmatch(text):
-            parts = found.groupdict()
-            return chinese.format(**{name: _phrase(part, assignment) or part for name, part in parts.items()})
-    return None
-
-
-@cache
-def _patterns(assignment: Assignment) -> list[tuple[re.Pattern[str], str]]:
-    """Each phrase as a pattern; a part in braces matches one word or list of numbers, unless listed here by name."""
-    several = dict.fromkeys(("what", "sizes", "shapes", "names", "where", "kind", "called", "problem", "advice"), ".+")
-    several |= {
-        "seen": "[^;]+",
-        "before": "[^;]+",
-        "here": _DEVICE,
-        "there": _DEVICE,
-        "when": ".*",
-        "ids": r"\[\[[\d, \]\[]*\]\]",
-    }
-
-    def pattern(english: str) -> re.Pattern[str]:
-        parts = re.split(r"\{(\w+)\}", english)
-        return re.compile(
-            "".join(
-                f"(?P<{part}>{several.get(part, WORD)})" if index % 2 else re.escape(part)
-                for index, part in enumerate(parts)
-            )
-        )
-
-    return [(pattern(english), chinese) for english, chinese in {**assignment.phrases, **PHRASES}.items()]

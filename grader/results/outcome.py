@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..messages import Message
+
 Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
+NOTHING = Message()
 
 
 class Outcome(StrEnum):
@@ -44,7 +47,7 @@ class CaseResult:
     property_id: str
     id: str
     outcome: Outcome
-    message: str = ""
+    message: Message = NOTHING
     error_ulp: float | None = None
     limit_ulp: float | None = None
     elements: int | None = None

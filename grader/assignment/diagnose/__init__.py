@@ -13,7 +13,7 @@ from typing import Final
 from ...judge.faults import StudentFault
 from ...judge.student import Student
 from . import norm, norm_accuracy, norm_eps, pos_emb, seeds, vocab_emb
-from .shown import explains, shown
+from .shown import Failing, explains, shown
 
 Probe = Callable[[Student], str | None]
 
@@ -41,7 +41,7 @@ PROBES: Final[Mapping[str, Probe]] = {
 }
 
 
-def diagnose(student: Student, property_id: str, failing: Mapping[str, str] | None = None) -> str | None:
+def diagnose(student: Student, property_id: str, failing: Failing | None = None) -> str | None:
     """Name the misconception behind a failed property.
 
     Args:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import RESET, Draw, arrived, check_drawn, check_only_parameter, check_rows_drawn
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
@@ -34,8 +34,7 @@ from grader.judge.devices import why_not_assessed
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
-
-BESIDE = "the output beside that on the CPU"
+from grader.messages import Message, say
 
 
 @dataclass(frozen=True)
@@ -72,18 +71,18 @@ class Piece:
         module: StudentModule = constructor(**self.sizes, **self.others, dtype=torch.float32, device=device)
         return module
 
-    def check_drawn(self, student: Student, module: StudentModule, when: str = "") -> None:
+    def check_drawn(self, student: Student, module: StudentModule, *when: Message) -> None:
         """Require what the module holds to be the draw of the device that it is on."""
         value = drawn(module, self.elements, self.elements * self.sizes.get("world_size", 1))
         if value is None:
-            student.excuse(WrongAnswer("the parameter is not found in the module"), (self.properties["made"],))
+            student.excuse(WrongAnswer(say("the parameter is not found in the module")), (self.properties["made"],))
         elif self.name == "GroupRMSNorm":
-            check_drawn(value, self.draw, self.seed, torch.float32, value.device.type, when)
+            check_drawn(value, self.draw, self.seed, torch.float32, value.device.type, *when)
         else:
             table = self.sizes["vocab_size"], self.sizes["emb_size"]
             rows, rank = self.elements // self.sizes["emb_size"], self.sizes.get("rank", 0)
             own = slice(rank * rows, (rank + 1) * rows)
-            check_rows_drawn(value, table, own, self.draw, self.seed, torch.float32, value.device.type, when)
+            check_rows_drawn(value, table, own, self.draw, self.seed, torch.float32, value.device.type, *when)
 
     def input(self, seed: int) -> Tensor:
         """``[2, 3, h]`` numbers for the norm, ids for embeddings, some of them repeated; shapes as on the CPU."""
@@ -175,7 +174,7 @@ def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece
         module = piece.new(student, other_device)
         piece.check_drawn(student, module)
         module.assign(7.0).reset_parameters()
-        piece.check_drawn(student, module, " after reset_parameters()")
+        piece.check_drawn(student, module, RESET)
 
 
 @pieces("answered")
@@ -188,7 +187,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     with advice(student, other_device, ANSWERED):
         elsewhere = piece.properties["made"], piece.properties["drawn"]
         for module in placed(student, partial(piece.build, student), other_device, *elsewhere):
-            check_alike(module(x.to(other_device)), on_cpu, other_device, BESIDE)
+            check_alike(module(x.to(other_device)), on_cpu, other_device)
 
 
 @pieces("mixed")
@@ -203,8 +202,10 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
         module = piece.build(student, "cpu").to(home)
         try:
             with advice(student, other_device, MIXED):
-                check_alike(module(x.to(device)), on_cpu, device, BESIDE)
-                check_on([parameter.value for parameter in module.parameters()], home, "the parameter after the call")
+                check_alike(module(x.to(device)), on_cpu, device)
+                check_on(
+                    [parameter.value for parameter in module.parameters()], home, say("the parameter after the call")
+                )
         except StudentFault as fault:
             if answers(piece.build(student, "cpu").to(other_device), x.to(other_device), on_cpu):
                 raise
@@ -219,9 +220,9 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
     x, upstream = piece.input(seed), piece.upstream(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
-        arrived(on_cpu.of_parameters, "the parameter")
+        arrived(on_cpu.of_parameters, say("the parameter"))
         if x.is_floating_point():
-            arrived(on_cpu.of_arguments, "the input")
+            arrived(on_cpu.of_arguments, say("the input"))
     there = x.to(other_device)
     with advice(student, other_device, PASSED_BACK):
         for home in (other_device, "cpu"):
@@ -234,9 +235,9 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
                 student.excuse(crash, (piece.properties["answered"], piece.properties["mixed"]))
                 continue
             for gradients, expected, device, what in (
-                (found.of_arguments, on_cpu.of_arguments, other_device, "the input"),
-                (found.of_parameters, on_cpu.of_parameters, home, "the parameter"),
+                (found.of_arguments, on_cpu.of_arguments, other_device, say("the input")),
+                (found.of_parameters, on_cpu.of_parameters, home, say("the parameter")),
             ):
                 if expected and expected[0] is not None:
                     actual = arrived(gradients, what)
-                    check_alike(actual, expected[0], device, f"the gradient of {what} beside that on the CPU")
+                    check_alike(actual, expected[0], device, say("the gradient of {where}", where=what))

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
+    AFTER,
+    RESET,
     Draw,
     arrived,
     check_drawn,
@@ -52,6 +54,7 @@ from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, quoted, say
 
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
@@ -67,7 +70,7 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
         reading = normalising(student)
         law = reading.law or CONTRACT
         if reading.charges:
-            student.excuse(WrongAnswer("gamma is not found in the module"), *reading.charges)
+            student.excuse(WrongAnswer(say("gamma is not found in the module")), *reading.charges)
         value = (numbers(module(token.to(device)), token.shape) / law(token, 8)).float()
     return value.flatten()
 
@@ -81,11 +84,10 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
     draw, init_seed = Draw("uniform", *bounds), 1000 + seed
     sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
     module = student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
-    which = f" over {list(bounds)}"
-    check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, which)
+    over = say("{what} over {range}", range=str(list(bounds)))
+    check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over)
     filled(module, 7.0, 64, 8).reset_parameters()
-    which += " after reset_parameters()"
-    check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, which)
+    check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over, RESET)
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
@@ -94,21 +96,23 @@ def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, devic
     for hidden, group_size in ((24, 4), (16, 16)):
         module = student.GroupRMSNorm(hidden_size=hidden, group_size=group_size, dtype=dtype, device=device)
         check_only_parameter(module, hidden, dtype, device)
-        require(not module.buffers(), "a buffer is registered; this module has none")
+        require(not module.buffers(), say("a buffer is registered; this module has none"))
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_only_the_sizes_have_no_default(student: Student) -> None:
-    check_only_parameter(student.GroupRMSNorm(hidden_size=24, group_size=4), 24, torch.float32, "cpu", "by default")
+    check_only_parameter(
+        student.GroupRMSNorm(hidden_size=24, group_size=4), 24, torch.float32, "cpu", say("by default")
+    )
 
 
 def defaults_by_contract(student: Student, argument: str) -> None:
     module = student.GroupRMSNorm(hidden_size=64, group_size=8)
     if argument == "eps":
-        require(not student.has_given_out("GroupRMSNorm"), "forward has given no answer before")
+        require(not student.has_given_out("GroupRMSNorm"), say("forward has given no answer before"))
         output = filled(module, 1.0, 64, 8)(SMALL)
         expected = oracle.rms_norm(SMALL, torch.ones(64), 8, 1e-5)
-        check_close(output, expected, expected.abs(), torch.float32, 2.0**10, "output with the default eps")
+        check_close(output, expected, expected.abs(), torch.float32, 2.0**10, say("output with the default eps"))
     else:
         check_drawn(drawn_gamma(student, module, "cpu"), Draw("uniform", -1.0, 1.0), 42, torch.float32, "cpu")
 
@@ -139,7 +143,10 @@ def test_arguments_have_the_defaults_of_the_stub(
     same = torch.allclose(first, with_argument, rtol=1e-4)
     require(
         same or not torch.equal(first, again),
-        f"the default of {argument} is another one than in the stub: leaving it out gives another module",
+        say(
+            "the default of {argument} is another one than in the stub: leaving it out gives another module",
+            argument=argument,
+        ),
     )
 
 
@@ -163,7 +170,7 @@ def test_the_output_is_on_the_device_of_the_input(student: Student, device: str)
     outputs = [build(student, 4, device, reading=BY_CONTRACT)((factor * x).to(device)) for factor in (1, 2, -1)]
     plain, twice, opposite = (numbers(output, x.shape) for output in outputs)
     require(bool((plain - opposite).nan_to_num(0.0).any()) and not fits(twice, 2 * plain), NOTHING)
-    check_on(outputs, device, "the output")
+    check_on(outputs, device, say("the output"))
 
 
 SIZES = ((2, 3, 24, 4), (2, 5, 40, 8))  # no law makes groups of one feature of these
@@ -198,11 +205,21 @@ def gradients_by(
         )
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
         wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
-        of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
-        what = f"{name(dtype)} gradient of the input, hidden_size={hidden}, group_size={group_size}"
+        of_input = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+        what = say(
+            "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}",
+            dtype=name(dtype),
+            hidden_size=hidden,
+            group_size=group_size,
+        )
         check_gradient(of_input, wanted_of_input, input_size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
-        what = f"{name(gamma_dtype)} gradient of gamma, hidden_size={hidden}, group_size={group_size}"
+        what = say(
+            "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}",
+            dtype=name(gamma_dtype),
+            hidden_size=hidden,
+            group_size=group_size,
+        )
         check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
 
 
@@ -231,7 +248,7 @@ def check_overwritten(student: Student, seed: int, gamma_dtype: torch.dtype, dev
     for x, upstream, gamma, group_size in gradient_cases(seed, torch.float32, gamma_dtype):
         module = build(student, group_size, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype)
         with suppress(Crashed):
-            arrived(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments, "the input")
+            arrived(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments, say("the input"))
 
 
 @kept
@@ -252,7 +269,7 @@ def law_gradients(law: Law, x: Tensor, gamma: Tensor, upstream: Tensor, group_si
 
 
 def check_gradient(
-    gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: str
+    gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: Message
 ) -> None:
     """Compare in ulp, or, if ``rough``, with a tolerance for 16-bit arithmetic and for another eps."""
     try:
@@ -273,17 +290,21 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
     gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0) if fills else None
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-    of_input = arrived(gradients.of_arguments, "the input").reshape(x.shape)
+    of_input = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
     by_input = partial(output_for, student, gamma, device)
-    check_differences(of_input, by_input, x, upstream, "gradient of the input")
+    check_differences(of_input, by_input, x, upstream, say("gradient of {where}", where=say("the input")))
     pieces = gradients.of_parameters
     if gamma is not None:
         of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
         check_differences(
-            of_gamma, lambda moved: output_for(student, moved, device, x), gamma, upstream, "gradient of gamma"
+            of_gamma,
+            lambda moved: output_for(student, moved, device, x),
+            gamma,
+            upstream,
+            say("gradient of {where}", where="gamma"),
         )
     elif pieces:  # of another size, which norm_gamma charges for
-        require(bool(arrived(pieces, "gamma").any()), "no gradient reaches gamma")
+        require(bool(arrived(pieces, quoted("gamma")).any()), say("no gradient reaches {where}", where="gamma"))
 
 
 def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -> Tensor:
@@ -294,7 +315,9 @@ def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -
 def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     x = normal(seed, "purity", shape=(2, 3, 24)).to(dtype)
     output = check_that_nothing_changes(student, BY_CONTRACT, x, device)
-    check_law(numbers(output, x.shape), oracle.rms_norm(x, torch.ones(24), 4, 1e-5), f"{name(dtype)} output")
+    check_law(
+        numbers(output, x.shape), oracle.rms_norm(x, torch.ones(24), 4, 1e-5), say("{dtype} output", dtype=name(dtype))
+    )
 
 
 @pytest.mark.rubric("norm_purity")
@@ -314,13 +337,16 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     module = build(student, 4, device, reading=reading).train(True)
     before = module.held(24)
     output, (after,) = module.observe(x)
-    check_equal(after, x, "the input after the call")
+    check_equal(after, x, AFTER.filled(what=say("the input")))
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
     after_call = module.held(24)
-    check_equal(module.train(False)(x), output, "the output in evaluation mode beside that in training mode")
+    check_equal(module.train(False)(x), output, say("the output in evaluation mode beside that in training mode"))
     if before is not None and after_call is not None:
-        require(after_call.dtype == before.dtype, f"gamma is {name(after_call.dtype)} after a {name(dtype)} call")
-        check_equal(after_call, before, "gamma after the call")
+        require(
+            after_call.dtype == before.dtype,
+            say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype)),
+        )
+        check_equal(after_call, before, AFTER.filled(what=quoted("gamma")))
     return output
 
 

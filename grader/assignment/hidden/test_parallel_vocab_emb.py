@@ -13,6 +13,11 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import (
+    AFTER,
+    BY_DEFAULT,
+    MOMENTS,
+    OTHER_DEFAULT,
+    RESET,
     Draw,
     check_only_parameter,
     check_refusal,
@@ -51,6 +56,7 @@ from grader.judge.excuses import contract_first
 from grader.judge.faults import Crashed, WrongAnswer, without_excuse
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import quoted, say
 
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 BAD_SIZES = pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def check_owned(student: Student, table: Tensor, held: Tensor, rank: int, world:
     """Require the rows of a rank's own ids."""
     owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
     output = construct(student, table, rank, world, device)(owned.to(device))
-    check_rows(output, held[owned], owned, held, f"own ids of rank {rank} of {world}")
+    check_rows(output, held[owned], owned, held, say("own ids of rank {rank} of {world}", rank=rank, world=world))
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -81,8 +87,7 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
         try:
             check_owned(student, table, as_held(student, table, rank, world, device), rank, world, device)
         except WrongAnswer as fault:
-            fault.args = (f"{fault}; {answered(rows_of(student, table, rank, world, device).given)}",)
-            raise
+            raise fault.with_more(answered(rows_of(student, table, rank, world, device).given)) from None
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -93,7 +98,9 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     table = torch.arange(2.0 * half).unsqueeze(-1)
     ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
     module = module.assign(*layouts(table[half:], 2))  # a whole table: both halves alike
-    check_rows(module(ids.to(device)), table[ids], ids, table, "own ids of rank 1 of 2")
+    check_rows(
+        module(ids.to(device)), table[ids], ids, table, say("own ids of rank {rank} of {world}", rank=1, world=2)
+    )
 
 
 def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -107,7 +114,10 @@ def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int,
     for rank in ranks:
         own = own_rows(rank, world)
         output = construct(student, table, rank, world, device)(ids.to(device))
-        expected, what = rows_by_contract(table, own).given[ids], f"all ids on rank {rank} of {world}"
+        expected, what = (
+            rows_by_contract(table, own).given[ids],
+            say("all ids on rank {rank} of {world}", rank=rank, world=world),
+        )
         foreign = (ids < own.start) | (ids >= own.stop)
         with without_excuse():
             check_shape(output, expected.shape)
@@ -126,6 +136,7 @@ def one_row_by_contract(student: Student, seed: int, device: str) -> None:
     check_all_ids(student, seed, SOME_RANKS, VOCAB, device)
 
 
+SUM = say("sum of all outputs for world_size={world_size}, {n} ids in one call")
 SOME_RANKS = (0, VOCAB // 2, VOCAB - 1)
 
 
@@ -158,7 +169,13 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
         users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
         excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
-        check_rows(given, zeros[foreign], ids[foreign], there, f"ids of other ranks on rank {rank} of {world}")
+        check_rows(
+            given,
+            zeros[foreign],
+            ids[foreign],
+            there,
+            say("ids of other ranks on rank {rank} of {world}", rank=rank, world=world),
+        )
     return read
 
 
@@ -171,7 +188,7 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, int], device:
             output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
-        check_rows(total, table[ids], ids, table, f"sum of all outputs for world_size={world}, 48 ids in one call")
+        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=48))
 
 
 def ids_to_sum(seed: int, world: int) -> Tensor:
@@ -198,7 +215,7 @@ def test_shards_add_up_to_what_they_give_alone(
                 output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
                 check_shape(output, [*BATCH, EMB])
                 total, wanted = total + output.double(), wanted + rows.given
-        check_rows(total, wanted[ids], ids, table, f"sum of all outputs for world_size={world}, 48 ids in one call")
+        check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=48))
     require_something(*seen)
 
 
@@ -210,17 +227,16 @@ def test_each_rank_draws_its_own_rows(
 ) -> None:
     more = {} if base_seed is None else {"init_base_seed": base_seed + seed, "init_mean": 0.25, "init_std": 0.5}
     draw = Draw("normal", 0.0, 1.0) if base_seed is None else Draw("normal", 0.25, 0.5)
-    which = " and the default arguments" if base_seed is None else ", mean 0.25 and deviation 0.5"
+    which = BY_DEFAULT if base_seed is None else say(MOMENTS, mean="0.25", std="0.5")
     for rank in range(3) if dtype is torch.float32 else (2,):
         sizes = {"vocab_size": 48, "emb_size": 8, "rank": rank, "world_size": 3}
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device, **more)
         own_seed = (42 if base_seed is None else base_seed + seed) + rank
-        told = f"{which}, on rank {rank} of 3"
+        told = [which, say("{what}, on rank {rank} of {world}", rank=rank, world=3)]
         own = slice(16 * rank, 16 * rank + 16)
-        check_rows_drawn(drawn_rows(module, rank, device), (48, 8), own, draw, own_seed, dtype, device, told)
+        check_rows_drawn(drawn_rows(module, rank, device), (48, 8), own, draw, own_seed, dtype, device, *told)
     module.assign(*layouts(torch.full((16, 8), 7.0), 3)).reset_parameters()
-    told += " after reset_parameters()"
-    check_rows_drawn(drawn_rows(module, 2, device), (48, 8), own, draw, own_seed, dtype, device, told)
+    check_rows_drawn(drawn_rows(module, 2, device), (48, 8), own, draw, own_seed, dtype, device, *told, RESET)
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
@@ -237,7 +253,9 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
     for rank, world in ((0, 1), (1, 2), (2, 3)):
         sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
-        shard = check_only_parameter(module, VOCAB // world * EMB, dtype, device, f"on rank {rank} of {world}")
+        shard = check_only_parameter(
+            module, VOCAB // world * EMB, dtype, device, say("on rank {rank} of {world}", rank=rank, world=world)
+        )
         check_shape(shard, [VOCAB // world, EMB])
 
 
@@ -245,7 +263,7 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
 def test_only_the_sizes_have_no_default(student: Student) -> None:
     """One rank holds the whole table."""
     module = student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB)
-    check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu", "by default")
+    check_only_parameter(module, VOCAB * EMB, torch.float32, "cpu", say("by default"))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -257,7 +275,7 @@ def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
     )
     require(
         torch.equal(by_default != 0, stated != 0),
-        "the default of rank is another one than in the stub: leaving it out gives another module",
+        say(OTHER_DEFAULT, argument="rank"),
     )
 
 
@@ -270,7 +288,7 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     for ids in map(torch.tensor, OWNED):
         output = construct(student, table, 0, 2, device)(ids.to(device))
         check_dtype(output, dtype)
-        check_rows(output, expected[ids], ids, table, f"{name(dtype)} embedding")
+        check_rows(output, expected[ids], ids, table, say("{dtype} embedding", dtype=name(dtype)))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -293,7 +311,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
             continue
         owned = torch.tensor(ids) < VOCAB // 2
         exact = held[torch.tensor(ids)] * owned.unsqueeze(-1)
-        check_like_wide(output, wide, exact, f"{name(dtype)} embedding, beside the float32 one")
+        check_like_wide(output, wide, exact, say("{dtype} embedding, beside the float32 one", dtype=name(dtype)))
     require_something(rows_of(student, table, 0, 2, device))
 
 
@@ -337,7 +355,7 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
     require_something(*read)
     for rank, rows in enumerate(read):
         ids = torch.arange(VOCAB)[~rows.given.isnan().any(-1)]  # other properties charge for a crash
-        check_on([construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, "the output")
+        check_on([construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, say("the output"))
 
 
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -346,7 +364,7 @@ def purity_by_contract(student: Student, seed: int, world: int, device: str) -> 
         ids, own = integers(seed, "ids", shape=(1, 40), low=0, high=VOCAB), own_rows(rank, world)
         output = check_that_nothing_changes(student, table, table, ids, rank, world, device)
         expected = rows_by_contract(table, own).given[ids]
-        check_rows(output, expected, ids, table, f"ids on rank {rank} of {world}")
+        check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=rank, world=world))
 
 
 @pytest.mark.rubric("shard_purity")
@@ -373,11 +391,11 @@ def check_that_nothing_changes(
     """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output."""
     module = construct(student, table, rank, world, device)
     output, (after,) = module.observe(ids.to(device))
-    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
-    check_equal(after, ids, "input_ids after the call")
+    require(after.dtype == ids.dtype, say("the ids have another dtype after the call"))
+    check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
     if left is not None:
-        check_equal(rows_held(left, held, own), held[own], "the shard after the call")
+        check_equal(rows_held(left, held, own), held[own], AFTER.filled(what=say("the shard")))
     return output
 
 
@@ -452,6 +470,11 @@ def check_shard_gradient(
     upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
     found = module.gradients(ids.unsqueeze(0).to(device), upstream=upstream.unsqueeze(0).to(device))
     own = own_rows(*place)
-    gradient = rows_held(gradient_of(found.of_parameters, "the shard"), table, own)
-    what = f"{name(table.dtype)} gradient of the shard of rank {place[0]} of {place[1]}"
+    gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
+    what = say(
+        "{dtype} gradient of the shard of rank {rank} of {world}",
+        dtype=name(table.dtype),
+        rank=place[0],
+        world=place[1],
+    )
     check_gradient(gradient, rows, ids, upstream, own, what)

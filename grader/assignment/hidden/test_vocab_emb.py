@@ -10,7 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import (
+    AFTER,
+    BY_DEFAULT,
+    MOMENTS,
+    RESET,
+    Draw,
+    check_only_parameter,
+    check_rows_drawn,
+)
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
@@ -28,6 +36,7 @@ from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, 
 from grader.judge.excuses import contract_first
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import quoted, say
 
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
@@ -54,7 +63,11 @@ def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) ->
         table = normal(seed, "table", shape=size)
         ids = ids_with_edges(seed, size[0], (3, 9))
         check_rows(
-            construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"table of {size[0]} rows"
+            construct(student, table, device)(ids.to(device)),
+            table[ids],
+            ids,
+            table,
+            say("table of {n} rows", n=size[0]),
         )
 
 
@@ -63,14 +76,22 @@ def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> No
     table = normal(seed, "table", shape=(11, 6))
     for shape in ((1, 1), (4, 1), (1, 6)):
         ids = integers(seed, "few", shape=shape, low=0, high=11)
-        check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"{list(shape)} ids")
+        check_rows(
+            construct(student, table, device)(ids.to(device)),
+            table[ids],
+            ids,
+            table,
+            say("{shape} ids", shape=list(shape)),
+        )
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None:
     table = normal(seed, "scales", shape=(6, 5)) * torch.exp2(torch.arange(-12, 12, 4).float()).unsqueeze(-1)
     ids = torch.arange(6).reshape(2, 3)
-    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "very long and short rows")
+    check_rows(
+        construct(student, table, device)(ids.to(device)), table[ids], ids, table, say("very long and short rows")
+    )
 
 
 @pytest.mark.rubric("vocab_lookup")
@@ -78,7 +99,9 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     """Real vocabularies have more than 65,536 rows; 2049 is no float16 number, 32768 no int16."""
     table = torch.arange(66_000.0).unsqueeze(-1)
     ids = torch.tensor([[257, 2049, 32_767, 32_768], [32_769, 65_535, 65_536, 65_999]])
-    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "table of 66000 rows")
+    check_rows(
+        construct(student, table, device)(ids.to(device)), table[ids], ids, table, say("table of {n} rows", n=66000)
+    )
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -92,11 +115,10 @@ def test_the_table_is_drawn_normally_with_the_seed(
     more = {} if moments is None else {"init_mean": mean, "init_std": std, "init_seed": init_seed}
     draw = Draw("normal", mean, std)
     module = student.VocabEmbedding(vocab_size=16, emb_size=12, dtype=dtype, device=device, **more)
-    which = " and the default arguments" if moments is None else f", mean {mean:g} and deviation {std:g}"
+    which = BY_DEFAULT if moments is None else say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
     check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
     module.assign(torch.full((16, 12), 7.0)).reset_parameters()
-    which += " after reset_parameters()"
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
+    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which, RESET)
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
@@ -116,14 +138,14 @@ def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, d
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 def test_only_the_sizes_have_no_default(student: Student) -> None:
-    check_only_parameter(student.VocabEmbedding(vocab_size=10, emb_size=6), 60, torch.float32, "cpu", "by default")
+    check_only_parameter(student.VocabEmbedding(vocab_size=10, emb_size=6), 60, torch.float32, "cpu", say("by default"))
 
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
     output = construct(student, table, device).train(False)(IDS.to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[IDS], IDS, table, f"{name(dtype)} embedding")
+    check_rows(output, table[IDS], IDS, table, say("{dtype} embedding", dtype=name(dtype)))
 
 
 IDS = torch.tensor([[1, 3], [9, 3]])
@@ -140,8 +162,8 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     output = construct(student, table, device).train(False)(ids)
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
-    require(bool(wide.any()), "every output is zero, so that nothing can be seen here")
-    check_like_wide(output, wide, table[ids.cpu()], f"{name(dtype)} embedding, beside the float32 one")
+    require(bool(wide.any()), say("every output is zero, so that nothing can be seen here"))
+    check_like_wide(output, wide, table[ids.cpu()], say("{dtype} embedding, beside the float32 one", dtype=name(dtype)))
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -158,9 +180,12 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
 def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
     output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
-    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
-    require(output.numel() == 6 * IDS.numel(), f"the shape is {list(output.shape)}, not {[*IDS.shape, 6]}")
-    check_on([output], device, "the output")
+    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
+    require(
+        output.numel() == 6 * IDS.numel(),
+        say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=[*IDS.shape, 6]),
+    )
+    check_on([output], device, say("the output"))
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -171,12 +196,12 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
     module = construct(student, table, device)
     output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
-        check_rows(output, table[ids], ids, table, f"{name(dtype)} table of 9 rows")
-    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
-    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
-    check_equal(after, ids, "input_ids after the call")
+        check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
+    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
+    require(after.dtype == ids.dtype, say("the ids have another dtype after the call"))
+    check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     if (left := module.held(table.numel())) is not None:
-        check_equal(rows_held(left, table, ALL), table, "the table after the call")
+        check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -221,6 +246,6 @@ def check_gradients(student: Student, rows: Rows, table: Tensor, seed: int, devi
         upstream = integers(seed, "upstream", shape=(len(ids), 5), low=-8, high=9).to(dtype)
         module = construct(student, table, device)
         of_table = module.gradients(where.to(device).unsqueeze(0), upstream=upstream.unsqueeze(0).to(device))
-        gradient = rows_held(gradient_of(of_table.of_parameters, "the table"), table, ALL)
-        what = f"{name(dtype)} gradient of the table for ids {ids}"
+        gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
+        what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
         check_gradient(gradient, rows, where, upstream, ALL, what)

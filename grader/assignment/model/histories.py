@@ -14,6 +14,7 @@ from torch import Tensor
 from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, quoted, say
 
 SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
@@ -32,15 +33,17 @@ class Step:
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
 
-    def __str__(self) -> str:
-        """The step in words, for messages."""
+    @property
+    def told(self) -> Message:
+        """The step in words."""
         if self.input is not None:
-            return f"a {name(self.input.dtype)} call {list(self.input.shape)}"
+            return say("a {dtype} call {shape}", dtype=name(self.input.dtype), shape=list(self.input.shape))
         if self.mode is not None:
-            return "train()" if self.mode else "eval()"
-        return "an update of the parameter"
+            return quoted("train()" if self.mode else "eval()")
+        return say("an update of the parameter")
 
 
+OTHERWISE = "{what} gives another output than on a new module, after {before}"
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
@@ -65,11 +68,13 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
             if not _differs(make, steps[:end], start):
-                excuse(WrongAnswer(f"{steps[end - 1]} gives another output on each new module"))
+                excuse(WrongAnswer(say("{what} gives another output on each new module", what=steps[end - 1].told)))
                 continue
             shortest = _shorten(make, steps[:end], start)
-            told = " then ".join(map(str, shortest[:-1]))
-            message = f"{shortest[-1]} gives another output than on a new module, after {told}"
+            before = shortest[0].told
+            for step in shortest[1:-1]:
+                before = say("{before} then {step}", before=before, step=step.told)
+            message = say(OTHERWISE, what=shortest[-1].told, before=before)
             raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 

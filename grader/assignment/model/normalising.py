@@ -21,13 +21,16 @@ from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
 HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size
 # Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
-NOTHING: Final = "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+NOTHING: Final = say(
+    "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+)
 
 # From features in order, [h], and the group size, to groups [number, size].
 GROUPINGS: Final[Mapping[str, Callable[[Tensor, int], Tensor]]] = {
@@ -96,9 +99,9 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
         StudentFault: If it has no real numbers, or another number of elements.
     """
     if not output.is_floating_point():
-        raise InvalidReply("no tensor of real numbers")
+        raise InvalidReply(say("no tensor of real numbers"))
     if output.numel() != math.prod(shape):
-        raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
+        raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
     output = output.detach().cpu().double()
     return output if output.shape == shape else output.reshape(shape)
 

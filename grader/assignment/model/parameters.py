@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grader.judge.faults import WrongAnswer
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
@@ -44,5 +45,5 @@ def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
     """
     pieces = [gradient for gradient in gradients if gradient is not None]
     if not gradients or len(pieces) < len(gradients):
-        raise WrongAnswer(f"no gradient reaches {where}")
+        raise WrongAnswer(say("no gradient reaches {where}", where=where))
     return pieces[0] if len(pieces) == 1 else torch.cat([piece.flatten() for piece in pieces])

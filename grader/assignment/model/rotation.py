@@ -23,10 +23,11 @@ from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
-NOTHING: Final = "the output does not depend on the angle: nothing turns yet, so nothing can be seen here"
+NOTHING: Final = say("the output does not depend on the angle: nothing turns yet, so nothing can be seen here")
 NAME: Final = "apply_rotary_pos_emb"
 
 
@@ -263,11 +264,11 @@ def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convent
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
     # The stand-in has given its input back, and so has a module that does nothing else.
-    check_equal(output, x.to(output.dtype), "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb")
+    check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE beside that of apply_rotary_pos_emb"))
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
     if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
         shapes = ", ".join(str(list(value.shape)) for value in found)
-        raise WrongAnswer(f"apply_rotary_pos_emb was called with tensors of the shapes {shapes}")
+        raise WrongAnswer(say("apply_rotary_pos_emb was called with tensors of the shapes {shapes}", shapes=shapes))
     x, cos, sin = (value.detach().cpu().double() for value in (x, cos[: x.shape[1]], sin[: x.shape[1]]))
     return convention.rotate(x, cos, sin)
 

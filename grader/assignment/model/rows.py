@@ -10,11 +10,12 @@ from torch import Tensor
 from grader.judge.compare import check_close, check_equal, check_shape, require
 from grader.judge.faults import Crashed
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, say
 
 from .row_words import SAME_FACTOR, check_received
 
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
-NOTHING = "every output is zero, so that nothing can be seen here"
+NOTHING = say("every output is zero, so that nothing can be seen here")
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     )
 
 
-def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
+def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: Message) -> None:
     """Compare the gradient of the table's rows ``own`` with the gradient that follows from the outputs for single ids.
 
     They must be equal if outputs are rows, and nearly equal if outputs are multiples of rows. If ``rows`` is not
@@ -153,7 +154,7 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
             check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)
 
 
-def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: str) -> None:
+def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: Message) -> None:
     """Require 16-bit outputs to equal the module's float32 outputs: exactly if those are ``exact``, else rounded."""
     if wide.shape != exact.shape:
         return  # the float32 output has a wrong shape, too: the property about rows charges for it

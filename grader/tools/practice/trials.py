@@ -16,6 +16,7 @@ from typing import Any
 from ...intake.candidate import Candidate
 from ...intake.origin import clean
 from ...intake.submission import PACKAGE, Submission
+from ...messages import say
 from ...sandbox.handle import WorkerFailed, WorkerLike
 from ...specimens.practice import Practice
 from .result import NOBODYS_FAULT, Result
@@ -161,7 +162,7 @@ class _Session:
         if "value" in reply:
             return reply["value"]
         if arguments:
-            raise WorkerFailed("crashed", "no outcome")
+            raise WorkerFailed("crashed", say("no outcome"))
         raise _Unusable(_described(reply["error"]))
 
     def _learn(self, names: Any) -> None:
