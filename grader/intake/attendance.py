@@ -63,7 +63,8 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
             kept[key] = candidate
             continue
         older, newer = sorted((before, candidate), key=_moment)
-        remark = f"{older.id} of the same students was handed in earlier; it is left out."
+        earlier = say("{called} of the same students was handed in earlier", called=older.id)
+        remark = earlier.then(say("it is left out."))
         kept[key] = replace(newer, notices=(*newer.notices, remark))
     return [*kept.values()]
 
@@ -84,6 +85,6 @@ def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Stud
 
 def _absent(student: Student) -> Candidate:
     """A candidate for a student in the roster who has handed in nothing."""
-    reason = say("Nothing was handed in: {called} is in the roster, and no submission is theirs.", called=student)
+    reason = say("Nothing was handed in: {called} is in the roster, and no submission is theirs.", called=str(student))
     origin = Origin(source="roster", students=(student,))
     return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
-from .submission import Unreadable
+from ..messages import say
+from .submission import SRC_ONLY, THE_FILE_ITSELF, Unreadable
 
 Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError
 Files = Mapping[str, Read]
 
 MAX_LISTED = 100_000  # names of files and folders in one folder or archive, clutter included
 MAX_FOLDERS = 10_000  # in one submission, without clutter
-TOO_MANY_FOLDERS = f"holds more than {MAX_FOLDERS} folders; hand in src/ only"
 MAX_NAME = 1000  # characters of a name, with all folders above it
 CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
 ENVIRONMENT = "pyvenv.cfg"  # a folder with this file is a virtual environment, whatever its name
@@ -50,7 +50,7 @@ class Folders:
         while (name := name.rpartition("/")[0]) and name not in self._found:
             self._found.add(name)
         if len(self._found) > MAX_FOLDERS:
-            raise Unreadable(TOO_MANY_FOLDERS)
+            raise Unreadable(say("{path} holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
 
 
 def may_be_source(name: str) -> bool:
@@ -71,10 +71,10 @@ def open_regular(path: Path | str, folder: int | None = None, follow: bool = Fal
         OSError: If the system refuses.
     """
     if not follow and not stat.S_ISREG(os.lstat(path, dir_fd=folder).st_mode):
-        raise Unreadable("is not a regular file (a link, perhaps); hand in the file itself")
+        raise Unreadable(say("{path} is not a regular file (a link, perhaps)").then(THE_FILE_ITSELF))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise Unreadable("is not a regular file; hand in the file itself")
+        raise Unreadable(say("{path} is not a regular file").then(THE_FILE_ITSELF))
     return file

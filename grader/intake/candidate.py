@@ -10,6 +10,7 @@ from collections.abc import Container
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
+from ..messages import Message, as_data, from_data, quoted
 from .archive import read_archive
 from .folder import read_folder
 from .kinds import without_archive_suffix
@@ -46,8 +47,8 @@ class Candidate:
     _: KW_ONLY
     part: Part = WHOLE
     origin: Origin | None = None
-    notices: tuple[str, ...] = ()
-    reason: str | None = None
+    notices: tuple[Message, ...] = ()
+    reason: Message | None = None
     among_others: bool = False
     expected: Expected = field(default_factory=dict)
 
@@ -75,10 +76,17 @@ def _printable(submission: Submission) -> Submission:
     """The submission with only printable characters in its messages, as file names may hold any others."""
     return replace(
         submission,
-        reason=submission.reason and clean(submission.reason, MAX_MESSAGE),
-        notices=tuple(clean(notice, MAX_MESSAGE) for notice in submission.notices),
-        concerns=tuple(replace(concern, text=clean(concern.text, MAX_MESSAGE)) for concern in submission.concerns),
+        reason=submission.reason and _cleaned(submission.reason),
+        notices=tuple(map(_cleaned, submission.notices)),
+        concerns=tuple(replace(concern, text=_cleaned(concern.text)) for concern in submission.concerns),
     )
+
+
+def _cleaned(message: Message) -> Message:
+    """The message with only printable characters; one that is too long is cut, and loses its parts."""
+    if len(message) > MAX_MESSAGE:
+        return quoted(clean(message, MAX_MESSAGE))
+    return from_data(as_data(message), lambda text: clean(text, MAX_MESSAGE))
 
 
 def unused(wanted: str, taken: Container[str]) -> str:

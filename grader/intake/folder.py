@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from .bundle import CLUTTER, ENVIRONMENT, MAX_FOLDERS, MAX_LISTED, TOO_MANY_FOLDERS, Files, open_regular
+from ..messages import say
+from .bundle import CLUTTER, ENVIRONMENT, MAX_FOLDERS, MAX_LISTED, Files, open_regular
 from .origin import WHOLE, Part
 from .reading import read_files
-from .submission import ANYTHING, Expected, Submission, Unreadable
+from .submission import ANYTHING, SRC_ONLY, Expected, Submission, Unreadable
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -20,7 +21,8 @@ def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Exp
     try:
         root = os.open(folder, _FOLDER)
     except OSError as error:
-        return Submission(identifier, reason=f"The folder cannot be opened: {error.strerror}.")
+        why = say("The folder cannot be opened: {problem}.", problem=str(error.strerror))
+        return Submission(identifier, reason=why)
     try:
         return read_files(identifier, lambda: _files(root, folder, part), expected)
     finally:
@@ -48,9 +50,9 @@ def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
     for number, (current, folders, files) in enumerate(os.walk(folder, followlinks=False)):
         count += len(folders) + len(files)
         if count > MAX_LISTED:
-            raise Unreadable(f"The folder holds more than {MAX_LISTED} files and folders; hand in src/ only.")
+            raise Unreadable(say("The folder holds more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
         if number > MAX_FOLDERS:
-            raise Unreadable(f"The folder {TOO_MANY_FOLDERS}.")
+            raise Unreadable(say("The folder holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
         if ENVIRONMENT in files and current != str(folder):
             folders[:] = []
             continue

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from ..bounds import bound_memory, bound_time
+from ..messages import as_data, from_data, say
 from .candidate import Candidate
 from .discover import IntakeError, discover
 from .origin import Origin, Part, Student
@@ -32,10 +32,9 @@ WALL_S = 600.0  # the backstop for a process that waits without computing, as fo
 DISCOVERY_CPU_S = 300  # for finding the submissions of a whole class
 REPOSITORY = Path(__file__).parents[2]
 START = "import sys; sys.path.insert(0, sys.argv[1]); from grader.intake.reader import serve; serve(int(sys.argv[2]))"
-REMEDY = "hand in the Python files of src/ in a plain zip"
-TOO_MUCH_MEMORY = f"To read it takes more memory than the {MEMORY_MIB} MiB that are given to that; {REMEDY}."
-TOO_MUCH_TIME = f"To read it takes more than {CPU_S} s of computing; {REMEDY}."
-DIED = f"It ended the process that reads it, twice ({{how}}); {REMEDY}."
+REMEDY = say("hand in the Python files of src/ in a plain zip.")
+TOO_MUCH_MEMORY = say("To read it takes more memory than the {n} MiB that are given to that", n=MEMORY_MIB).then(REMEDY)
+TOO_MUCH_TIME = say("To read it takes more than {n} s of computing", n=CPU_S).then(REMEDY)
 
 
 class _Died(Exception):
@@ -74,7 +73,8 @@ class Reader:
         try:
             return _submission(self._insist(("read", (candidate, SETTLED_S)), CPU_S))
         except _Died as death:
-            reason = TOO_MUCH_TIME if death.of_its_limit else DIED.format(how=death)
+            ended = say("It ended the process that reads it, twice ({how})", how=str(death)).then(REMEDY)
+            reason = TOO_MUCH_TIME if death.of_its_limit else ended
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
 
     def stamps(self, candidates: Iterable[Candidate]) -> dict[str, str]:
@@ -168,14 +168,23 @@ class Reader:
 
 
 def _submission(fields: dict[str, Any]) -> Submission:
-    concerns = tuple(Concern(**concern) for concern in fields.pop("concerns"))
-    return replace(Submission(**fields), notices=tuple(fields["notices"]), concerns=concerns)
+    concerns = tuple(Concern(code, from_data(text)) for code, text in fields["concerns"])
+    return Submission(**fields | _messages(fields) | {"concerns": concerns})
 
 
 def _candidate(fields: dict[str, Any]) -> Candidate:
     origin = Origin.model_validate_json(fields["origin"]) if fields["origin"] else None
     own = fields | {"path": Path(fields["path"]), "part": Part(**fields["part"]), "origin": origin}
-    return Candidate(**own | {"notices": tuple(fields["notices"])})
+    return Candidate(**own | _messages(fields))
+
+
+def _messages(fields: dict[str, Any]) -> dict[str, Any]:
+    """Notices and the reason of a submission, from what :func:`_data` made of them."""
+    reason = fields["reason"]
+    return {
+        "notices": tuple(map(from_data, fields["notices"])),
+        "reason": None if reason is None else from_data(reason),
+    }
 
 
 # ── In the process ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,7 +210,9 @@ def _read(candidate: Candidate, settled_s: float) -> Any:
         submission = candidate.read()
     except (MemoryError, RecursionError):
         submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
-    return asdict(replace(submission, stamp=before if worth_a_stamp(submission, candidate) else ""))
+    concerns = [(concern.code, as_data(concern.text)) for concern in submission.concerns]
+    own_stamp = before if worth_a_stamp(submission, candidate) else ""
+    return vars(submission) | _data(submission) | {"concerns": concerns, "stamp": own_stamp}
 
 
 def _stamps(candidates: list[Candidate], settled_s: float) -> Any:
@@ -230,4 +241,11 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "stamp": _stamps, "d
 def _fields(candidate: Candidate) -> dict[str, Any]:
     origin = candidate.origin.model_dump_json() if candidate.origin else None
     part = {"below": candidate.part.below, "files": dict(candidate.part.files)}
-    return vars(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}
+    return vars(candidate) | _data(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}
+
+
+def _data(own: Candidate | Submission) -> dict[str, Any]:
+    return {
+        "notices": list(map(as_data, own.notices)),
+        "reason": None if own.reason is None else as_data(own.reason),
+    }

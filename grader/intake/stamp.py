@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterator
 
+from ..messages import say
 from .candidate import Candidate
 from .folder import walked
 from .submission import Submission, Unreadable
@@ -77,7 +78,7 @@ def _looks(candidate: Candidate) -> Iterator[Look]:
     elif part.files:
         for name in part.files.values():
             if "/" in name:  # a folder on the way could become a link
-                raise Unreadable("is in a folder")
+                raise Unreadable(say("{path} is not a regular file"))
             yield _look(f"{path}/{name}", name)
     else:
         root = f"{path}/{part.below}".rstrip("/")
@@ -96,7 +97,7 @@ def _look(path: str, name: str, follow: bool = False) -> Look:
     finally:
         os.close(file)
     if not stat.S_ISREG(noted.st_mode):
-        raise Unreadable("is not a regular file")
+        raise Unreadable(say("{path} is not a regular file"))
     return _noted(name, noted)
 
 

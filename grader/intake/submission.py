@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from ..messages import Field, Message, say
 from .source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
 from .source_rules import Refused
 
@@ -16,6 +17,10 @@ MAX_FILES = 200  # Python files below src/
 MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
 MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
 MAX_PATH = 200
+LEFT_OUT = say("it was left out.")
+SRC_ONLY = say("hand in src/ only")
+THE_FILE_ITSELF = say("hand in the file itself")
+AS_UTF_8 = say("save it as UTF-8")
 
 
 Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and the names that each defines
@@ -23,7 +28,25 @@ ANYTHING: Expected = {}  # no particular files are asked for: every Python file 
 
 
 class Unreadable(Exception):
-    """A file, an archive or a whole submission cannot be read; the text says why, for the student and the assistant."""
+    """A file, an archive or a whole submission cannot be read.
+
+    Attributes:
+        message: Why, for the student and the assistant, without a full stop. Most messages have a place ``{path}`` for
+            the name of what cannot be read.
+    """
+
+    def __init__(self, message: Message) -> None:
+        """Keep the message."""
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message.filled(path="").strip()
+
+    def of(self, name: Field) -> Message:
+        """The message with the name of what cannot be read in its place, or else before it."""
+        named = self.message.filled(path=name)
+        return named if named != self.message else say("{path}: {problem}", path=name, problem=named)
 
 
 @dataclass(frozen=True)
@@ -36,7 +59,17 @@ class Concern:
     """
 
     code: str
-    text: str
+    text: Message
+
+
+def left_out(name: str, problem: Unreadable) -> Concern:
+    """The concern about a file or an archive that cannot be read."""
+    return Concern("left_out", problem.of(name).then(LEFT_OUT))
+
+
+def places_in(concerns: Iterable[Concern]) -> set[Field]:
+    """The paths that concerns are about."""
+    return {part.fields["path"] for one in concerns for part in one.text.all_parts() if "path" in part.fields}
 
 
 @dataclass(frozen=True)
@@ -54,8 +87,8 @@ class Submission:
 
     id: str
     files: Mapping[str, str] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-    reason: str | None = None
+    notices: tuple[Message, ...] = ()
+    reason: Message | None = None
     concerns: tuple[Concern, ...] = ()
     stamp: str = field(default="", compare=False)
 
@@ -69,17 +102,17 @@ class Submission:
 
 
 _WORDS = {
-    "too_large": "is larger than {most} MiB",
-    "wide": "is UTF-16 or UTF-32, which Python does not read; save it as UTF-8",
-    "nul": "contains NUL bytes, so it is no Python source",
-    "encoding": "names an encoding that Python does not read ({why}); save it as UTF-8",
-    "undecodable": "is not {encoding} (byte {place}); save it as UTF-8",
+    "too_large": say("{path} is larger than {n} MiB", n=MAX_FILE_BYTES >> 20),
+    "wide": say("{path} is UTF-16 or UTF-32, which Python does not read").then(AS_UTF_8),
+    "nul": say("{path} contains NUL bytes, so it is no Python source"),
+    "encoding": say("{path} names an encoding that Python does not read ({why})").then(AS_UTF_8),
+    "undecodable": say("{path} is not {encoding} (byte {place})").then(AS_UTF_8),
 }
 
 
-def wording(refusal: Refused) -> str:
-    """Why a file is not taken, as the end of a sentence that begins with its name."""
-    return _WORDS[refusal.code].format(**refusal.fields)
+def refused(refusal: Refused) -> Unreadable:
+    """Why a file is not taken."""
+    return Unreadable(_WORDS[refusal.code].filled(**{name: str(value) for name, value in refusal.fields.items()}))
 
 
 def is_source_path(path: str) -> bool:

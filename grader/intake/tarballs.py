@@ -9,8 +9,9 @@ import tarfile
 from collections.abc import Callable
 from typing import IO, Any
 
+from ..messages import say
 from .bundle import MAX_LISTED, Files, Folders, Read, is_clutter
-from .submission import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, Unreadable
+from .submission import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, SRC_ONLY, THE_FILE_ITSELF, Unreadable
 from .unpack import CHUNK, Decompressor, gzip
 
 MAX_UNPACKED_BYTES = 512 << 20  # a tar has to be read from its start, large files that nobody needs included
@@ -36,11 +37,11 @@ class _Unpacked(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > MAX_UNPACKED_BYTES:
-            raise Unreadable("is damaged; pack it anew")
+            raise Unreadable(say("{path} is damaged").then(say("pack it anew")))
         data = self._file.read(size) if self._method is None else self._next(self._method, size)
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:
-            raise Unreadable(f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB; hand in src/ only")
+            raise Unreadable(say("{path} unpacks to more than {n} MiB", n=MAX_UNPACKED_BYTES >> 20).then(SRC_ONLY))
         return data
 
     def _next(self, method: Decompressor, size: int) -> bytes:
@@ -67,7 +68,7 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
-                    raise Unreadable(f"lists more than {MAX_LISTED} files and folders; hand in src/ only")
+                    raise Unreadable(say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
                 name = member.name.replace("\\", "/").removeprefix("./")
                 folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
@@ -77,17 +78,15 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
                 data = content.read(most) if content else b""
                 kept += len(data)
                 if kept > MAX_KEPT_BYTES:
-                    raise Unreadable(f"holds more than {MAX_KEPT_BYTES >> 20} MiB of source; hand in src/ only")
+                    raise Unreadable(
+                        say("{path} holds more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
+                    )
                 files[name] = _Kept(data) if member.isreg() else _refused  # of equal names the last, as with tar
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory
-    except (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, OSError) as error:
-        raise Unreadable(f"is damaged ({error})") from None
-    except Unreadable:
+    except (Unreadable, MemoryError):
         raise
-    except Exception as error:  # zlib.error; tarfile may raise others for hostile bytes
-        if isinstance(error, MemoryError):
-            raise
-        raise Unreadable(f"is damaged ({error})") from None
+    except Exception as error:  # tarfile may raise anything for hostile bytes
+        raise Unreadable(say("{path} is damaged ({problem})", problem=str(error))) from None
     return files
 
 
@@ -103,4 +102,4 @@ class _Kept:
 
 def _refused(limit: int) -> bytes:
     del limit
-    raise Unreadable("is a link or a special file; hand in the file itself")
+    raise Unreadable(say("{path} is a link or a special file").then(THE_FILE_ITSELF))

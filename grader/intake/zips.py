@@ -8,14 +8,15 @@ import stat
 import zipfile
 from typing import IO, Any
 
+from ..messages import say
 from .bundle import MAX_LISTED, Files, Folders
 from .origin import WHOLE, Part
-from .submission import Unreadable
-from .unpack import read_packed
+from .submission import SRC_ONLY, THE_FILE_ITSELF, Unreadable
+from .unpack import Damaged, read_packed
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
-TOO_MANY = f"lists more than {MAX_LISTED} files and folders; hand in src/ only"
+TOO_MANY = say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
 
 class _Bounded(io.RawIOBase):
@@ -78,7 +79,7 @@ def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
         if name.endswith("/"):
             continue
         if name in files:
-            raise Unreadable("lists a file twice; pack it anew")
+            raise Unreadable(say("{path} lists a file twice").then(say("pack it anew")))
         files[name] = _Entry(file, entry)
     return files
 
@@ -137,12 +138,13 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
         Unreadable: If it is a link, encrypted or damaged.
     """
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise Unreadable("is a link; hand in the file itself")
+        raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))
     if entry.flag_bits & 1:
-        raise Unreadable("is encrypted; hand in a zip without a password")
+        raise Unreadable(say("{path} is encrypted").then(say("hand in a zip without a password")))
     try:
         return read_packed(file, entry, limit + 1)
     except MemoryError:
         raise
     except Exception as error:  # each decompressor raises its own, as LZMAError
-        raise Unreadable(f"is damaged ({error})") from None
+        problem = error.message if isinstance(error, Damaged) else str(error)
+        raise Unreadable(say("{path} is damaged ({problem})", problem=problem)) from None

@@ -15,7 +15,7 @@ from ..decisions.model import DecisionError, Ruling
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..intake.submission import Concern, Submission
-from ..results.attention import attention, outcomes
+from ..results.attention import attention, outcomes, reasons
 from ..results.database import opened
 from ..results.ledger import Entry, Ledger
 from ..results.report import (
@@ -159,7 +159,7 @@ class Run:
         found = standings(self._connection, practice)
         self.duration_s = round(monotonic() - self._clock, 3)
         started = self._started.isoformat(timespec="seconds")
-        self.attention = attention(found, self._concerns, outcomes(self._connection))
+        self.attention = attention(found, self._concerns, outcomes(self._connection), reasons(self._connection))
         whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
         self.attention = whole.attention
         self.environments = environments(self._connection)

@@ -45,7 +45,8 @@ class Entry:
     stamp: str
 
 
-# This table is made where it is missing, since older ledgers of version 1 lack it.
+# This table and these columns are made where they are missing, since older ledgers of version 1 lack them.
+PARTS = {"properties": "parts", "results": "reason_parts"}
 STAMPS = "CREATE TABLE IF NOT EXISTS stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)"
 
 
@@ -63,6 +64,9 @@ class Ledger:
     ) -> None:
         self._connection = connection
         self._connection.execute(STAMPS)
+        for table, column in PARTS.items():
+            if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
+                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
         self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
         self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..intake.origin import Origin
 from .outcome import Outcome
-from .report import PropertyReport, Report
+from .report import MessagePart, PropertyReport, Report
 
 MAX_MESSAGE = 500  # characters of a case's message that the ledger keeps; the report has the whole message
 Row = Mapping[str, object]
@@ -39,6 +39,7 @@ def result_row(report: Report) -> Row:
         "sha256": own.sha256,
         "status": report.status,
         "reason": report.reason,
+        "reason_parts": _data(report.reason_parts),
         "score": report.score,
         "max_score": report.max_score,
         "bonus": report.bonus,
@@ -82,10 +83,16 @@ def property_rows(report: Report) -> Iterator[Row]:
             "max_points": prop.max_points,
             "outcome": prop.outcome.value,
             "misconception": prop.misconception,
-            "message": _message(prop),
+            **_message(prop),
         }
 
 
-def _message(prop: PropertyReport) -> str | None:
+def _message(prop: PropertyReport) -> Row:
     case = prop.simplest_case
-    return case.message[:MAX_MESSAGE] if case and prop.outcome is not Outcome.PASSED else None
+    if case is None or prop.outcome is Outcome.PASSED:
+        return {"message": None, "parts": None}
+    return {"message": case.message[:MAX_MESSAGE], "parts": _data(case.parts)}
+
+
+def _data(parts: Sequence[MessagePart]) -> str | None:
+    return json.dumps([part.model_dump() for part in parts], ensure_ascii=False) if parts else None

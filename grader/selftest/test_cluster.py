@@ -17,6 +17,7 @@ import pytest
 
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
+from grader.messages import quoted
 from grader.pool.executors.base import Executor
 from grader.pool.executors.choose import open_executor
 from grader.pool.schedule import grade_all
@@ -75,10 +76,10 @@ def test_reports_are_those_of_this_machine_even_where_judges_die(
 ) -> None:
     """Also: a worker under a nanny may have children, and its limit of memory says nothing about them."""
     trap = Trap("trap", edited(), fault=faulty.die, log=tmp_path / "log")
-    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason="is empty")]
+    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason=quoted("is empty"))]
     reports = {report.submission.id: report for report in grade_all(submissions, SETTINGS, executor)}
     assert trap.attempts == 2
-    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason="is empty")]
+    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason=quoted("is empty"))]
     assert {name: without_times(report) for name, report in reports.items()} == {
         submission.id: expected(submission) for submission in plain
     }

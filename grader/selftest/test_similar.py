@@ -9,6 +9,7 @@ import pytest
 
 from grader.intake.candidate import Candidate
 from grader.intake.origin import Origin, Student
+from grader.messages import quoted
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
@@ -166,7 +167,7 @@ def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
 
 
 def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
-    absent = read_work(Candidate("ada", Path(), reason="Nothing was handed in."), known, ASSIGNMENT.rubric)
+    absent = read_work(Candidate("ada", Path(), reason=quoted("Nothing was handed in.")), known, ASSIGNMENT.rubric)
     findings = compared([absent, *read({"bo": STUBS}, known)])
     assert findings.notices == [("ada", "Nothing was handed in.")]
     assert [work.id for work in findings.works] == ["bo"]
