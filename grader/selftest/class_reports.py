@@ -42,8 +42,13 @@ ENVIRONMENTS = (
     Environment(python="3", torch="2", devices=["cpu", "cuda:0"], isolation="seccomp"),
 )
 OUTPUT = say("{dtype} output", dtype="float32")
-HERE = {"path": "src/attention.py", "line": 54, "function": "forward", "code": "x.sofmax()"}
-STUB = {"path": "src/attention.py", "line": 34, "function": "__init__", "code": "raise NotImplementedError"}
+HERE: dict[str, str | int] = {"path": "src/attention.py", "line": 54, "function": "forward", "code": "x.sofmax()"}
+STUB: dict[str, str | int] = {
+    "path": "src/attention.py",
+    "line": 34,
+    "function": "__init__",
+    "code": "raise NotImplementedError",
+}
 MESSAGES = {
     Outcome.FAILED: say(PLACES, what=OUTPUT, shape=[2, 3], n=4, all=6, place=[0, 0]),
     Outcome.CRASHED: say(RAISED, exception="AttributeError", message="no attribute 'sofmax'").then(say(FRAME, **HERE)),
