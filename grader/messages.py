@@ -115,14 +115,10 @@ def _gap(before: str, after: str, is_chinese: bool) -> str:
     return "；" if is_chinese else "; "
 
 
-def as_data(message: str) -> list[Any]:
+def as_data(message: str) -> list[dict[str, Any]]:
     """The parts of a message as plain data; a text that has none gives an empty list."""
-    return [[part.key, {name: _data(field) for name, field in part.fields.items()}] for part in parts_of(message)]
-
-
-def parts_of(message: str) -> tuple[Part, ...]:
-    """The parts of a message; none, if it is any other text."""
-    return message.parts if isinstance(message, Message) else ()
+    parts = message.parts if isinstance(message, Message) else ()
+    return [{"key": part.key, "fields": {name: _data(field) for name, field in part.fields.items()}} for part in parts]
 
 
 def _data(field: Field) -> Any:
@@ -142,10 +138,10 @@ def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:
     parts = []
     for part in data if isinstance(data, list) else [None]:
         match part:
-            case [str(key), dict(fields)]:
+            case {"key": str(key), "fields": dict(fields)}:
                 parts.append(Part(clean(key), {str(name): _field(field, clean) for name, field in fields.items()}))
             case _:
-                raise ValueError("a malformed message")
+                raise ValueError("no message")
     return Message(*parts)
 
 

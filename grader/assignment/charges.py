@@ -26,7 +26,7 @@ from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.messages import Message
 from grader.results.outcome import CaseResult, Outcome, property_outcome
-from grader.results.report import CaseReport, PropertyReport
+from grader.results.report import CaseReport, PropertyReport, parts_of
 from grader.rubric import Rubric
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
@@ -150,7 +150,10 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
 
 def _copied(prop: str, results: Sequence[CaseResult]) -> str:
     """The test of a property that a student reads beside the simplest failing case."""
-    cases = [CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=r.message) for r in results]
+    cases = [
+        CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=str(r.message), parts=parts_of(r.message))
+        for r in results
+    ]
     report = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=property_outcome(results), cases=cases)
     return ASSIGNMENT.laws[prop].test(prop, report.stated)
 

@@ -88,7 +88,9 @@ PHRASES: Final = {
     "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (
         "{dtype} gamma 的输出（hidden_size={hidden_size}，group_size={group_size}）"
     ),
-    "{dtype} output for {layout} memory, group_size={group_size}": "内存布局 {layout} 的 {dtype} 输出（group_size={group_size}）",
+    "{dtype} output for {layout} memory, group_size={group_size}": (
+        "内存布局 {layout} 的 {dtype} 输出（group_size={group_size}）"
+    ),
     "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one": (
         "{dtype} 输出（group_size={group_size}，eps={eps}，与 float32 输出相比）"
     ),
@@ -162,7 +164,9 @@ PHRASES: Final = {
     ),
     # What several cases share.
     "{what}, beside differences of outputs": "{what}（与输出的差分相比）",
-    "{what} gives another output than on a new module, after {before}": "在 {before} 之后，{what}的输出与新建模块的不同",
+    "{what} gives another output than on a new module, after {before}": (
+        "在 {before} 之后，{what}的输出与新建模块的不同"
+    ),
     "{before} then {step}": "{before}、{step}",
     "the gradient of {where}": "{where}的梯度",
     "gradient of {where}": "{where}的梯度",

@@ -9,7 +9,7 @@ from rich.text import Text
 from ..assignment import ASSIGNMENT
 from ..intake.origin import clean
 from ..judge.faults import told_frame
-from ..results.chinese import in_chinese
+from ..results.language import in_words
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
 from ..tools.reproduce.script import transcript
@@ -34,7 +34,7 @@ def show_case(
 ) -> None:
     """Print what the report says of a case, what came of it now, and what was asked for."""
     now = again.result
-    message = in_chinese(now.message, ASSIGNMENT) if now.message and language == "zh" else now.message
+    message = in_words(now.message, ASSIGNMENT, language)
     title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
     say(title, "bold")
     _part("report", [f"{case.outcome}: {case.message.partition(chr(10))[0]}  ({case.id})"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from ..messages import Message, quoted, say
+from ..messages import Message, Part, quoted, say
 from ..sandbox import second_device
 from ..settings import CannotGrade
 from .faults import Crashed, StudentFault
@@ -76,6 +76,6 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
     if not second_device.is_here(device):
         return None
     if isinstance(fault, Crashed) and fault.lacking:
-        return say("assessed on a GPU only: the simulated device has no {what}", what=say(fault.lacking))
+        return say("assessed on a GPU only: the simulated device has no {what}", what=Message(Part(fault.lacking, {})))
     asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
     return say(ASKS_FOR_CUDA, path=asking) if asking else None

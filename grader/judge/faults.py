@@ -10,16 +10,11 @@ from copy import copy
 from typing import Any, Self
 
 from ..messages import Message, from_data, quoted, say
-from ..results.outcome import Outcome
+from ..results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
 from ..sandbox import second_device
 
 MAX_MESSAGE = 300
 MAX_TYPES = 8  # an exception's class and its bases
-
-RAISED = "{exception}: {message}"
-RAISED_INSIDE = "{exception}: {message} (raised in {file})"
-SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
-FRAME = "\n  {path}:{line} in {function}: {code}"
 
 
 class StudentFault(Exception):
@@ -160,7 +155,7 @@ def _raised(names: tuple[str, ...], said: str, fields: Mapping[str, Any]) -> Mes
     inside, module = safe_text(fields.get("inside")), safe_text(fields.get("module"))
     if inside:
         return say(RAISED_INSIDE, exception=name, message=message, file=inside)
-    return say(RAISED if message else "{exception}", exception=name, message=message, module=module)
+    return say(RAISED if name and message else "{exception}{message}", exception=name, message=message, module=module)
 
 
 def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:

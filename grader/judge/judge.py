@@ -26,6 +26,7 @@ from ..results.report import (
     Status,
     SubmissionInfo,
     TaskReport,
+    parts_of,
 )
 from ..results.score import PropertyScore, TaskScore, score
 from ..sandbox.in_process import InProcessWorker
@@ -137,13 +138,15 @@ class Judge:
         failure: str = "",
     ) -> Report:
         ours = failure or any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
+        reason = failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None)
         status: Status = "grader_error" if ours else "unreadable" if tasks is None else "graded"
         rated = tasks if status == "graded" and tasks else None
         return Report(
             assignment=self._rubric.id,
             submission=_submission_info(submission),
             status=status,
-            reason=failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None),
+            reason=str(reason) if reason else None,
+            reason_parts=parts_of(reason or ""),
             score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
             max_score=self._rubric.max_score,
             bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,
@@ -196,7 +199,13 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
         SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
         for path, text in sorted(submission.files.items())
     ]
-    return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
+    return SubmissionInfo(
+        id=submission.id,
+        sha256=submission.sha256,
+        files=files,
+        notices=list(map(str, submission.notices)),
+        notice_parts=list(map(parts_of, submission.notices)),
+    )
 
 
 def _failing(prop: PropertyScore) -> dict[str, Message]:
@@ -225,7 +234,8 @@ def _case_report(case: CaseResult) -> CaseReport:
         error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
         limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
         elements=case.elements,
-        message=case.message,
+        message=str(case.message),
+        parts=parts_of(case.message),
     )
 
 

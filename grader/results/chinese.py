@@ -77,7 +77,9 @@ PHRASES: Final = {
     ),
     # What student code raises, or sends back.
     "an exception": "一个异常",
-    "{exception}: {message} (the grader runs Python {python})": "{exception}: {message}（评分程序运行 Python {python}）",
+    "{exception}: {message} (the grader runs Python {python})": (
+        "{exception}: {message}（评分程序运行 Python {python}）"
+    ),
     "{exception}: {message} (raised in {file})": "{exception}: {message}（在 {file} 中抛出）",
     "\n  {path}:{line} in {function}: {code}": "\n  {path}:{line}，{function} 中：{code}",
     "still a stub": "仍是模板",

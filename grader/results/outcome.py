@@ -9,6 +9,12 @@ from enum import StrEnum
 from ..messages import Message
 
 Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
+# What was raised in student code, and where: programs look for these statements.
+RAISED = "{exception}: {message}"
+RAISED_INSIDE = "{exception}: {message} (raised in {file})"
+SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
+FRAME = "\n  {path}:{line} in {function}: {code}"
+
 NOTHING = Message()
 
 

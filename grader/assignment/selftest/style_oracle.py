@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from grader.sandbox.importer import MemoryImporter
 from grader.specimens.styles import Style, forget_modules
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -26,7 +27,9 @@ ULPS = {torch.float32: 16, torch.float16: 4, torch.bfloat16: 4}
 def imported(style: Style, folder: Path) -> Iterator[dict[str, Any]]:
     """The names that a submission defines, as Python itself imports it from a folder."""
     style.write(folder)
-    path_before, before = sys.path[:], _taken_out()
+    path_before, before, finders = sys.path[:], _taken_out(), sys.meta_path[:]
+    # Without the importer of a submission that was judged in this process before.
+    sys.meta_path[:] = [finder for finder in finders if not isinstance(finder, MemoryImporter)]
     sys.path[:] = [str(folder), *(entry for entry in sys.path if not (Path(entry) / "src").exists())]
     importlib.invalidate_caches()
     forget_modules()
@@ -36,7 +39,7 @@ def imported(style: Style, folder: Path) -> Iterator[dict[str, Any]]:
         yield {name: value for module in modules for name, value in vars(module).items()}
     finally:
         _taken_out()
-        sys.path[:] = path_before
+        sys.path[:], sys.meta_path[:] = path_before, finders
         sys.modules.update(before)
 
 
