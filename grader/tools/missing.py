@@ -120,8 +120,8 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message that cannot be told in Chinese, and for each phrase that no file says any more."""
     tables = (GRADER / "results" / "chinese.py", assignment.folder / "phrases.py")
-    core = [path for path in _product(GRADER) if not path.is_relative_to(ASSIGNMENT.folder)]
-    trees = {path: ast.parse(_text(path)) for path in [*core, *_product(assignment.folder)]}
+    files = [*_product(GRADER, "assignment"), *_product(assignment.folder)]
+    trees = {path: ast.parse(_text(path)) for path in files}
     tabled = [(path, *phrase) for path in tables for phrase in _phrases(trees.pop(path))]
     chinese = {english: text for _, english, text in tabled}
     own = {path: _constants(tree) for path, tree in trees.items()}
@@ -144,9 +144,10 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
             yield f"{_shown(path, assignment)}: nothing says {english!r}; take it out."
 
 
-def _product(folder: Path) -> list[Path]:
-    """The Python files below a folder but the tests of the grader."""
-    return [path for path in sorted(folder.rglob("*.py")) if "selftest" not in path.relative_to(folder).parts]
+def _product(folder: Path, *without: str) -> list[Path]:
+    """The Python files below a folder but the tests of the grader, and what is in folders of these names."""
+    files = sorted(folder.rglob("*.py"))
+    return [path for path in files if not {"selftest", *without} & {*path.relative_to(folder).parts}]
 
 
 def _shown(path: Path, assignment: Assignment) -> Path:
