@@ -47,7 +47,7 @@ PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", defau
 @kept
 def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
     """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
-    bits, smallest = _FORMATS[dtype]
+    bits, smallest = _FORMATS.get(dtype, _FORMATS[torch.float64])  # integers are compared as float64
     magnitude = scale.double().abs().clamp(min=2.0**smallest)  # below it, zero included, the steps stay the same
     exponent = torch.frexp(magnitude).exponent - 1
     return torch.ldexp(torch.ones_like(magnitude), exponent - (bits - 1))
