@@ -66,8 +66,8 @@ def in_language(report: Report, assignment: Assignment, language: str) -> Report
     reports before version 1.1 have them.
     """
     own = report.submission
-    parts = own.notice_parts or [[] for _ in own.notices]
-    notices = [told(*pair, assignment, language) for pair in zip(own.notices, parts, strict=True)]
+    parts = [*own.notice_parts, *([] for _ in own.notices)]
+    notices = [told(*pair, assignment, language) for pair in zip(own.notices, parts, strict=False)]
     words = {
         "tasks": [task_in_language(task, assignment, language) for task in report.tasks],
         "submission": own.model_copy(update={"notices": notices}),
