@@ -22,6 +22,7 @@ from grader.assignment.copied import failure, submitted
 from grader.assignment.diagnose import diagnose
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
+from grader.judge.devices import devices, is_elsewhere
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.results.outcome import CaseResult, Outcome, property_outcome
@@ -92,7 +93,7 @@ def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subje
     task_of = {name: task.id for task in rubric.tasks for name in task.names}
     for variant in all_variants():
         kind = "valid" if variant.valid else "variants"
-        if kind in kinds and ".devices" not in variant.name:  # those are about a second device
+        if kind in kinds:
             yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, variant.hints, variant.files)
     combinations: list[tuple[Slip, ...]] = [(slip,) for slip in SLIPS] if "slips" in kinds else []
     combinations += sampled_pairs(every) if "pairs" in kinds else []
@@ -126,7 +127,7 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
 
 @cache
 def _tests(rubric_task: str) -> HiddenTests:
-    return HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
+    return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
 
 
 def charge(subject: Subject, rubric: Rubric) -> Charge:
@@ -141,7 +142,8 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
         for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
-        copies = {prop: _copied(prop, [r for r in results if r.property_id == prop]) for prop in sorted(gone)}
+        on_cpu = [result for result in results if not is_elsewhere(result.id)]  # a test to copy can show no other
+        copies = {p: _copied(p, [r for r in results if r.property_id == p]) for p in sorted(gone & lost(on_cpu))}
         with submitted(subject.files):
             unseen = frozenset(prop for prop, test in copies.items() if not failure(test))
     return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, copies, unseen)

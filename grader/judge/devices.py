@@ -63,6 +63,11 @@ def label(device: str | torch.device) -> str:
     return second_device.LABEL if second_device.is_here(device) else str(device)
 
 
+def is_elsewhere(case: str) -> bool:
+    """Whether the id of a case says that the case ran on another device than the CPU."""
+    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))
+
+
 def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> str:
     """Why a fault on the simulated device does not count: it differs from a GPU there; empty if the fault counts.
 

@@ -35,11 +35,26 @@ FOLLOWED = "Register the tables as buffers, and make grown ones on the device of
 Build = Callable[[str], StudentModule]
 
 
+def nobody(fault: StudentFault) -> tuple[str, ...]:
+    """The case itself charges for whatever it finds."""
+    del fault  # whichever it is
+    return ()
+
+
 @contextmanager
-def advice(student: Student, device: str, text: str) -> Iterator[None]:
+def advice(
+    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] = nobody
+) -> Iterator[None]:
     """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
 
     A file that cannot be imported has nothing to do with devices; every case tells the same about it.
+
+    Args:
+        student: The submission.
+        device: The device.
+        text: What to do.
+        charged: For a fault that is no matter of devices, the properties of which one charges for it: it counts here
+            only if none of them does. Called once the case has failed, so it may ask the submission for more.
     """
     try:
         yield
@@ -50,20 +65,23 @@ def advice(student: Student, device: str, text: str) -> Iterator[None]:
             pytest.skip(reason)
         told = copy(fault)
         told.args = (f"{fault}\nOn {label(device)}: {text}",)
-        raise told from None
+        if not (charged_to := charged(fault)):
+            raise told from None
+        student.excuse(told, charged_to)
 
 
-@contextmanager
-def excused(
-    student: Student, device: str, *charged_to: str, faults: type[StudentFault] = StudentFault
-) -> Iterator[None]:
-    """Pass over such a fault inside, which one of these properties charges for; skip if the simulation is to blame."""
+def about_numbers(fault: StudentFault) -> bool:
+    """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
+    return fault.error_ulp is not None
+
+
+def succeeds(ask: Callable[[], object]) -> bool:
+    """Whether a request to the submission, or a check of its reply, succeeds."""
     try:
-        yield
-    except faults as fault:
-        if reason := why_not_assessed(fault, device, student.files):
-            pytest.skip(reason)
-        student.excuse(fault, charged_to)
+        ask()
+    except StudentFault:
+        return False
+    return True
 
 
 @contextmanager
@@ -98,7 +116,7 @@ def placed(student: Student, build: Build, device: str, *charged_to: str) -> Ite
         charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
     made, is_there = build(device), False
-    with excused(student, device, *charged_to):
+    with advice(student, device, MADE, lambda _: charged_to):
         parameters = made.parameters()
         require(bool(parameters), "0 parameters are registered, not 1")
         check_on([parameter.value for parameter in parameters], device, "the parameter")
@@ -110,13 +128,14 @@ def placed(student: Student, build: Build, device: str, *charged_to: str) -> Ite
 
 def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:
     """Whether a module answers on its input's device, and like ``on_cpu``, if given; if not, others charge for it."""
-    try:
+
+    def ask() -> None:
         output = module(x)
+        check_on([output], str(x.device), "the output")
         if on_cpu is not None:
             check_alike(output, on_cpu, str(x.device), "the output beside that on the CPU")
-    except StudentFault:
-        return False
-    return output.device.type == x.device.type
+
+    return succeeds(ask)
 
 
 def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:

@@ -187,14 +187,16 @@ def _read(student: Student) -> Rotation:
 
 
 def _turns_one_head(student: Student, vector: Tensor) -> bool:
-    """Whether a head is turned rightly at each of several positions."""
+    """Whether a head is turned rightly at each of several positions, from tables that stay as they were."""
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     x = vector.expand(1, 3, 1, 8).contiguous()
     try:
-        output = numbers(student.apply_rotary_pos_emb(x, cos, sin), x.shape)
+        output, (_, *after) = student.apply_rotary_pos_emb.observe(x, cos, sin)
+        output = numbers(output, x.shape)
     except StudentFault:
         return False
-    return bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
+    untouched = all(map(torch.equal, (cos, sin), after))
+    return untouched and bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
 
 
 def _carries(student: Student, convention: Convention) -> bool:

@@ -22,7 +22,7 @@ class GammaOfGroups(GroupRMSNorm):
         rows = input.float().reshape(-1, self.group_size)
         rows = rows * torch.rsqrt(rows.pow(2).mean(1, True) + self.eps)
         return (
-            (rows.reshape(*input.shape[:-1], -1, self.group_size) * self.gamma[:, None])
+            (rows.reshape(*input.shape[:-1], -1, self.group_size) * self.gamma.to(input.device)[:, None])
             .reshape(input.shape)
             .type_as(input)
         )
