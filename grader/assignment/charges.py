@@ -130,12 +130,19 @@ def _tests(rubric_task: str) -> HiddenTests:
     return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
 
 
-def charge(subject: Subject, rubric: Rubric) -> Charge:
-    """Judge a subject."""
+def judged(subject: Subject, rubric: Rubric) -> tuple[Student, list[CaseResult]]:
+    """The subject as a student, and what became of each case."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a student's code may warn
         student = Student(subject.files, InProcessWorker, rubric, Limits(submission_s=1e6))
-        results = _tests(subject.task).run(student)
+        return student, _tests(subject.task).run(student)
+
+
+def charge(subject: Subject, rubric: Rubric) -> Charge:
+    """Judge a subject."""
+    student, results = judged(subject, rubric)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         gone = lost(results)
         failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
         failing: dict[str, dict[str, str]] = {prop: {} for prop in failed}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -125,6 +125,26 @@ def check_only_parameter(
     return value
 
 
+def check_trainable(module: StudentModule) -> None:
+    """Require a parameter that an optimiser finds and may change."""
+    parameters = module.parameters()
+    require(bool(parameters), "0 parameters are registered, not 1")
+    require(any(parameter.requires_grad for parameter in parameters), "the parameter does not require gradients")
+
+
+def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
+    """Require what ``make`` gives without an argument to equal what it gives with the stub's default of it.
+
+    Whether that is right, other cases judge. Nothing is required of a submission that gives something else each time.
+    """
+    by_default = make()
+    for argument, value in stated.items():
+        require(
+            torch.allclose(by_default, make(**{argument: value}), rtol=1e-4) or not torch.equal(by_default, make()),
+            f"the default of {argument} is another one than in the stub: leaving it out gives another module",
+        )
+
+
 def _where(when: str) -> str:
     return f" {when}" if when else ""
 
@@ -147,10 +167,14 @@ def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -
 def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, str]:
     """The exception that a constructor raises, and its arguments for messages."""
     stated = ", ".join(f"{key}={value}" for key, value in sizes.items())
+    module = constructor(**sizes)
+    module.student.turns = False
     try:
-        constructor(**sizes).parameters()  # a value has to be asked for, since constructing alone sends no request
+        module.parameters()  # a value has to be asked for, since constructing alone sends no request
     except Crashed as crash:
         return crash, stated
+    finally:
+        module.student.turns = True
     raise WrongAnswer(f"{stated} is accepted; it must raise an error")
 
 

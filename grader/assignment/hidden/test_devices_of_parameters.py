@@ -11,7 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import (
+    Draw,
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    check_rows_drawn,
+    check_trainable,
+)
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
@@ -221,12 +228,17 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
 
 
 @pieces("passed_back")
+def test_the_parameter_can_be_trained(student: Student, piece: Piece, device: str) -> None:
+    check_trainable(piece.new(student, device))
+
+
+@pieces("passed_back")
 def test_gradients_arrive_on_the_device_of_what_they_belong_to(
     student: Student, seed: int, piece: Piece, other_device: str
 ) -> None:
     """From a module on that device, and from one on the CPU; other cases charge for one that does not answer."""
     x, upstream = piece.input(seed), piece.upstream(seed)
-    with on_the_cpu(student, *piece.forward):
+    with on_the_cpu(student, *piece.forward, piece.purity):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
         arrived(on_cpu.of_parameters, "the parameter")
         if x.is_floating_point():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -134,6 +135,12 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     return Rows(
         given, source, torch.where(source >= 0, factor.where((factor - 1).abs() > SAME_FACTOR, 1.0), 0.0), len(table)
     )
+
+
+def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
+    """Whether new modules give the same for ``ids: [1, s]`` twice, and the first id gives the same alone."""
+    first, again, alone = make()(ids), make()(ids), make()(ids[:, :1])
+    return torch.equal(first, again) and torch.equal(first[:, :1], alone)
 
 
 def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
