@@ -147,14 +147,14 @@ def test_the_shard_is_the_only_parameter():
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-def test_the_rank_is_zero_where_none_is_given():
-    """Leave out the rank: the ids that get rows are those of rank 0.
+def test_leaving_an_argument_out_means_its_default():
+    """A module without an argument does the same as one that is given the stub's default.
 
-    不给 rank：得到行的是 rank 0 的 id。
+    不写某个参数，与写上 stub 中的默认值，结果相同。
     """
-    by_default, stated = (ParallelVocabEmbedding(VOCAB, EMB, world_size=2, **rank) for rank in ({}, {"rank": 0}))
-    ids = torch.tensor([[5, 6, 7]])
-    assert_equal(by_default(ids).bool(), stated(ids).bool())
+    for default in ({"rank": 0}, {"init_mean": 0.0}, {"init_std": 1.0}, {"init_base_seed": 42}):
+        without, given = (ParallelVocabEmbedding(VOCAB, EMB, world_size=2, **chosen) for chosen in ({}, default))
+        assert_equal(without(torch.tensor([[5, 6, 7]])), given(torch.tensor([[5, 6, 7]])))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

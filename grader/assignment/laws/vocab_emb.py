@@ -88,6 +88,17 @@ def test_the_table_is_the_only_parameter():
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
+def test_leaving_an_argument_out_means_its_default():
+    """A module without an argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    for default in ({"init_mean": 0.0}, {"init_std": 1.0}, {"init_seed": 42}):
+        without, given = (VocabEmbedding(vocab_size=10, emb_size=6, **chosen) for chosen in ({}, default))
+        assert_equal(without(torch.tensor([[1, 3]])), given(torch.tensor([[1, 3]])))
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_output_has_the_dtype_of_the_table():
     """Convert the module: its outputs are rows of the table in the new dtype, bit for bit.
 

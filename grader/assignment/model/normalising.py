@@ -254,8 +254,9 @@ class _Reader:
             return True  # nobody knows
         x = self.x * 1024  # so large that eps does not matter
         expected = law(x, GROUP_SIZE)
-        gamma = self.gamma() if neutral == 1 and not self.factored and self.scales(1.0) else neutral
-        output = (self.quotients(gamma, x) - self.quotients(gamma, -x)) / (2 * gamma)
+        factor = self.gamma() if neutral == 1 and not self.factored and self.scales(1.0) else None
+        gamma = neutral if factor is None else factor
+        output = (self.quotients(gamma, x) - self.quotients(gamma, -x)) / 2 / (1 if factor is None else factor)
         off = (output / (output / expected).median() - expected).abs()
         return bool((off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all())  # a mean taken off cancels digits
 

@@ -151,7 +151,7 @@ SLIPS = (
     ),
     slip(
         "shard_frozen_on_later_ranks",
-        REGISTERED,
+        f"{REGISTERED} {BACK}",
         "frozen_parameter",
         s_register="self.shard = nn.Parameter(values, requires_grad=rank == 0)",
     ),

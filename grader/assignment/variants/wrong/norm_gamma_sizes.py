@@ -28,9 +28,9 @@ class GammaOfGroups(GroupRMSNorm):
         )
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="parameter_size init_not_drawn")
+@wrong("GroupRMSNorm", over=NormInSteps, breaks=BREAKS, hint="parameter_size")
 class GammaOfAll(GroupRMSNorm):
-    """Has one number in all, so that no draw of h numbers can be seen."""
+    """Has one number in all."""
 
     def register_gamma(self, values):
         self.gamma = nn.Parameter(values[:1].clone())
