@@ -214,7 +214,7 @@ def test_gradients_flow_to_input_and_gamma(
     if reading.changes_input:
         check_overwritten(student, seed, gamma_dtype, dtype, device)
     elif reading.law is not None and reading.gamma_right:
-        if reading.law != CONTRACT and dtype is not gamma_dtype:
+        if reading.law != CONTRACT and not dtype is gamma_dtype is torch.float32:
             return  # another law may cancel digits that 16 bits do not have
         gradients_by(student, reading, seed, gamma_dtype, dtype, device)
     elif dtype is gamma_dtype is torch.float32:

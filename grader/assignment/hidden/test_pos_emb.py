@@ -302,7 +302,9 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     calls = [Step(input=normal(seed, "call", k, shape=(2, 5, 5, DIM)).to(ropes.device)) for k in range(2)]
     narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(ropes.device))
     steps = [calls[0], narrow, calls[1], Step(mode=False), calls[0]]
-    check_history(lambda _: ropes.new(dynamic=dynamic), steps, (), lambda fault: ropes.excuse(fault, TURNED))
+    check_history(
+        lambda _: ropes.as_turned(ropes.new(dynamic=dynamic)), steps, (), lambda fault: ropes.excuse(fault, TURNED)
+    )
 
 
 @pytest.mark.rubric("rope_buffers")
