@@ -113,7 +113,6 @@ PHRASES: Final = {
     "the default of {argument} is another one than in the stub: leaving it out gives another module": (
         "{argument} 的默认值与模板不同：省略它得到的模块不同"
     ),
-    "{what} and the default arguments": "{what}（默认参数）",
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
     "other numbers than this draw gives": "不是这次采样应得到的数",

@@ -65,6 +65,11 @@ def label(device: str | torch.device) -> Message:
     return say("a second device (simulated)") if second_device.is_here(device) else quoted(str(device))
 
 
+def is_elsewhere(case: str) -> bool:
+    """Whether the id of a case says that the case ran on another device than the CPU."""
+    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))
+
+
 def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:
     """Why a fault on the simulated device does not count: it differs from a GPU there; None if the fault counts.
 

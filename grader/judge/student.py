@@ -74,13 +74,14 @@ class Student:
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
-        self.readings = Readings(self._alike)
+        self.readings = Readings(self._reader)
         self.seed = 0  # of the run
         self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
         self.has_read = False  # whether any reading was used
+        self.turns = True  # whether a constructor that refuses its sizes is asked again
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -174,7 +175,7 @@ class Student:
         self.excuses.append(Excuse(fault, charges))
 
     def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
-        """Pass over a call that has returned several values, except in the property that charges for it.
+        """Pass over a call that has returned several values, or refused good sizes, except in one property.
 
         Raises:
             StudentFault: The fault, in that property, or if the rubric names none.
@@ -182,7 +183,8 @@ class Student:
         charged_to = self._rubric.one_tensor.get(name, self.property_id)
         if charged_to == self.property_id:
             raise fault
-        self.excuse(fault, (charged_to,))
+        siblings = {prop.id for prop in self._rubric.task_of(charged_to).properties}  # a call may pass on another's
+        self.excuse(fault, tuple(prop for prop in self._rubric.one_tensor.values() if prop in siblings))
 
     @contextmanager
     def excused(self, *properties: str) -> Iterator[None]:
@@ -191,6 +193,12 @@ class Student:
             yield
         except StudentFault as fault:
             self.excuse(fault, properties)
+
+    def _reader(self) -> Student:
+        """The same submission in another worker, asked for no property: what is read serves all."""
+        other = self._alike()
+        other.property_id = ""
+        return other
 
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
@@ -249,6 +257,9 @@ class Student:
     def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
         """Have the worker do an operation, in the file that defines ``name``; returns the value.
 
+        A constructor that refuses sizes which divide is asked again with numbers whose remainders are turned around, so
+        that a reversed check costs what it is worth; see :class:`grader.sandbox.operations.Turned`.
+
         Raises:
             StudentFault: If student code returns no value.
         """
@@ -257,7 +268,20 @@ class Student:
         if name not in self._loaded:
             self._load(name)
         operations = [*self._deferred.pop(name, ()), (operation, arguments)]
-        return self._ask(name, operations)
+        try:
+            return self._ask(name, operations)
+        except Crashed as crash:
+            if not self.turns or not {"AssertionError", "ValueError"} & {*crash.types}:
+                raise
+            turned = [(op, {**what, "turned": True} if op == "construct" else what) for op, what in operations]
+            if turned == operations:
+                raise
+            try:
+                value = self._ask(name, turned)
+            except StudentFault:
+                raise crash from None
+            self.charge_for_several_values(name, crash)
+            return value
 
     def _load(self, name: str) -> None:
         """Import the file that defines ``name``; one that can't be imported is tried once, not once per property."""

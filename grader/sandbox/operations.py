@@ -130,8 +130,10 @@ class Operations:
 
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _construct(self, number: int, name: str, arguments: dict[str, Any]) -> None:
-        """Build an object of the class ``name`` and keep it under ``number``."""
+    def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
+        """Build an object of the class ``name`` and keep it under ``number``, with turned numbers if asked for."""
+        if turned:
+            arguments = {key: Turned(value) if type(value) is int else value for key, value in arguments.items()}
         self._modules[number] = self._names[name](**arguments)
         self._assigned.pop(number, None)
         self._places = {key: place for key, place in self._places.items() if key[0] != number}
@@ -264,6 +266,18 @@ class Operations:
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or say("none")
         n = first.numel()
         raise _Unfit(say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
+
+
+class Turned(int):
+    """A size whose remainders are turned around, so that it passes a check of sizes that refuses those that divide."""
+
+    def __mod__(self, other: int) -> int:
+        """One where the other divides it, and zero where not."""
+        return int(int(self) % int(other) == 0)
+
+    def __rmod__(self, other: int) -> int:
+        """One where it divides the other, and zero where not."""
+        return int(int(other) % int(self) == 0)
 
 
 class Recorder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ...judge.devices import is_elsewhere
 from ...judge.faults import StudentFault
 from ...judge.student import Student
 from . import norm, norm_accuracy, norm_eps, pos_emb, seeds, vocab_emb
@@ -48,13 +49,14 @@ def diagnose(student: Student, property_id: str, failing: Failing | None = None)
         student: The submission; it is imported anew, so nothing that a test left behind matters.
         property_id: An id of the rubric.
         failing: The property's failing cases, from id to message; a misconception that does not explain them all is not
-            named.
+            named. Those on a second device count only if there are no others: they follow from what the CPU shows.
 
     Returns:
         The id of the only misconception, of those that the rubric lists for the property, that fits the student's
         outputs; None if none or several fit, or if the code crashes or hangs.
     """
     failing = failing or {}
+    failing = {case: told for case, told in failing.items() if not is_elsewhere(case)} or failing
     found = _probed(student, property_id)
     return found if found and explains(found, failing) else shown(property_id, failing)
 

@@ -13,7 +13,7 @@ from typing import Final
 from ...judge.compare import OTHER_DTYPE, OTHER_SHAPE
 from ...judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
 from ...messages import Message
-from ..hidden.checks import AFTER, BY_DEFAULT, DRAWS, DTYPE, DTYPE_WHEN, RESET
+from ..hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
 from ..hidden.rope_tables import CALL
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -145,7 +145,6 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "gradient_not_summed": (
         Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
     ),
-    "init_default_argument": (Clue(says=(_key(BY_DEFAULT),)),),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
     "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
     "shard_seed_of_later_ranks": (Clue(fields={"rank": (1, 2), "world": 3}),),
@@ -209,19 +208,22 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
     ),
     "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "norm_backward": ("gradient_cut", "gradient_scaled"),
+    "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
     "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("init_reset_differs", "init_default_argument", "init_not_drawn"),
+    "vocab_init_and_reset": ("init_reset_differs", "init_not_drawn"),
     "vocab_dtype_and_registration": (
-        *("not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype", "parameter_dtype"),
-        "parameter_size",
+        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
+        *("parameter_dtype", "parameter_size"),
     ),
     "vocab_purity": ("parameter_changed", "earlier_call_remembered"),
-    "vocab_backward": ("gradient_cut", "one_row_without_gradient", "gradient_not_summed", "gradient_scaled"),
+    "vocab_backward": (
+        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
+        *("gradient_not_summed", "gradient_scaled"),
+    ),
     "shard_owned_ids": ("shard_16_bit_ids",),
     "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": ("init_reset_differs", "init_default_argument", "shard_seed_of_later_ranks", "init_not_drawn"),
+    "shard_seed": ("init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
     "shard_registration_and_arguments": (
         *(
             "default_argument",
@@ -235,7 +237,10 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "shard_purity": ("parameter_changed", "earlier_call_remembered"),
-    "shard_backward": ("gradient_cut", "one_row_without_gradient", "gradient_not_summed", "gradient_scaled"),
+    "shard_backward": (
+        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
+        *("gradient_not_summed", "gradient_scaled"),
+    ),
     "rotary_broadcast": ("output_shape", "rotary_heads_differ"),
     "rotary_dtype": ("output_dtype", "few_digits"),
     "rotary_purity": ("input_changed", "rotary_tables_changed"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -25,7 +25,6 @@ AFTER = say("{what} after the call")
 MOMENTS = "{what}, mean {mean} and deviation {std}"
 OTHER_DEFAULT = "the default of {argument} is another one than in the stub: leaving it out gives another module"
 RESET = say("{what} after reset_parameters()")
-BY_DEFAULT = say("{what} and the default arguments")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -140,6 +139,26 @@ def check_only_parameter(
     return value
 
 
+def check_trainable(module: StudentModule) -> None:
+    """Require a parameter that an optimiser finds and may change."""
+    parameters = module.parameters()
+    require(bool(parameters), several(0))
+    require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
+    """Require what ``make`` gives without an argument to equal what it gives with the stub's default of it.
+
+    Whether that is right, other cases judge. Nothing is required of a submission that gives something else each time.
+    """
+    by_default = make()
+    for argument, value in stated.items():
+        require(
+            torch.allclose(by_default, make(**{argument: value}), rtol=1e-4) or not torch.equal(by_default, make()),
+            say(OTHER_DEFAULT, argument=argument),
+        )
+
+
 def several(registered: int) -> Message:
     """Says that a module has another number of parameters than one."""
     return say("{n} parameters are registered, not {wanted}", n=registered, wanted=1)
@@ -166,10 +185,14 @@ def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -
 def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, Message]:
     """The exception that a constructor raises, and its arguments for messages."""
     told = stated(**sizes)
+    module = constructor(**sizes)
+    module.student.turns = False
     try:
-        constructor(**sizes).parameters()  # a value has to be asked for, since constructing alone sends no request
+        module.parameters()  # a value has to be asked for, since constructing alone sends no request
     except Crashed as crash:
         return crash, told
+    finally:
+        module.student.turns = True
     raise WrongAnswer(say("{sizes} is accepted; it must raise an error", sizes=told))
 
 

@@ -40,11 +40,26 @@ OUTPUT, BESIDE = say("the output"), say("{what} beside that on the CPU")
 Build = Callable[[str], StudentModule]
 
 
+def nobody(fault: StudentFault) -> tuple[str, ...]:
+    """The case itself charges for whatever it finds."""
+    del fault  # whichever it is
+    return ()
+
+
 @contextmanager
-def advice(student: Student, device: str, text: Message) -> Iterator[None]:
+def advice(
+    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] = nobody
+) -> Iterator[None]:
     """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
 
     A file that cannot be imported has nothing to do with devices; every case tells the same about it.
+
+    Args:
+        student: The submission.
+        device: The device.
+        text: What to do.
+        charged: For a fault that is no matter of devices, the properties of which one charges for it: it counts here
+            only if none of them does. Called once the case has failed, so it may ask the submission for more.
     """
     try:
         yield
@@ -53,20 +68,24 @@ def advice(student: Student, device: str, text: Message) -> Iterator[None]:
             raise
         if reason := why_not_assessed(fault, device, student.files):
             pytest.skip(reason)
-        raise fault.with_more(say("\nOn {here}: {advice}", here=label(device), advice=text)) from None
+        told = fault.with_more(say("\nOn {here}: {advice}", here=label(device), advice=text))
+        if not (charged_to := charged(fault)):
+            raise told from None
+        student.excuse(told, charged_to)
 
 
-@contextmanager
-def excused(
-    student: Student, device: str, *charged_to: str, faults: type[StudentFault] = StudentFault
-) -> Iterator[None]:
-    """Pass over such a fault inside, which one of these properties charges for; skip if the simulation is to blame."""
+def about_numbers(fault: StudentFault) -> bool:
+    """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
+    return fault.error_ulp is not None
+
+
+def succeeds(ask: Callable[[], object]) -> bool:
+    """Whether a request to the submission, or a check of its reply, succeeds."""
     try:
-        yield
-    except faults as fault:
-        if reason := why_not_assessed(fault, device, student.files):
-            pytest.skip(reason)
-        student.excuse(fault, charged_to)
+        ask()
+    except StudentFault:
+        return False
+    return True
 
 
 @contextmanager
@@ -101,7 +120,7 @@ def placed(student: Student, build: Build, device: str, *charged_to: str) -> Ite
         charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
     made, is_there = build(device), False
-    with excused(student, device, *charged_to):
+    with advice(student, device, MADE, lambda _: charged_to):
         parameters = made.parameters()
         require(bool(parameters), several(0))
         check_on([parameter.value for parameter in parameters], device, say("the parameter"))
@@ -113,13 +132,14 @@ def placed(student: Student, build: Build, device: str, *charged_to: str) -> Ite
 
 def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:
     """Whether a module answers on its input's device, and like ``on_cpu``, if given; if not, others charge for it."""
-    try:
+
+    def ask() -> None:
         output = module(x)
+        check_on([output], str(x.device), say("the output"))
         if on_cpu is not None:
             check_alike(output, on_cpu, str(x.device))
-    except StudentFault:
-        return False
-    return output.device.type == x.device.type
+
+    return succeeds(ask)
 
 
 def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: Message = OUTPUT) -> None:

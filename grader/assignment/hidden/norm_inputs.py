@@ -37,6 +37,7 @@ FORWARD = (
     "norm_gamma",
     "norm_dtype_and_shape",
     "norm_float32_inside",
+    "norm_purity",
 )
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 

@@ -139,6 +139,10 @@ class Ropes:
             output = turned(module, x, output, self.convention)
         return numbers(output, x.shape)
 
+    def as_turned(self, module: StudentModule) -> StudentModule:
+        """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""
+        return _Turned(module.student, module.name, module.target, self) if self._is_recorded else module
+
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
         return self.called(module, self.input(length))[0, :, 0]
@@ -208,6 +212,16 @@ class Ropes:
         first = self.new(1)
         in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
+
+
+@dataclass(frozen=True)
+class _Turned(StudentModule):
+    """A module whose calls are turned by what it passes on to the rotation."""
+
+    ropes: Ropes
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        return self.ropes.called(StudentModule(self.student, self.name, self.target), *arguments)
 
 
 @kept

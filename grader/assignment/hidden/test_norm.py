@@ -328,8 +328,9 @@ def test_squares_neither_overflow_nor_vanish(
 
 
 def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
-    """``[4, 16, 16]``, off zero."""
-    return ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * 64).to(dtype)
+    """``[4, 16, 16]``, off zero; in bfloat16 larger than any float16 number."""
+    size = 64 if dtype is torch.float16 else 2.0**20
+    return ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * size).to(dtype)
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -371,10 +372,11 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     gamma = powers_of_two(16) if reading.gamma_right else None
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
         return  # norm_dtype_and_shape or norm_gamma charges for it
-    beside, output = (
-        build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=dtype)(x.to(device))
-        for dtype in (torch.float32, gamma_dtype)
-    )
+    beside = build(student, 4, device, hidden=16, gamma=gamma)(x.to(device))
+    module = build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=gamma_dtype)
+    output, held = module(x.to(device)), module.held(16)
+    if gamma is not None and held is not None and bool((held.cpu().flatten() != gamma).any()):
+        return  # norm_purity charges for a call that changes gamma
     what = say(
         "{dtype} output for a {gamma} gamma, beside that for a float32 one", dtype="float32", gamma=name(gamma_dtype)
     )
@@ -385,7 +387,8 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:
     for shape in GROUPINGS[1:]:
-        check_contract(student, grouped_input(seed, shape) * 1024, shape[3], device, limit=EXACT)
+        gamma = uniform(seed, "exact", shape=(shape[2],), low=0.5, high=2.0)
+        check_contract(student, grouped_input(seed, shape) * 1024, shape[3], device, limit=EXACT, gamma=gamma)
 
 
 @pytest.mark.rubric("norm_float32_inside")

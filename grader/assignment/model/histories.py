@@ -48,7 +48,13 @@ Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
-def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
+def check_history(
+    make: Make,
+    steps: Sequence[Step],
+    start: Values,
+    excuse: Callable[[StudentFault], None],
+    other: Callable[[], object] = lambda: None,
+) -> None:
     """Require every call of a history to answer as on a new module.
 
     Args:
@@ -56,6 +62,7 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
         steps: The history; its last step is a call.
         start: The parameter's first value.
         excuse: Passes over a fault that a new module shows, as long as the properties about forward charge for it.
+        other: Builds an unlike module, which lives beside the one with a history: what they share shows.
 
     Raises:
         WrongAnswer: With the shortest history that fails.
@@ -64,13 +71,19 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
     steps = [step for step, answer in zip(steps, new, strict=True) if step.input is None or answer is not None]
     wanted = [answer for answer in new if answer is not None]
     ends = [end for end, step in enumerate(steps, 1) if step.input is not None]
-    for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
+
+    def used_from_now_on() -> StudentModule:
+        module = make(start)
+        other()
+        return module
+
+    for end, used, answer in zip(ends, _answers(used_from_now_on(), steps), wanted, strict=True):
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
-            if not _differs(make, steps[:end], start):
+            if not _differs(make, used_from_now_on, steps[:end], start):
                 excuse(WrongAnswer(say("{what} gives another output on each new module", what=steps[end - 1].told)))
                 continue
-            shortest = _shorten(make, steps[:end], start)
+            shortest = _shorten(make, used_from_now_on, steps[:end], start)
             before = shortest[0].told
             for step in shortest[1:-1]:
                 before = say("{before} then {step}", before=before, step=step.told)
@@ -115,16 +128,16 @@ def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | 
         waiting = []
 
 
-def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
+def _shorten(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> Sequence[Step]:
     """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
-        if len(fewer) > 1 and _differs(make, fewer, start):
-            return _shorten(make, fewer, start)
+        if len(fewer) > 1 and _differs(make, used, fewer, start):
+            return _shorten(make, used, fewer, start)
     return steps
 
 
-def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
+def _differs(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
     updates = [step.update for step in steps if step.update is not None]
     state, needed = updates[-1] if updates else start, steps[-1:]
@@ -135,10 +148,10 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     if not _same(new, again):
         return False  # and for new modules that differ from each other
     try:
-        used = _play(make(start), steps)
+        played = _play(used(), steps)
     except StudentFault:
         return True
-    return not _same(used, new)
+    return not _same(played, new)
 
 
 def _same(used: Tensor, new: Tensor) -> bool:

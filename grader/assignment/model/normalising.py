@@ -188,6 +188,9 @@ class _Reader:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype)
         return filled(module, gamma).train(self.training)
 
+    def gamma(self) -> Tensor:
+        return 0.5 + torch.arange(HIDDEN) * 0.07  # no 16-bit number among them
+
     def output(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         return numbers(self.module(gamma)(x), x.shape)
 
@@ -235,7 +238,7 @@ class _Reader:
 
     def scales(self, neutral: float) -> bool:
         """Whether gamma is a factor; with ``neutral`` zero, whether ``1 + gamma`` is a factor, or gamma is added."""
-        gamma = 0.5 + torch.arange(HIDDEN) / 16
+        gamma = self.gamma()
         try:
             output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
         except WrongAnswer:  # gamma has another size
@@ -243,7 +246,7 @@ class _Reader:
             return False
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
-    def quotients(self, gamma: float, x: Tensor) -> Tensor:
+    def quotients(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         """The output for ``x`` with that gamma, of which the effect is divided out if it is no factor."""
         output = self.output(gamma, x)
         return output * self.token.sign() / self.output(gamma, self.token) if self.factored else output
@@ -254,7 +257,9 @@ class _Reader:
             return True  # nobody knows
         x = self.x * 1024  # so large that eps does not matter
         expected = law(x, GROUP_SIZE)
-        output = (self.quotients(neutral, x) - self.quotients(neutral, -x)) / 2
+        factor = self.gamma() if neutral == 1 and not self.factored and self.scales(1.0) else None
+        gamma = neutral if factor is None else factor
+        output = (self.quotients(gamma, x) - self.quotients(gamma, -x)) / 2 / (1 if factor is None else factor)
         off = (output / (output / expected).median() - expected).abs()
         return bool((off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all())  # a mean taken off cancels digits
 

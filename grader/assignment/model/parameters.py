@@ -13,14 +13,14 @@ from grader.messages import say
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
-    """The tensor of one of these sizes that a module holds; or else its only parameter, unless that is tiny.
+    """The tensor of one of these sizes that a module holds; or else its only parameter.
 
     Other properties charge for a wrong number of elements, and for a tensor that is no parameter.
     """
     value = module.held(*sizes)
     if value is None:
         match module.parameters():
-            case [only] if 8 * only.value.numel() >= min(sizes):
+            case [only]:
                 return only.value
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -135,6 +136,13 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     return Rows(
         given, source, torch.where(source >= 0, factor.where((factor - 1).abs() > SAME_FACTOR, 1.0), 0.0), len(table)
     )
+
+
+def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
+    """Whether new modules give the same for ``ids: [1, s]`` twice, and the first id gives the same alone."""
+    first, again, alone = (make()(given).reshape(given.numel(), -1) for given in (ids, ids, ids[:, :1]))
+    same = first.shape == again.shape and alone.shape[1] == first.shape[1]
+    return same and all(torch.allclose(a, b, rtol=SAME_FACTOR) for a, b in ((first, again), (first[:1], alone)))
 
 
 def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: Message) -> None:

@@ -186,7 +186,7 @@ def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> 
         "2",
         "1",
         "1.00",
-        "1.60",
+        "1.62",
         "1",
     ]
     assert "too many, norm_eps_inside_sqrt" in line(more, RUBRIC)
