@@ -98,13 +98,9 @@ def grade(
         bool,
         typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
     ] = True,
-    reread: Annotated[
-        bool,
-        typer.Option("--reread", help="Read all again to see what changed, whatever their disk says of their times."),
-    ] = False,
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
-    with Reader(reread) as reader:
+    with Reader() as reader:
         candidates = found(reader, paths, source, roster, every_attempt)
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
         level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))

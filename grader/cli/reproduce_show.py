@@ -12,7 +12,7 @@ from ..judge.faults import told_frame
 from ..results.language import in_words
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
-from ..tools.reproduce.script import transcript
+from ..tools.reproduce.transcript import transcript
 from .terminal import OUT, say
 
 MOST = 1000  # characters of a line

@@ -23,7 +23,6 @@ from ..messages import as_data, from_data, say
 from .candidate import Candidate
 from .discover import IntakeError, discover
 from .origin import Origin, Part, Student
-from .stamp import SETTLED_S, stamp, worth_a_stamp
 from .submission import ANYTHING, Concern, Expected, Submission
 
 MEMORY_MIB = 768  # of address space, beyond what the process has at its start
@@ -48,13 +47,8 @@ class _Died(Exception):
 class Reader:
     """Sends requests to the reading process, which starts with the first request."""
 
-    def __init__(self, reread: bool = False) -> None:
-        """Start no process yet.
-
-        Args:
-            reread: Whether :meth:`stamps` gives none, so that every submission is read again.
-        """
-        self._reread = reread
+    def __init__(self) -> None:
+        """Start no process yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
 
@@ -71,23 +65,11 @@ class Reader:
         if candidate.reason is not None:
             return candidate.read()
         try:
-            return _submission(self._insist(("read", (candidate, SETTLED_S)), CPU_S))
+            return _submission(self._insist(("read", (candidate,)), CPU_S))
         except _Died as death:
             ended = say("It ended the process that reads it, twice ({how})", how=str(death)).then(REMEDY)
             reason = TOO_MUCH_TIME if death.of_its_limit else ended
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
-
-    def stamps(self, candidates: Iterable[Candidate]) -> dict[str, str]:
-        """The stamps of submissions by id, without reading them; a stamp shows whether its submission has changed.
-
-        The result is empty if making it takes more than the limits.
-        """
-        wanted = [] if self._reread else list(candidates)
-        try:
-            found = self._insist(("stamp", (wanted, SETTLED_S)), DISCOVERY_CPU_S) if wanted else {}
-        except _Died:
-            return {}
-        return dict(found)
 
     def discover(
         self,
@@ -204,22 +186,13 @@ def serve(fd: int) -> None:
         pipe.send_bytes(json.dumps(ANSWERS[kind](*argument)).encode())
 
 
-def _read(candidate: Candidate, settled_s: float) -> Any:
-    before = stamp(candidate, settled_s)
+def _read(candidate: Candidate) -> Any:
     try:
         submission = candidate.read()
     except (MemoryError, RecursionError):
         submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
     concerns = [(concern.code, as_data(concern.text)) for concern in submission.concerns]
-    own_stamp = before if worth_a_stamp(submission, candidate) else ""
-    return vars(submission) | _data(submission) | {"concerns": concerns, "stamp": own_stamp}
-
-
-def _stamps(candidates: list[Candidate], settled_s: float) -> Any:
-    try:
-        return {candidate.id: stamp(candidate, settled_s) for candidate in candidates}
-    except (MemoryError, RecursionError):
-        return {}
+    return vars(submission) | _data(submission) | {"concerns": concerns}
 
 
 def _discover(
@@ -235,7 +208,7 @@ def _discover(
     return [_fields(candidate) for candidate in found]
 
 
-ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "stamp": _stamps, "discover": _discover}
+ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "discover": _discover}
 
 
 def _fields(candidate: Candidate) -> dict[str, Any]:

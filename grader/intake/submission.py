@@ -82,7 +82,6 @@ class Submission:
         notices: Remarks on files that were moved, skipped or refused.
         reason: Why there is nothing to grade; None if there is.
         concerns: What a person should look at; their texts are among the notices, too.
-        stamp: What tells later that it has not changed (``stamp.py``); empty if nothing does.
     """
 
     id: str
@@ -90,7 +89,6 @@ class Submission:
     notices: tuple[Message, ...] = ()
     reason: Message | None = None
     concerns: tuple[Concern, ...] = ()
-    stamp: str = field(default="", compare=False)
 
     @property
     def sha256(self) -> str:

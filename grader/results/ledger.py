@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..intake.origin import Origin
+from ..intake.submission import Submission
 from .database import transaction
 from .ledger_rows import Row, conditions_row, origin_of, origin_row, property_rows, result_row, task_rows
 from .report import Report, json_text
@@ -31,7 +32,6 @@ class Entry:
         size: The size of ``report.json``, in bytes, just after it was written.
         mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
         shown: Whether the report was written with the present rubric and language.
-        stamp: The stamp of the submission when it was read (``intake/stamp.py``); empty if it had none.
     """
 
     result: int
@@ -42,12 +42,14 @@ class Entry:
     size: int
     mtime_ns: int
     shown: bool
-    stamp: str
+
+    def is_of(self, submission: Submission) -> bool:
+        """Whether the submission is what was graded then: the same files, with the same notices."""
+        return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
 
 
-# This table and these columns are made where they are missing, since older ledgers of version 1 lack them.
+# These columns are made where they are missing, since older ledgers of version 1 lack them.
 PARTS = {"properties": "parts", "results": "reason_parts"}
-STAMPS = "CREATE TABLE IF NOT EXISTS stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)"
 
 
 class Ledger:
@@ -63,7 +65,6 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
-        self._connection.execute(STAMPS)
         for table, column in PARTS.items():
             if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
@@ -81,16 +82,15 @@ class Ledger:
     def entries(self) -> dict[str, Entry]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
-            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ?, "
-            "coalesce(stamp, '') FROM latest JOIN conditions ON conditions.id = latest.conditions "
-            "JOIN copies ON copies.result = latest.id LEFT JOIN stamps ON stamps.result = latest.id "
-            "WHERE reusable AND key = ?",
+            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? "
+            "FROM latest JOIN conditions ON conditions.id = latest.conditions "
+            "JOIN copies ON copies.result = latest.id WHERE reusable AND key = ?",
             (self._details, self._key),
         )
         entries = {}
-        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown, stamp in found:
+        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found:
             said, whose = tuple(json.loads(notices)), origin_of(origin)
-            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown), stamp)
+            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
         return entries
 
     def other_conditions(self) -> list[dict[str, str]]:
@@ -109,20 +109,18 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
-    def record(self, report: Report, file: os.stat_result, stamp: str = "") -> None:
+    def record(self, report: Report, file: os.stat_result) -> None:
         """Enter a report that has just been written; earlier results of its submission are kept as history.
 
         Args:
             report: The report, in English.
             file: The size and time of ``report.json``, which may be in another language.
-            stamp: The stamp of the submission when it was read.
         """
         own = report.submission.id
         with transaction(self._connection):
-            for table in ("copies", "stamps"):
-                self._connection.execute(
-                    f"DELETE FROM {table} WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
-                )
+            self._connection.execute(
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
+            )
             self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
             result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
             for task in task_rows(report):
@@ -130,17 +128,6 @@ class Ledger:
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
-            if stamp:
-                self._insert("stamps", {"result": result, "stamp": stamp})
-
-    def restamp(self, stamps: Mapping[int, str]) -> None:
-        """Note with results that their submissions were read again, and found to be the same.
-
-        Args:
-            stamps: From ids of results to the stamps of their submissions.
-        """
-        with transaction(self._connection):
-            self._connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?)", stamps.items())
 
     def copy(self, result: int) -> str:
         """The whole report of the latest result of a submission, as JSON, in English."""

@@ -46,8 +46,7 @@ def built(tmp_path: Path) -> dict[str, Path]:
 @pytest.fixture
 def signatures(tmp_path: Path) -> Path:
     """Signatures of no mistake at all."""
-    empty = {"salt": "0" * 16, "known": {}, "told": {}}
-    return write_folder(tmp_path / "signatures", {"signatures.json": json.dumps(empty), "keys.json": "[]"})
+    return write_folder(tmp_path / "signatures", {"signatures.json": '{"causes":{},"hints":{}}'})
 
 
 def notebook(*sources: str, kind: str = "code") -> str:
