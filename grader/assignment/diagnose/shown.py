@@ -14,7 +14,7 @@ from ...judge.compare import OTHER_DTYPE, OTHER_SHAPE
 from ...judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
 from ...messages import Message
 from ..hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
-from ..hidden.rope_tables import CALL
+from ..hidden.rope_tables import CALL, MS
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
@@ -162,9 +162,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_heads": (
         Clue("every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is turned otherwise than alone",)),
     ),
-    "rope_growth_at_es": tuple(
-        Clue(says=(CALL,), fields={"ratio": ratio, "s": s}) for ratio, s in ((1, 8), (2, 16), (3, 24), (5, 40))
-    ),
+    "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
     "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}),),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}),),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment.model.parameters import rows_held
-from grader.judge.compare import INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
+from grader.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student_objects import StudentModule
@@ -119,6 +121,18 @@ def check_rows_drawn(
             check_drawn(rows_held(value, torch.empty(table), own), draw, seed, dtype, device, *when)
             return
         raise
+
+
+def in_turns(axis: str, values: str, **named: Any) -> pytest.MarkDecorator:
+    """Cases for each of these values in each dtype, in which ``axis`` is false and true by turns.
+
+    So every two values of any two of the three axes meet in some case, in half as many cases.
+    """
+    chosen = [*itertools.product(named, DTYPES)]
+    place = [[*named].index(key) + DTYPES.index(dtype) for key, dtype in chosen]
+    cases = [(named[key], dtype, odd % 2 == 1) for (key, dtype), odd in zip(chosen, place, strict=True)]
+    ids = [f"{key}-{name(dtype)}" + "-again" * case[2] for (key, dtype), case in zip(chosen, cases, strict=True)]
+    return pytest.mark.parametrize((values, "dtype", axis), cases, ids=ids)
 
 
 def check_only_parameter(

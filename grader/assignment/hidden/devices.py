@@ -110,13 +110,14 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
         pytest.skip(say("there is no answer on the CPU to compare with"))
 
 
-def placed(student: Student, build: Build, device: str, *charged_to: str) -> Iterator[StudentModule]:
-    """A module that was made on the device, if it is there, and one that was moved there.
+def placed(student: Student, build: Build, device: str, x: Tensor, *charged_to: str) -> Iterator[StudentModule]:
+    """A module that was made on the device, if it is there, and one that was moved there after a call.
 
     Args:
         student: The submission.
         build: Makes a module on a device.
         device: The device.
+        x: An input on the CPU.
         charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
     made, is_there = build(device), False
@@ -127,7 +128,9 @@ def placed(student: Student, build: Build, device: str, *charged_to: str) -> Ite
         is_there = True
     if is_there:
         yield made
-    yield build("cpu").to(device)
+    moved = build("cpu")
+    moved(x)
+    yield moved.to(device)
 
 
 def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:

@@ -31,8 +31,8 @@ from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
 from grader.messages import Message, say
 
-DIM, MS, BASE = 8, 8, 10000
-PLENTY = range(112, 153, 8)  # positions; no case uses more, so a module with as many from the start does not grow
+DIM, MS, BASE = 8, 6, 10000
+PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
 GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
 RATIOS_READ = range(1, 19)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths

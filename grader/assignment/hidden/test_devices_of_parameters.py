@@ -203,7 +203,7 @@ def test_a_module_answers_on_the_device_that_it_is_on(
         on_cpu = piece.build(student, "cpu")(x)
     with advice(student, other_device, ANSWERED, piece.charged_for_numbers):
         elsewhere = piece.properties["made"], piece.properties["drawn"]
-        for module in placed(student, partial(piece.build, student), other_device, *elsewhere):
+        for module in placed(student, partial(piece.build, student), other_device, x, *elsewhere):
             check_alike(module(x.to(other_device)), on_cpu, other_device)
 
 

@@ -415,8 +415,8 @@ def check_that_nothing_changes(
 
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)) for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=8, high=16).to(device)) for k in range(2)]
+    first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
+    calls = [Step(input=integers(seed, "call", k, shape=(2 + k, 3), low=8, high=16).to(device)) for k in range(2)]
     own = own_rows(1, 3)
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     steps = [calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1]]
@@ -430,8 +430,9 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
 
 
 def middle_shard(student: Student, device: str) -> StudentModule:
-    """The module of the middle one of three ranks."""
-    return student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=3, device=device)
+    """The module of the middle one of three ranks, with a shard of 16 bits."""
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": 1, "world_size": 3}
+    return student.ParallelVocabEmbedding(**sizes, dtype=torch.bfloat16, device=device)
 
 
 def gradients_by_contract(

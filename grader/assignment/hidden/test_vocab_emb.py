@@ -21,6 +21,7 @@ from grader.assignment.hidden.checks import (
     check_drawn,
     check_only_parameter,
     check_rows_drawn,
+    in_turns,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
@@ -115,18 +116,19 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (-3.0, 2.0)], ids=["standard", "shifted"])
-@dtypes
+@in_turns("again", "moments", standard=(0.0, 1.0), shifted=(-3.0, 2.0))
 def test_the_table_is_drawn_normally_with_the_seed(
-    student: Student, seed: int, mean: float, std: float, dtype: torch.dtype, device: str
+    student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    draw, init_seed = Draw("normal", mean, std), 1000 + seed
+    (mean, std), init_seed = moments, 1000 + seed
+    draw = Draw("normal", mean, std)
     arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
     module = student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
     which = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
-    module.assign(torch.full((16, 12), 7.0)).reset_parameters()
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which, RESET)
+    if again:
+        module.assign(torch.full((16, 12), 7.0)).reset_parameters()
+    told = [which, *[RESET] * again]
+    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, *told)
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
@@ -237,8 +239,8 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
 
 @pytest.mark.rubric("vocab_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(9, 4)) for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=0, high=9).to(device)) for k in range(2)]
+    first, second = (normal(seed, "history", which, shape=(9, 4)).bfloat16() for which in range(2))
+    calls = [Step(input=integers(seed, "call", k, shape=(2 + k, 3), low=0, high=9).to(device)) for k in range(2)]
     updates = [Step(update=(table,)) for table in (second, first)]
     steps = [calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1]]
     check_history(
