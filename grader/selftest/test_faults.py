@@ -29,7 +29,7 @@ from grader.selftest.faulty import Trap, break_the_oracle
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, submission, write_folder
 from grader.settings import Settings
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
