@@ -22,7 +22,7 @@ from grader.judge.judge import Judge
 from grader.pool.schedule import ATTEMPTS
 from grader.results.database import LEDGER
 from grader.results.report import Report
-from grader.results.sources import SOURCES
+from grader.results.written import SOURCES
 from grader.sandbox.handle import Worker
 from grader.sandbox.launch import Zygote
 from grader.selftest.faulty import Trap, break_the_oracle
