@@ -133,7 +133,7 @@ mutants: $(VENV)/.everything ## a thousand small edits of right work, hidden tes
 	@$(PY) -m grader.tools.mutation
 
 bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
-	@$(PY) -m grader.tools.benchmarks
+	@$(PY) -m grader.tools.bench
 
 EXTRAS := grader cluster handout similar notebooks dev
 

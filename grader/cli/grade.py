@@ -24,16 +24,15 @@ from ..pool.run import Run, begun
 from ..pool.schedule import GradingFailed, grade_all
 from ..results.database import LedgerError
 from ..results.policy import undated
-from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
-from ..results.sources import note
-from ..results.standing import Standing
+from ..results.standing import PracticeError, Standing, read_practice
+from ..results.written import note
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..settings import CannotGrade, Settings
-from .console import print_class
-from .dry_run import print_preview
-from .intake import Roster, Source, found
+from .diff import print_preview
+from .show import print_class
+from .submissions import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say, warn
 
 

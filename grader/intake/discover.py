@@ -12,14 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from ..messages import Message, say
 from . import canvas, clones, gradescope, moodle
-from .attendance import latest, with_roster
-from .bundle import open_regular
 from .candidate import Candidate, folded, identifier, safe_id, unused
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .listing import Listing
 from .origin import Found, Part, Student
-from .submission import ANYTHING, PACKAGE, Expected, Unreadable
+from .roster import latest, with_roster
+from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
 
 FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.

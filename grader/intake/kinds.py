@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Mapping
 
 from ..messages import Message, say
-from .bundle import Files, Read
-from .submission import Unreadable
-from .tarballs import PACKED
+from .archives import PACKED
+from .submission import Files, Read, Unreadable
 
 TAR_MARK = slice(257, 262)
 START_BYTES = 512

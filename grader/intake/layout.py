@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from ..messages import Message, say
-from .bundle import Files, Read, lacks_suffix, may_be_source
 from .defined import defined, lacking
 from .source_rules import Refused, decoded
 from .submission import (
@@ -19,9 +18,13 @@ from .submission import (
     PACKAGE,
     Concern,
     Expected,
+    Files,
+    Read,
     Unreadable,
     is_source_path,
+    lacks_suffix,
     left_out,
+    may_be_source,
     refused,
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from ..messages import Field, Message, say
-from .bundle import Files, Read, may_be_source, without_clutter
+from .archives import tar_files, zip_files
 from .defined import STUB, lacking
 from .kinds import IS, START_BYTES, ZIP, archive_kind, has_name_of_any_archive, is_archive, named
 from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, place, renamed, without_copy_suffix
@@ -21,13 +21,15 @@ from .submission import (
     SRC_ONLY,
     Concern,
     Expected,
+    Files,
+    Read,
     Submission,
     Unreadable,
     left_out,
+    may_be_source,
     places_in,
+    without_clutter,
 )
-from .tarballs import tar_files
-from .zips import zip_files
 
 MAX_ARCHIVES = 20  # in one submission
 MAX_NESTING = 3

@@ -15,7 +15,7 @@ from .. import __version__
 from ..intake.submission import Submission
 from ..messages import Message
 from ..results.language import task_in_language
-from ..results.outcome import CaseResult, Outcome
+from ..results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, score
 from ..results.report import (
     CaseReport,
     Environment,
@@ -28,7 +28,6 @@ from ..results.report import (
     TaskReport,
     parts_of,
 )
-from ..results.score import PropertyScore, TaskScore, score
 from ..sandbox.in_process import InProcessWorker
 from ..sandbox.launch import Zygote
 from ..sandbox.levels import Isolation

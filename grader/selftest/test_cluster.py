@@ -24,12 +24,12 @@ from grader.pool.schedule import grade_all
 from grader.results.report import Report
 from grader.sandbox.limits import Limits
 from grader.selftest import faulty
+from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
 from grader.settings import CannotGrade, Settings
-from grader.tools.benchmarks.dask_processes import DaskProcesses
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]

@@ -12,7 +12,7 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from grader.cli.app import app
-from grader.cli.console import print_class, print_report, print_statistics
+from grader.cli.show import print_class, print_report, print_statistics
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
 from grader.messages import quoted

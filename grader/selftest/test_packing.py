@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, safe_id
+from grader.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, read_folder, safe_id
 from grader.intake.discover import discover
-from grader.intake.folder import read_folder
 from grader.intake.reader import Reader
 from grader.intake.submission import MAX_ENTRIES, MAX_FILES
 from grader.messages import Message, translated

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.cli.app import app
-from grader.cli.release import RELEASED
+from grader.cli.maintain import RELEASED
 from grader.rubric import LANGUAGES
 from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.tools.release.bundle import ReleaseRefused, bundle

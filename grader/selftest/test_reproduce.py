@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from grader.cli.app import app
 from grader.judge.judge import Judge
 from grader.pool.conditions import conditions, settings_of
-from grader.results.sources import SOURCES, note
+from grader.results.written import SOURCES, note
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import Level
 from grader.sandbox.limits import Limits

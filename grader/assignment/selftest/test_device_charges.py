@@ -12,8 +12,7 @@ from grader.judge.devices import devices
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
 from grader.results.language import in_words
-from grader.results.outcome import CaseResult, Outcome
-from grader.results.score import score
+from grader.results.outcome import CaseResult, Outcome, score
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
 
