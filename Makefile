@@ -129,11 +129,11 @@ verify: $(VENV)/.everything ## the grader proves itself on all variants and atta
 gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
 	@$(PY) -m grader.tools.gallery
 
-mutants: $(VENV)/.everything ## mutmut on the reference, hidden tests as judge (minutes); writes grader/docs/mutants.md
+mutants: $(VENV)/.everything ## a thousand small edits of right work, hidden tests as judge (an hour); writes grader/docs/mutants.md
 	@$(PY) -m grader.tools.mutation
 
 bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
-	@$(PY) -m grader.tools.benchmarks
+	@$(PY) -m grader.tools.bench
 
 EXTRAS := grader cluster handout similar notebooks dev
 

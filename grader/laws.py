@@ -2,7 +2,7 @@
 
 An assignment keeps them in files like those of its public tests: helpers, constants, and tests with the mark
 ``rubric``. What a student gets of a property is cut out of such a file: its tests, and what these use. A constant such
-as ``GROUP_SIZE`` takes the value that the failing case's message gives, ``group_size=8``.
+as ``GROUP_SIZE`` takes the value of the field ``group_size`` in the failing case's message.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-_STATED = re.compile(r"\b(\w+) ?= ?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.]*\w)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _SIMPLE = re.compile(r"^([A-Z_]+) = (-?[\d._e-]+)(?=\s|$)", re.MULTILINE)
 
 
@@ -29,17 +30,15 @@ class Law:
     words: Mapping[str, str]
     source: str
 
-    def test(self, about: str, message: str = "") -> str:
+    def test(self, about: str, stated: Mapping[str, str | int | float] = MappingProxyType({})) -> str:
         """The file to copy.
 
         Args:
             about: Its docstring.
-            message: Of the case that failed, which may state sizes.
+            stated: What the message of the case that failed states, such as sizes, by the names of arguments.
         """
-        stated: dict[str, str] = {}
-        for name, value in _STATED.findall(message):
-            stated.setdefault(name.upper(), value)
-        filled = _SIMPLE.sub(lambda line: f"{line[1]} = {stated.get(line[1], line[2])}", self.source)
+        numbers = {name.upper(): str(value) for name, value in stated.items() if _NUMBER.fullmatch(str(value))}
+        filled = _SIMPLE.sub(lambda line: f"{line[1]} = {numbers.get(line[1], line[2])}", self.source)
         return f'"""{about}"""\n\n{filled}'
 
 

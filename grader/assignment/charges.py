@@ -22,10 +22,12 @@ from grader.assignment.copied import failure, submitted
 from grader.assignment.diagnose import diagnose
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
+from grader.judge.devices import devices, is_elsewhere
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
+from grader.messages import Message
 from grader.results.outcome import CaseResult, Outcome, property_outcome
-from grader.results.report import CaseReport, PropertyReport
+from grader.results.report import CaseReport, PropertyReport, parts_of
 from grader.rubric import Rubric
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
@@ -92,7 +94,7 @@ def subjects(rubric: Rubric, kinds: Iterable[str], every: int) -> Iterator[Subje
     task_of = {name: task.id for task in rubric.tasks for name in task.names}
     for variant in all_variants():
         kind = "valid" if variant.valid else "variants"
-        if kind in kinds and ".devices" not in variant.name:  # those are about a second device
+        if kind in kinds:
             yield Subject(kind, variant.name, task_of[variant.piece], variant.breaks, variant.hints, variant.files)
     combinations: list[tuple[Slip, ...]] = [(slip,) for slip in SLIPS] if "slips" in kinds else []
     combinations += sampled_pairs(every) if "pairs" in kinds else []
@@ -126,22 +128,30 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
 
 @cache
 def _tests(rubric_task: str) -> HiddenTests:
-    return HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
+    return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
+
+
+def judged(subject: Subject, rubric: Rubric) -> tuple[Student, list[CaseResult]]:
+    """The subject as a student, and what became of each case."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a student's code may warn
+        student = Student(subject.files, InProcessWorker, rubric, Limits(submission_s=1e6))
+        return student, _tests(subject.task).run(student)
 
 
 def charge(subject: Subject, rubric: Rubric) -> Charge:
     """Judge a subject."""
+    student, results = judged(subject, rubric)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a student's code may warn
-        student = Student(subject.files, InProcessWorker, rubric, Limits(submission_s=1e6))
-        results = _tests(subject.task).run(student)
+        warnings.simplefilter("ignore")
         gone = lost(results)
         failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
-        failing: dict[str, dict[str, str]] = {prop: {} for prop in failed}
+        failing: dict[str, dict[str, Message]] = {prop: {} for prop in failed}
         for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
-        copies = {prop: _copied(prop, [r for r in results if r.property_id == prop]) for prop in sorted(gone)}
+        on_cpu = [result for result in results if not is_elsewhere(result.id)]  # a test to copy can show no other
+        copies = {p: _copied(p, [r for r in results if r.property_id == p]) for p in sorted(gone & lost(on_cpu))}
         with submitted(subject.files):
             unseen = frozenset(prop for prop, test in copies.items() if not failure(test))
     return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, copies, unseen)
@@ -149,7 +159,10 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
 
 def _copied(prop: str, results: Sequence[CaseResult]) -> str:
     """The test of a property that a student reads beside the simplest failing case."""
-    cases = [CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=r.message) for r in results]
+    cases = [
+        CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=str(r.message), parts=parts_of(r.message))
+        for r in results
+    ]
     report = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=property_outcome(results), cases=cases)
     return ASSIGNMENT.laws[prop].test(prop, report.stated)
 

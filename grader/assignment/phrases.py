@@ -5,9 +5,7 @@ from typing import Final
 PHRASES: Final = {
     "the output": "输出",
     "the parameter": "参数",
-    "{dtype} output for group_size={size}, eps={eps}": "{dtype} 输出（group_size={size}，eps={eps}）",
     "{dtype} output from {tables} tables": "{tables} 表得到的 {dtype} 输出",
-    "{dtype} gradient of gamma": "gamma 的 {dtype} 梯度",
     "{dtype} gradient of the table for ids {rows}": "表的 {dtype} 梯度（id 为 {rows}）",
     "{dtype} gradient of the shard of rank {rank} of {world}": (
         "分片的 {dtype} 梯度（{world} 个 rank 中的 rank {rank}）"
@@ -35,16 +33,13 @@ PHRASES: Final = {
     "this rank answers the ids {first} to {last}": "这个 rank 有结果的 id 是 {first} 到 {last}",
     "this rank answers the ids {seen}": "这个 rank 有结果的 id 是 {seen}",
     "this rank answers no id": "这个 rank 对所有 id 都没有结果",
-    "cos has another shape after the call": "调用之后 cos 的形状变了",
-    "sin has another shape after the call": "调用之后 sin 的形状变了",
-    "the input has another shape after the call": "调用之后输入的形状变了",
     "table of {n} rows": "{n} 行的表",
     "{shape} ids": "形状为 {shape} 的 id",
     "very long and short rows": "很长和很短的行",
     "own ids of rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 自己的 id",
     "ids of other ranks on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 上其他 rank 的 id",
-    "sum of all outputs for world_size={world}, {n} ids in one call": (
-        "world_size={world}、一次调用 {n} 个 id 时全部输出之和"
+    "sum of all outputs for world_size={world_size}, {n} ids in one call": (
+        "world_size={world_size}、一次调用 {n} 个 id 时全部输出之和"
     ),
     "the table": "表",
     "the shard": "分片",
@@ -60,8 +55,6 @@ PHRASES: Final = {
     "a buffer": "有 buffer",
     "the parameter after the call": "调用之后的参数",
     "{what} beside that on the CPU": "{what}（与 CPU 上的相比）",
-    "the gradient of the input": "输入的梯度",
-    "the gradient of the parameter": "参数的梯度",
     "Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there.": (
         "把 device 传给每个参数和每张表；nn.Parameter(...).to(device) 在那里不再是参数。"
     ),
@@ -85,19 +78,21 @@ PHRASES: Final = {
         "把表注册为 buffer；扩展后的新表建在被替换的表所在的设备上。"
     ),
     # Task 1.
-    "{dtype} output for hidden_size={hidden}, group_size={size}": (
-        "{dtype} 输出（hidden_size={hidden}，group_size={size}）"
+    "{dtype} output for hidden_size={hidden_size}, group_size={group_size}": (
+        "{dtype} 输出（hidden_size={hidden_size}，group_size={group_size}）"
     ),
-    "the divisor for features of magnitude {names}, group_size={size}, eps={eps}, [magnitude, feature]": (
-        "绝对值为 {names} 的特征所除的数（group_size={size}，eps={eps}，[绝对值, 特征]）"
+    "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]": (
+        "绝对值为 {names} 的特征所除的数（group_size={group_size}，eps={eps}，[绝对值, 特征]）"
     ),
     "output for an input of zeros": "全零输入的输出",
-    "output for a {dtype} gamma, hidden_size={hidden}, group_size={size}": (
-        "{dtype} gamma 的输出（hidden_size={hidden}，group_size={size}）"
+    "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (
+        "{dtype} gamma 的输出（hidden_size={hidden_size}，group_size={group_size}）"
     ),
-    "{dtype} output for {layout} memory, group_size={size}": "内存布局 {layout} 的 {dtype} 输出（group_size={size}）",
-    "{dtype} output for group_size={size}, eps={eps}, beside the float32 one": (
-        "{dtype} 输出（group_size={size}，eps={eps}，与 float32 输出相比）"
+    "{dtype} output for {layout} memory, group_size={group_size}": (
+        "内存布局 {layout} 的 {dtype} 输出（group_size={group_size}）"
+    ),
+    "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one": (
+        "{dtype} 输出（group_size={group_size}，eps={eps}，与 float32 输出相比）"
     ),
     "{dtype} output for a {gamma} gamma, beside that for a float32 one": (
         "{gamma} gamma 的 {dtype} 输出（与 float32 gamma 相比）"
@@ -106,61 +101,48 @@ PHRASES: Final = {
         "输出只是输入乘以一个数：还没有做归一化，这里什么也看不出来"
     ),
     "{what}: every element is a bfloat16 number": "{what}：每个元素都是 bfloat16 数",
-    "{dtype} gradient of the input, hidden_size={hidden}, group_size={size}": (
-        "输入的 {dtype} 梯度（hidden_size={hidden}，group_size={size}）"
+    "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}": (
+        "输入的 {dtype} 梯度（hidden_size={hidden_size}，group_size={group_size}）"
     ),
-    "{dtype} gradient of gamma, hidden_size={hidden}, group_size={size}": (
-        "gamma 的 {dtype} 梯度（hidden_size={hidden}，group_size={size}）"
+    "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}": (
+        "gamma 的 {dtype} 梯度（hidden_size={hidden_size}，group_size={group_size}）"
     ),
-    "gradient of {where}, beside differences of outputs": "{where} 的梯度（与输出的差分相比）",
-    "{dtype} gradient of the input, beside differences of outputs": "输入的 {dtype} 梯度（与输出的差分相比）",
     "gamma is {dtype} after a {call} call": "{call} 调用之后 gamma 的 dtype 变成了 {dtype}",
     "{what} over {range}": "{what}（范围 {range}）",
     # Arguments.
     "the default of {argument} is another one than in the stub: leaving it out gives another module": (
         "{argument} 的默认值与模板不同：省略它得到的模块不同"
     ),
-    "{what} and the default arguments": "{what}（默认参数）",
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
     "other numbers than this draw gives": "不是这次采样应得到的数",
-    "{n} parameters are registered {when}, not {wanted}": "注册了 {n} 个参数（{when}），应为 {wanted} 个",
     "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.
-    "{dtype} output for group_size={size}": "{dtype} 输出（group_size={size}）",
+    "{dtype} output for group_size={group_size}": "{dtype} 输出（group_size={group_size}）",
     "the input of NTKAwareRoPE": "NTKAwareRoPE 的输入",
     "{what} gives another output on each new module": "{what}在每个新建模块上的输出都不同",
     "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb": (
         "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"
     ),
-    "{what} gives another output than on a new module, after {sizes}": "在 {sizes} 之后，{what}的输出与新建模块的不同",
-    "{what} then {sizes}": "{what}、{sizes}",
     "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",
     "an update of the parameter": "参数更新",
     # Tasks 2 and 3.
     "every output is zero, so that nothing can be seen here": "输出全是零，这里什么也看不出来",
     "{dtype} embedding, beside the float32 one": "{dtype} 嵌入（与 float32 嵌入相比）",
     # Task 4.
-    "output for head_dim={dim}, turned by a quarter": "旋转四分之一圈的输出（head_dim={dim}）",
-    "output for head_dim={dim}": "输出（head_dim={dim}）",
-    "{dtype} output for head_dim={dim}": "{dtype} 输出（head_dim={dim}）",
+    "output for head_dim={head_dim}, turned by a quarter": "旋转四分之一圈的输出（head_dim={head_dim}）",
+    "output for head_dim={head_dim}": "输出（head_dim={head_dim}）",
+    "{dtype} output for head_dim={head_dim}": "{dtype} 输出（head_dim={head_dim}）",
     "{dtype} output from {tables} tables, beside the float32 one": (
         "{tables} 表得到的 {dtype} 输出（与 float32 输出相比）"
     ),
     "the output does not depend on the angle: nothing turns yet, so nothing can be seen here": (
         "输出与角度无关：还没有旋转，这里什么也看不出来"
     ),
-    "gradient of the input of NTKAwareRoPE, s = {length}": "NTKAwareRoPE 输入的梯度（s = {length}）",
-    "the input of NTKAwareRoPE, s = {length}": "NTKAwareRoPE 的输入（s = {length}）",
-    "output for dim={dim}, max_seq_len={ms}, ratio={k}, dynamic={dynamic}, s = {length}{when}, [position, feature]": (
-        "输出（dim={dim}，max_seq_len={ms}，ratio={k}，dynamic={dynamic}，s = {length}{when}，[位置, 特征]）"
-    ),
-    " after s = {when}": "，在 s = {when} 的调用之后",
-    "cosines and sines for {sizes}, s = {length}, [position, feature]": (
-        "{sizes}、s = {length} 时的余弦和正弦（[位置, 特征]）"
-    ),
+    "gradient of the input of NTKAwareRoPE, s = {s}": "NTKAwareRoPE 输入的梯度（s = {s}）",
+    "the input of NTKAwareRoPE, s = {s}": "NTKAwareRoPE 的输入（s = {s}）",
     "the tables are the same for all ratios, so nothing can be seen here": "所有 ratio 的表都相同，这里什么也看不出来",
     "position 0 is turned by a quarter: sines stand for cosines": "位置 0 转了四分之一圈：余弦的位置上是正弦",
     "position 0 is turned already": "位置 0 就已经被旋转了",
@@ -179,8 +161,35 @@ PHRASES: Final = {
     "{dtype} output for shape {shape}: a head is turned otherwise than alone": (
         "形状 {shape} 的 {dtype} 输出：某个 head 的旋转与单独输入时不同"
     ),
-    "tables for dtype={dtype}{when} are not {wanted}: they have more digits": (
-        "dtype={dtype} 的表{when}不是 {wanted}：位数更多"
+    # What several cases share.
+    "{what}, beside differences of outputs": "{what}（与输出的差分相比）",
+    "{what} gives another output than on a new module, after {before}": (
+        "在 {before} 之后，{what}的输出与新建模块的不同"
     ),
-    " after growth to s = {length}": "（扩展到 s = {length} 之后）",
+    "{before} then {step}": "{before}、{step}",
+    "the gradient of {where}": "{where}的梯度",
+    "gradient of {where}": "{where}的梯度",
+    "apply_rotary_pos_emb was called with tensors of the shapes {shapes}": (
+        "调用 apply_rotary_pos_emb 时张量的形状为 {shapes}"
+    ),
+    "{what} has another shape after the call": "调用之后{what}的形状变了",
+    "cosines and sines for {what}, [position, feature]": "{what} 时的余弦和正弦（[位置, 特征]）",
+    "output for dim={dim}, max_seq_len={max_seq_len}, ratio={ratio}, dynamic={dynamic}, s = {s}, [position, feature]": (
+        "输出（dim={dim}，max_seq_len={max_seq_len}，ratio={ratio}，dynamic={dynamic}，s = {s}，[位置, 特征]）"
+    ),
+    "output for dim={dim}, max_seq_len={max_seq_len}, ratio={ratio}, dynamic={dynamic}, s = {s} after s = {when}, "
+    "[position, feature]": (
+        "输出（dim={dim}，max_seq_len={max_seq_len}，ratio={ratio}，dynamic={dynamic}，s = {s}，"
+        "在 s = {when} 的调用之后，[位置, 特征]）"
+    ),
+    "growth has given no answer in time": "扩展没有按时给出结果",
+    "forward has given no answer before": "之前 forward 没有给出结果",
+    "output with the default eps": "默认 eps 的输出",
+    "gamma is not found in the module": "在模块里没有找到 gamma",
+    "tables for dtype={dtype} are not {dtype}: they have more digits": "dtype={dtype} 的表不是 {dtype}：位数更多",
+    "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits": (
+        "扩展到 s = {s} 之后，dtype={dtype} 的表不是 {dtype}：位数更多"
+    ),
+    "all ids on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 的所有 id",
+    "ids on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 上的 id",
 }

@@ -9,19 +9,15 @@ from ..definition import rubric_or_exit
 from .appeal import appeal
 from .decide import decide
 from .diff import diff
-from .doctor import doctor
-from .export import export
+from .export import export, return_feedback
 from .grade import grade
-from .gradescope import gradescope
+from .maintain import doctor, gradescope, release, verify
 from .practice import practice
-from .release import release
 from .report import report
 from .reproduce import reproduce
-from .return_feedback import return_feedback
 from .review import review
 from .show import show
 from .similar import similar
-from .verify import verify
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 

@@ -27,9 +27,9 @@ from ..tools.appeal.alike import UNGRADED, Alike, alike
 from ..tools.appeal.draft import Override, gains, losses
 from ..tools.appeal.files import AppealError, given
 from ..tools.appeal.words import sentence
-from .compare import graded, print_differences
 from .decide import enter
 from .decided import DecidedClass, read_decided
+from .diff import graded, print_differences
 from .grade import grade_waiting
 from .submissions import Submissions, candidates_of, say_what_differs, settings_then
 from .terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, find, language_of, say

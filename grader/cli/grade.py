@@ -24,16 +24,15 @@ from ..pool.run import Run, begun
 from ..pool.schedule import GradingFailed, grade_all
 from ..results.database import LedgerError
 from ..results.policy import undated
-from ..results.practice import PracticeError, read_practice
 from ..results.report import Practice
-from ..results.sources import note
-from ..results.standing import Standing
+from ..results.standing import PracticeError, Standing, read_practice
+from ..results.written import note
 from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..settings import CannotGrade, Settings
-from .console import print_class
-from .dry_run import print_preview
-from .intake import Roster, Source, found
+from .diff import print_preview
+from .show import print_class
+from .submissions import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say, warn
 
 
@@ -98,13 +97,9 @@ def grade(
         bool,
         typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
     ] = True,
-    reread: Annotated[
-        bool,
-        typer.Option("--reread", help="Read all again to see what changed, whatever their disk says of their times."),
-    ] = False,
 ) -> None:
     """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
-    with Reader(reread) as reader:
+    with Reader() as reader:
         candidates = found(reader, paths, source, roster, every_attempt)
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
         level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))

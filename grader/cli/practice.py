@@ -18,7 +18,7 @@ from ..sandbox.levels import Level
 from ..sandbox.limits import Limits
 from ..specimens.practice import Practice
 from .grade import LevelChoice
-from .intake import Roster, Source, found
+from .submissions import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say
 
 if TYPE_CHECKING:

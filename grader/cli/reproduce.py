@@ -12,10 +12,10 @@ from ..intake.reader import Reader
 from ..intake.submission import Submission
 from ..results.language import in_language
 from ..results.outcome import Outcome
-from ..results.report import PropertyReport, Report, write_text
+from ..results.report import PropertyReport, Report
 from ..settings import CannotGrade
 from .submissions import Submissions, candidates_of, say_what_differs, settings_then
-from .terminal import EXIT_GRADER_ERROR, fail, find, language_of, read_written, say
+from .terminal import EXIT_GRADER_ERROR, fail, find, language_of, read_written
 
 
 def reproduce(
@@ -33,11 +33,7 @@ def reproduce(
             "none of your files. What is shown may be made up by the submission.",
         ),
     ] = False,
-    for_student: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a script with the input, for the student to run beside src/."),
-    ] = None,
-    lang: Annotated[str, typer.Option(help="Language of titles, hints and the script: en or zh.")] = "",
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh.")] = "",
 ) -> None:
     """Run the simplest failing case of a student again: what it asks for, what comes back, and where."""
     language = language_of(lang)
@@ -54,7 +50,6 @@ def reproduce(
 
     from ..sandbox.handle import WorkerFailed  # these import torch
     from ..tools.reproduce.bench import Bench
-    from ..tools.reproduce.script import script
     from .reproduce_show import converse, show_case
 
     try:
@@ -63,17 +58,12 @@ def reproduce(
             if again is None:
                 fail(f"{case.id}: no such case of {prop.id} any more, for other tests or devices. Grade it again.")
             show_case(report, prop, case, again, submission.files, language)
-            if for_student:
-                write_text(for_student, script(again.exchanges, ASSIGNMENT, prop.id, case, for_student.name, language))
-                say(f"for the student: {for_student}")
             if pdb:
                 converse(bench, submission.files, again)
     except KeyboardInterrupt:
         fail("stopped.", 130)
     except (CannotGrade, WorkerFailed) as error:
         fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or for_student}: {error.strerror}. Choose a file in a folder that you can write to.")
 
 
 def _property(report: Report, wanted: str | None) -> PropertyReport:

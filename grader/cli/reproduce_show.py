@@ -8,11 +8,11 @@ from rich.text import Text
 
 from ..assignment import ASSIGNMENT
 from ..intake.origin import clean
-from ..judge.faults import frame_line
-from ..results.chinese import in_chinese
+from ..judge.faults import told_frame
+from ..results.language import in_words
 from ..results.report import CaseReport, PropertyReport, Report
 from ..tools.reproduce.bench import Bench, Reproduction
-from ..tools.reproduce.script import transcript
+from ..tools.reproduce.transcript import transcript
 from .terminal import OUT, say
 
 MOST = 1000  # characters of a line
@@ -34,7 +34,7 @@ def show_case(
 ) -> None:
     """Print what the report says of a case, what came of it now, and what was asked for."""
     now = again.result
-    message = in_chinese(now.message, ASSIGNMENT) if now.message and language == "zh" else now.message
+    message = in_words(now.message, ASSIGNMENT, language)
     title = f"{report.submission.id}: {clean(prop.title)}  {prop.points:g}/{prop.max_points:g}  ({prop.id})"
     say(title, "bold")
     _part("report", [f"{case.outcome}: {case.message.partition(chr(10))[0]}  ({case.id})"])
@@ -53,7 +53,7 @@ def _frames(again: Reproduction, files: Mapping[str, str]) -> Iterator[str]:
     for one in reversed(again.exchanges):
         error = one.reply.get("error") if one.reply else None
         if isinstance(error, Mapping) and isinstance(frames := error.get("frames"), list):
-            yield from filter(None, (frame_line(frame, files).strip() for frame in frames))
+            yield from (told.strip() for frame in frames for told in told_frame(frame, files))
             return
 
 

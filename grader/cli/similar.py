@@ -16,7 +16,7 @@ from ..intake.reader import Reader
 from ..pool.progress import follow
 from ..results.report import write_text
 from ..tools.similarity.wording import FILES
-from .intake import Roster, Source, found
+from .submissions import Roster, Source, found
 from .terminal import ERR, OUT, fail, language_of, needing, prepare, say, warn
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""How commands that come after grading find submissions and settings again, and the option for that."""
+"""How commands find submissions, and the settings of a grading, and the options for that."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +11,55 @@ import typer
 
 from ..assignment import ASSIGNMENT
 from ..intake.candidate import Candidate
+from ..intake.discover import FOLDERS, PLATFORMS, IntakeError
 from ..intake.reader import Reader
-from ..intake.submission import Submission
+from ..intake.roster import RosterError, read_lateness, read_roster, with_lateness
+from ..intake.submission import Expected, Submission
 from ..pool.conditions import settings_of
 from ..results.database import LEDGER, LedgerError, reading
 from ..results.ledger import details_of
 from ..results.report import Report
-from ..results.sources import Sources, noted
+from ..results.written import Sources, noted
 from ..settings import Settings
-from .intake import found
 from .terminal import fail, warn
+
+SOURCES = (*PLATFORMS, FOLDERS)
+
+# Two options that several commands share; each command describes its paths in its own words.
+Source = Annotated[str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")]
+Roster = Annotated[
+    Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
+]
+
+
+def found(
+    reader: Reader,
+    paths: Sequence[Path],
+    source: str | None,
+    roster: Path | None,
+    every_attempt: bool = False,
+    expected: Expected | None = None,
+) -> list[Candidate]:
+    """Every submission below the paths; ends the command with one line if they cannot be found.
+
+    Args:
+        reader: Finds and reads them.
+        paths: Where they are.
+        source: The platform that they come from; None to find out.
+        roster: Who should have handed in.
+        every_attempt: Whether to take what students handed in earlier, too.
+        expected: The files that are asked for; None for those of the rubric.
+    """
+    if source not in (None, *SOURCES):
+        fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
+    try:
+        listed = read_roster(roster) if roster else ()
+        wanted = ASSIGNMENT.rubric.expected if expected is None else expected
+        candidates = reader.discover(paths, source, listed, wanted, every_attempt)
+        return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+    except (IntakeError, RosterError) as error:
+        fail(str(error))
+
 
 Submissions = Annotated[
     list[Path] | None,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from ..decisions.people import key, students
 from ..results.database import transaction
-from ..results.ledger_rows import origin_of
+from ..results.ledger import origin_of
 from ..results.policy import grade
 from ..rubric import Policy
 from .rows import Row

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from .layout import copy_number, without_copy_suffix
+from .layout import copy_number, handed_in_again, without_copy_suffix
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 
@@ -45,7 +45,7 @@ def _found(user: str, matches: Sequence[re.Match[str]]) -> Found:
         Part(files={_shown(match): match.string for match in latest.values()}),
         tuple(match.string for match in matches),
         Origin(source="canvas", students=(Student(id=user, name=name),), late=late),
-        tuple(f"{file!r} was handed in again; the latest counts." for file in replaced),
+        tuple(handed_in_again(file) for file in replaced),
     )
 
 

@@ -6,26 +6,32 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
-STUB = "is a stub"
+from ..messages import Message, quoted, say
+
+STUB = say("{path} is a stub")
 MOST_KEPT = 32  # texts whose answers are kept: one submission asks about few texts, several times
 MOST_PARSED = 1 << 18  # characters; a tree takes a hundred times the memory of its text
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # have names of their own
 _UNSEEN = ("exec", "globals", "locals", "vars")  # functions that may define names which no tree shows
 
 
-def lacking(text: str, names: Sequence[str]) -> str:
-    """What is wrong with a file that should define ``names``: it defines none, or is a stub; empty if nothing.
+def lacking(text: str, names: Sequence[str]) -> Message | None:
+    """What is wrong with a file that should define ``names``: it defines none, or is a stub; None if nothing.
 
     A file that may define names which its tree does not show, as with ``from .mine import *``, gets the benefit of the
     doubt. Of a file without a tree (a syntax error, too long) the text is searched.
     """
     found = _bound(text)
     if names and not (any(name in text for name in names) if found is None else found.more or found.names & {*names}):
-        return f"defines no {' and no '.join(names)}"
+        return say("{path} defines no {names}", names=reduce(_and_no, names[1:], quoted(names[0])))
     stub = "NotImplementedError" in text if found is None else found.stub
-    return STUB if stub else ""
+    return STUB if stub else None
+
+
+def _and_no(first: Message, other: str) -> Message:
+    return say("{first} and no {other}", first=first, other=other)
 
 
 def defined(text: str, names: Iterable[str]) -> list[str]:

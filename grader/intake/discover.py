@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from ..messages import Message, say
 from . import canvas, clones, gradescope, moodle
-from .attendance import latest, with_roster
-from .bundle import open_regular
 from .candidate import Candidate, folded, identifier, safe_id, unused
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .listing import Listing
 from .origin import Found, Part, Student
-from .submission import ANYTHING, PACKAGE, Expected, Unreadable
+from .roster import latest, with_roster
+from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
 
 FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.
@@ -153,7 +153,7 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     """
     others = [name for name in listing.visible if name not in claimed]
     own = [name for name in others if name.endswith("/") or _handed_in(name)]
-    loose: dict[str, str] = {}
+    loose: dict[str, Message] = {}
     if own or claimed:  # a folder of single files alone, perhaps of one student, is no class
         loose = {name: _why_loose(name) for name in others if name not in own and _may_be_work(name, expected)}
     if not listing.path.is_dir():
@@ -172,7 +172,7 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     return [_child(listing.path / name, reason) for name, reason in reasons.items() if name in own or reason]
 
 
-def _child(path: Path, reason: str | None) -> Candidate:
+def _child(path: Path, reason: Message | None) -> Candidate:
     if reason is None and not path.is_dir() and not is_archive_name(path.name):
         return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
     return Candidate(identifier(path), path, reason=reason, among_others=True)
@@ -190,16 +190,25 @@ def _may_be_work(name: str, expected: Expected) -> bool:
     return ".py" in path.name or (called and path.suffix in ("", ".txt"))
 
 
-def _why_loose(name: str) -> str:
+def _why_loose(name: str) -> Message:
     """Why a single file in a folder of submissions is not read."""
-    return f"{name} is a single file beside the submissions, so it belongs to none. Put it into its student's folder."
+    return say(
+        "{called} is a single file beside the submissions, so it belongs to none. Put it into its student's folder.",
+        called=name,
+    )
 
 
-def _why_unread(path: Path) -> str | None:
+def _why_unread(path: Path) -> Message | None:
     """Why an entry of a folder of submissions is not read; None if it is."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
-        return f"{path.name} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself."
+        return say(
+            "{called} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself.",
+            called=path.name,
+        )
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        return f"{path.name} is neither a file nor a folder, but a pipe, a socket or a device. Hand in a zip."
+        return say(
+            "{called} is neither a file nor a folder, but a pipe, a socket or a device. Hand in a zip.",
+            called=path.name,
+        )
     return None

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import yaml
 
+from ..messages import Message, quoted, say
 from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
 from .submission import Unreadable
@@ -42,17 +43,19 @@ def split(listing: Listing) -> list[Found]:
     return [_found(name, metadata.get(name.rstrip("/")), problem) for name in folders]
 
 
-def _metadata(listing: Listing) -> tuple[Mapping[object, object], str]:
+def _metadata(listing: Listing) -> tuple[Mapping[object, object], Message | None]:
     """The content of the metadata, and what is wrong with it: a broken file must not stop a whole class."""
     try:
         data = listing.read(METADATA, MAX_METADATA_BYTES)
         if len(data) > MAX_METADATA_BYTES:
-            raise Unreadable(f"is larger than {MAX_METADATA_BYTES >> 20} MiB")
+            raise Unreadable(say("{path} is larger than {n} MiB", n=MAX_METADATA_BYTES >> 20))
         _check_depth(data)
         content = yaml.load(data, Loader=_PlainLoader)
-    except (Unreadable, OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        return {}, clean(f"{METADATA}: {error}")
-    return (content, "") if isinstance(content, dict) else ({}, f"{METADATA} holds no submissions")
+    except Unreadable as problem:
+        return {}, problem.of(f"{METADATA}:")
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        return {}, quoted(clean(f"{METADATA}: {error}"))
+    return (content, None) if isinstance(content, dict) else ({}, say("{path} holds no submissions", path=METADATA))
 
 
 def _check_depth(data: bytes) -> None:
@@ -61,10 +64,10 @@ def _check_depth(data: bytes) -> None:
     for event in yaml.parse(data, Loader=_SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise Unreadable(f"is nested more than {MAX_DEPTH} deep")
+            raise Unreadable(say("{path} is nested more than {n} deep", n=MAX_DEPTH))
 
 
-def _found(folder: str, entry: object, problem: str) -> Found:
+def _found(folder: str, entry: object, problem: Message | None) -> Found:
     entry = entry if isinstance(entry, dict) else {}
     listed = entry.get(":submitters")
     people = [person for person in listed if isinstance(person, dict)] if isinstance(listed, list) else []
@@ -76,8 +79,9 @@ def _found(folder: str, entry: object, problem: str) -> Found:
         ),
         submitted_at=_moment(entry.get(":created_at")),
     )
-    notices = () if people else (f"It is not known whose this is: {problem or 'Gradescope names no submitter'}.",)
-    return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, notices)
+    why = problem or say("Gradescope names no submitter")
+    unknown = say("It is not known whose this is: {problem}.", problem=why)
+    return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, () if people else (unknown,))
 
 
 def _moment(value: object) -> str | None:

@@ -5,40 +5,43 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
-from .bundle import Files, Read
-from .submission import Unreadable
-from .tarballs import PACKED
+from ..messages import Message, say
+from .archives import PACKED
+from .submission import Files, Read, Unreadable
 
 TAR_MARK = slice(257, 262)
 START_BYTES = 512
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
 OTHERS = (".7z", ".rar", ".zst", ".gz", ".xz")  # archives of other kinds, unless their content says that they are none
-FOREIGN: Mapping[str, tuple[str, str]] = {  # by suffix: what the file is called, and what to hand in instead
-    ".7z": ("a 7z archive", "ask for a zip"),
-    ".rar": ("a rar archive", "ask for a zip"),
-    ".zst": ("a zst archive", "ask for a zip"),
-    ".gz": ("a gz file", "ask for a zip"),
-    ".xz": ("an xz file", "ask for a zip"),
-    ".ipynb": ("a notebook", "ask for the Python files of src/"),
-    ".pdf": ("a PDF", "ask for the Python files of src/"),
-    ".docx": ("a Word file", "ask for the Python files of src/"),
-    ".doc": ("a Word file", "ask for the Python files of src/"),
-    ".png": ("a picture", "ask for the Python files of src/"),
-    ".jpg": ("a picture", "ask for the Python files of src/"),
-    ".jpeg": ("a picture", "ask for the Python files of src/"),
-    ".heic": ("a picture", "ask for the Python files of src/"),
-    ".pyc": ("compiled Python", "ask for the source, a .py file"),
-    ".txt": ("a text", "ask for the Python files of src/"),
-    ".md": ("a text", "ask for the Python files of src/"),
-    ".html": ("a text typed in online, or a link", "ask for a zip of src/"),
-    ".url": ("a link", "ask for a zip of src/"),
-    ".webloc": ("a link", "ask for a zip of src/"),
+ZIP = say("ask for a zip")
+SOURCES = say("ask for the Python files of src/")
+SRC_ZIPPED = say("ask for a zip of src/")
+FOREIGN: Mapping[str, tuple[Message, Message]] = {  # by suffix: what the file is called, and what to hand in instead
+    ".7z": (say("A 7z archive"), ZIP),
+    ".rar": (say("A rar archive"), ZIP),
+    ".zst": (say("A zst archive"), ZIP),
+    ".gz": (say("A gz file"), ZIP),
+    ".xz": (say("An xz file"), ZIP),
+    ".ipynb": (say("A notebook"), SOURCES),
+    ".pdf": (say("A PDF"), SOURCES),
+    **dict.fromkeys((".docx", ".doc"), (say("A Word file"), SOURCES)),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".heic"), (say("A picture"), SOURCES)),
+    ".pyc": (say("Compiled Python"), say("ask for the source, a .py file")),
+    **dict.fromkeys((".txt", ".md"), (say("A text"), SOURCES)),
+    ".html": (say("A text typed in online, or a link"), SRC_ZIPPED),
+    **dict.fromkeys((".url", ".webloc"), (say("A link"), SRC_ZIPPED)),
 }
-BY_MARK: Mapping[bytes, tuple[str, str]] = {
-    b"7z\xbc\xaf\x27\x1c": FOREIGN[".7z"],
-    b"Rar!\x1a\x07": FOREIGN[".rar"],
-    b"\x28\xb5\x2f\xfd": FOREIGN[".zst"],
-    b"%PDF": FOREIGN[".pdf"],
+BY_MARK: Mapping[bytes, str] = {
+    b"7z\xbc\xaf\x27\x1c": ".7z",
+    b"Rar!\x1a\x07": ".rar",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"%PDF": ".pdf",
+}
+IS = {  # what is said of a file that is named as an archive of a kind that can be opened
+    ".7z": "{path} is a 7z archive",
+    ".rar": "{path} is a rar archive",
+    ".zst": "{path} is a zst archive",
+    ".pdf": "{path} is a PDF",
 }
 MOST_NAMED = 5
 
@@ -74,24 +77,24 @@ def without_archive_suffix(name: str) -> str:
 
 
 def archive_kind(start: bytes) -> str:
-    """``zip``, ``tar``, or another kind by a file's first bytes, such as ``a rar archive``; empty if unknown."""
+    """``zip``, ``tar``, or the suffix of another kind by a file's first bytes, such as ``.rar``; empty if unknown."""
     if start.startswith((b"PK\3\4", b"PK\5\6")):
         return "zip"
     if start.startswith(tuple(PACKED)) or start[TAR_MARK] == b"ustar":
         return "tar"
-    return next((what for mark, (what, _) in BY_MARK.items() if start.startswith(mark)), "")
+    return next((kind for mark, kind in BY_MARK.items() if start.startswith(mark)), "")
 
 
-def named(files: Files) -> str:
-    """What cannot be graded, such as "A 7z archive, src.7z: ask for a zip."; empty if no file is of a known kind."""
+def named(files: Files) -> Message | None:
+    """What cannot be graded, such as "A 7z archive, src.7z: ask for a zip."; None if no file is of a known kind."""
     known = []
     for name, read in files.items():
         suffix = next((suffix for suffix in FOREIGN if name.lower().endswith(suffix)), "")
         if suffix:
             what, remedy = FOREIGN[suffix]
             if suffix in OTHERS and (kind := _kind(read)) not in ("", "zip", "tar"):
-                what = kind
-            known.append(f"{what}, {name}: {remedy}")
-    more = f" And {len(known) - MOST_NAMED} more." if len(known) > MOST_NAMED else ""
-    text = "; ".join(known[:MOST_NAMED])
-    return f"{text[0].upper()}{text[1:]}.{more}" if text else ""
+                what, _ = FOREIGN[kind]
+            known.append(say("{what}, {called}: {remedy}.", what=what, called=name, remedy=remedy))
+    if len(known) > MOST_NAMED:
+        known[MOST_NAMED:] = [say("And {n} more.", n=len(known) - MOST_NAMED)]
+    return known[0].then(*known[1:]) if known else None

@@ -8,22 +8,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from .bundle import Files, Read, lacks_suffix, may_be_source
+from ..messages import Message, say
 from .defined import defined, lacking
 from .source_rules import Refused, decoded
 from .submission import (
+    LEFT_OUT,
     MAX_FILE_BYTES,
     MAX_FILES,
     PACKAGE,
     Concern,
     Expected,
+    Files,
+    Read,
     Unreadable,
     is_source_path,
-    wording,
+    lacks_suffix,
+    left_out,
+    may_be_source,
+    refused,
 )
 
 MAX_VERSIONS = 20  # the most versions of one file that are compared
-MISSING = "is missing"
+MISSING = say("{path} is missing")
 _COPY_SUFFIX = re.compile(
     r"(?:[-_ ]?\((\d+)\)|-(\d+)|[-_ ]copy)$", re.IGNORECASE
 )  # norm-1.py, norm (2).py, norm copy.py
@@ -44,7 +50,7 @@ class Placed:
 
     files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
+    notices: list[Message] = field(default_factory=list)
     concerns: list[Concern] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     in_doubt: set[str] = field(default_factory=set)
@@ -66,9 +72,9 @@ def place(files: Files, expected: Expected) -> Placed:
         try:
             text = _text(files[name])
             if path in expected and not text.strip():
-                raise Unreadable("is empty")
+                raise Unreadable(say("{path} is empty"))
         except Unreadable as problem:
-            found.concerns.append(Concern("left_out", f"{path} {problem}; it was left out."))
+            found.concerns.append(left_out(path, problem))
         else:
             found.files[path], found.sources[path] = text, name
         if path in expected:
@@ -82,9 +88,10 @@ def _text(read: Read) -> str:
     try:
         return decoded(read(MAX_FILE_BYTES))
     except Refused as refusal:
-        raise Unreadable(wording(refusal)) from None
+        raise refused(refusal) from None
     except OSError as problem:
-        raise Unreadable(f"cannot be read ({problem.strerror or problem})") from None
+        why = problem.strerror or str(problem)
+        raise Unreadable(say("{path} cannot be read ({problem})", problem=why)) from None
 
 
 def _doubt(
@@ -108,7 +115,8 @@ def _doubt(
 
 def doubtful(path: str, one: str, other: str) -> Concern:
     """The concern about a file of which there are two versions."""
-    return Concern("doubtful", f"{path} is there twice, as {one} and as {other}, and they differ; it was left out.")
+    twice = say("{path} is there twice, as {one} and as {other}, and they differ", path=path, one=one, other=other)
+    return Concern("doubtful", twice.then(LEFT_OUT))
 
 
 def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[bool, int, int]:
@@ -118,7 +126,7 @@ def _rank(name: str, path: str, roots: Mapping[str, tuple[int, int]]) -> tuple[b
 
 
 def _places(
-    names: list[str], expected: Collection[str], roots: Mapping[str, tuple[int, int]], notices: list[str]
+    names: list[str], expected: Collection[str], roots: Mapping[str, tuple[int, int]], notices: list[Message]
 ) -> dict[str, str]:
     """For each path, the name of the file that is taken for it; remarks on guesses are added to ``notices``."""
     root = max(roots, key=lambda root: roots[root], default=None)
@@ -127,14 +135,15 @@ def _places(
         inside = {name.removeprefix(root): name for name in names if name.startswith(f"{root}{PACKAGE}/")}
         placed = {path: name for path, name in inside.items() if is_source_path(path)}
         if len(placed) > MAX_FILES:
-            raise Unreadable(f"{len(placed)} Python files under src/; at most {MAX_FILES} are taken.")
+            many = say("{n} Python files under src/", n=len(placed))
+            raise Unreadable(many.then(say("at most {n} are taken", n=MAX_FILES)))
         if root:
-            notices.append(f"Found inside the folder {root.rstrip('/')!r}.")
+            notices.append(say("Found inside the folder {called}.", called=repr(root.rstrip("/"))))
     for name in sorted(names, key=lambda name: (-copy_number(name), name.count("/"))):  # the latest copy counts
         path = expected_path(name, expected)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
-            notices.append(f"{name!r} was taken as {path}.")
+            notices.append(say("{called} was taken as {path}.", called=repr(name), path=path))
     return placed
 
 
@@ -162,6 +171,11 @@ def without_copy_suffix(name: str) -> tuple[str, str]:
     return _COPY_SUFFIX.sub("", path.stem), path.suffix
 
 
+def handed_in_again(name: str) -> Message:
+    """The remark on an earlier version of a file, which does not count."""
+    return say("{called} was handed in again; the latest counts.", called=repr(name))
+
+
 def copy_number(name: str) -> int:
     """The number in a copy's name: 2 for ``norm-2.py``, 1 for ``norm copy.py``, 0 for ``norm.py``, which is no copy."""
     match = _COPY_SUFFIX.search(PurePosixPath(name).stem)
@@ -170,14 +184,15 @@ def copy_number(name: str) -> int:
 
 
 def renamed(
-    files: Files, used: Collection[str], wanted: Mapping[str, str], names: Mapping[str, Collection[str]]
+    files: Files, used: Collection[str], wanted: Mapping[str, Message], names: Mapping[str, Collection[str]]
 ) -> Iterable[Concern]:
     """A concern for each file that may be a missing one under another name; such a file is never used.
 
     Args:
         files: All files that were handed in.
         used: Names of the files that already count as something.
-        wanted: Expected paths that are missing or hold only a stub, with what is wrong with each.
+        wanted: Expected paths that are missing or hold only a stub, with what is wrong with each, as :func:`lacking`
+            says it.
         names: For each expected path, the names that it defines.
     """
     rest = [name for name in sorted(files) if name not in used]
@@ -194,5 +209,9 @@ def renamed(
                 else PurePosixPath(path).stem in PurePosixPath(name).stem.lower()
             )
             if (called and (problem == MISSING or not text)) or (known and not lacking(text, known)):
-                why = f" (it defines {', '.join(known)})" if known else ""
-                yield Concern("renamed", f"{path} {problem}; {name!r} may be it{why}. Rename it if it is.")
+                offer = say(
+                    "{called} may be it (it defines {names})." if known else "{called} may be it.",
+                    called=repr(name),
+                    names=", ".join(known),
+                )
+                yield Concern("renamed", problem.filled(path=path).then(offer, say("Rename it if it is.")))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .folder import read_file
+from .archives import listed, name_of, read_entry
+from .candidate import read_file
 from .origin import Part
-from .zips import listed, name_of, read_entry
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..messages import Message
+
 Source = Literal["folders", "clones", "canvas", "moodle", "gradescope", "roster"]
 MAX_TEXT = 200
 
@@ -85,7 +87,7 @@ class Found:
     part: Part
     claimed: tuple[str, ...]
     origin: Origin | None = None
-    notices: tuple[str, ...] = ()
+    notices: tuple[Message, ...] = ()
 
 
 def clean(text: object, most: int = MAX_TEXT) -> str:

@@ -14,16 +14,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from ..bounds import bound_memory, bound_time
+from ..messages import as_data, from_data, say
 from .candidate import Candidate
 from .discover import IntakeError, discover
 from .origin import Origin, Part, Student
-from .stamp import SETTLED_S, stamp, worth_a_stamp
 from .submission import ANYTHING, Concern, Expected, Submission
 
 MEMORY_MIB = 768  # of address space, beyond what the process has at its start
@@ -32,10 +31,9 @@ WALL_S = 600.0  # the backstop for a process that waits without computing, as fo
 DISCOVERY_CPU_S = 300  # for finding the submissions of a whole class
 REPOSITORY = Path(__file__).parents[2]
 START = "import sys; sys.path.insert(0, sys.argv[1]); from grader.intake.reader import serve; serve(int(sys.argv[2]))"
-REMEDY = "hand in the Python files of src/ in a plain zip"
-TOO_MUCH_MEMORY = f"To read it takes more memory than the {MEMORY_MIB} MiB that are given to that; {REMEDY}."
-TOO_MUCH_TIME = f"To read it takes more than {CPU_S} s of computing; {REMEDY}."
-DIED = f"It ended the process that reads it, twice ({{how}}); {REMEDY}."
+REMEDY = say("hand in the Python files of src/ in a plain zip.")
+TOO_MUCH_MEMORY = say("To read it takes more memory than the {n} MiB that are given to that", n=MEMORY_MIB).then(REMEDY)
+TOO_MUCH_TIME = say("To read it takes more than {n} s of computing", n=CPU_S).then(REMEDY)
 
 
 class _Died(Exception):
@@ -49,13 +47,8 @@ class _Died(Exception):
 class Reader:
     """Sends requests to the reading process, which starts with the first request."""
 
-    def __init__(self, reread: bool = False) -> None:
-        """Start no process yet.
-
-        Args:
-            reread: Whether :meth:`stamps` gives none, so that every submission is read again.
-        """
-        self._reread = reread
+    def __init__(self) -> None:
+        """Start no process yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
 
@@ -72,22 +65,11 @@ class Reader:
         if candidate.reason is not None:
             return candidate.read()
         try:
-            return _submission(self._insist(("read", (candidate, SETTLED_S)), CPU_S))
+            return _submission(self._insist(("read", (candidate,)), CPU_S))
         except _Died as death:
-            reason = TOO_MUCH_TIME if death.of_its_limit else DIED.format(how=death)
+            ended = say("It ended the process that reads it, twice ({how})", how=str(death)).then(REMEDY)
+            reason = TOO_MUCH_TIME if death.of_its_limit else ended
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
-
-    def stamps(self, candidates: Iterable[Candidate]) -> dict[str, str]:
-        """The stamps of submissions by id, without reading them; a stamp shows whether its submission has changed.
-
-        The result is empty if making it takes more than the limits.
-        """
-        wanted = [] if self._reread else list(candidates)
-        try:
-            found = self._insist(("stamp", (wanted, SETTLED_S)), DISCOVERY_CPU_S) if wanted else {}
-        except _Died:
-            return {}
-        return dict(found)
 
     def discover(
         self,
@@ -168,14 +150,23 @@ class Reader:
 
 
 def _submission(fields: dict[str, Any]) -> Submission:
-    concerns = tuple(Concern(**concern) for concern in fields.pop("concerns"))
-    return replace(Submission(**fields), notices=tuple(fields["notices"]), concerns=concerns)
+    concerns = tuple(Concern(code, from_data(text)) for code, text in fields["concerns"])
+    return Submission(**fields | _messages(fields) | {"concerns": concerns})
 
 
 def _candidate(fields: dict[str, Any]) -> Candidate:
     origin = Origin.model_validate_json(fields["origin"]) if fields["origin"] else None
     own = fields | {"path": Path(fields["path"]), "part": Part(**fields["part"]), "origin": origin}
-    return Candidate(**own | {"notices": tuple(fields["notices"])})
+    return Candidate(**own | _messages(fields))
+
+
+def _messages(fields: dict[str, Any]) -> dict[str, Any]:
+    """Notices and the reason of a submission, from what :func:`_data` made of them."""
+    reason = fields["reason"]
+    return {
+        "notices": tuple(map(from_data, fields["notices"])),
+        "reason": None if reason is None else from_data(reason),
+    }
 
 
 # ── In the process ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,20 +186,13 @@ def serve(fd: int) -> None:
         pipe.send_bytes(json.dumps(ANSWERS[kind](*argument)).encode())
 
 
-def _read(candidate: Candidate, settled_s: float) -> Any:
-    before = stamp(candidate, settled_s)
+def _read(candidate: Candidate) -> Any:
     try:
         submission = candidate.read()
     except (MemoryError, RecursionError):
         submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
-    return asdict(replace(submission, stamp=before if worth_a_stamp(submission, candidate) else ""))
-
-
-def _stamps(candidates: list[Candidate], settled_s: float) -> Any:
-    try:
-        return {candidate.id: stamp(candidate, settled_s) for candidate in candidates}
-    except (MemoryError, RecursionError):
-        return {}
+    concerns = [(concern.code, as_data(concern.text)) for concern in submission.concerns]
+    return vars(submission) | _data(submission) | {"concerns": concerns}
 
 
 def _discover(
@@ -224,10 +208,17 @@ def _discover(
     return [_fields(candidate) for candidate in found]
 
 
-ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "stamp": _stamps, "discover": _discover}
+ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "discover": _discover}
 
 
 def _fields(candidate: Candidate) -> dict[str, Any]:
     origin = candidate.origin.model_dump_json() if candidate.origin else None
     part = {"below": candidate.part.below, "files": dict(candidate.part.files)}
-    return vars(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}
+    return vars(candidate) | _data(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}
+
+
+def _data(own: Candidate | Submission) -> dict[str, Any]:
+    return {
+        "notices": list(map(as_data, own.notices)),
+        "reason": None if own.reason is None else as_data(own.reason),
+    }

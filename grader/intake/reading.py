@@ -7,26 +7,34 @@ import io
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from .bundle import Files, Read, may_be_source, without_clutter
+from ..messages import Field, Message, say
+from .archives import tar_files, zip_files
 from .defined import STUB, lacking
-from .kinds import START_BYTES, archive_kind, has_name_of_any_archive, is_archive, named
-from .layout import MISSING, Placed, copy_number, doubtful, place, renamed, without_copy_suffix
+from .kinds import IS, START_BYTES, ZIP, archive_kind, has_name_of_any_archive, is_archive, named
+from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, place, renamed, without_copy_suffix
 from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
     MAX_ARCHIVE_BYTES,
     MAX_ENTRIES,
     MAX_SOURCE_BYTES,
+    SRC_ONLY,
     Concern,
     Expected,
+    Files,
+    Read,
     Submission,
     Unreadable,
+    left_out,
+    may_be_source,
+    places_in,
+    without_clutter,
 )
-from .tarballs import tar_files
-from .zips import zip_files
 
 MAX_ARCHIVES = 20  # in one submission
 MAX_NESTING = 3
+NONE_OF = "None of {names} is in the submission."
+NO_ZIP = "File is not a zip file"  # as Python's zipfile says it
 
 
 def submission_in(identifier: str, files: Files, expected: Expected) -> Submission:
@@ -42,22 +50,24 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
     for path in found.in_doubt:
         found.files.pop(path, None)
     if (total := sum(len(text.encode()) for text in found.files.values())) > MAX_SOURCE_BYTES:
-        raise Unreadable(f"{total >> 20} MiB of Python source; at most {MAX_SOURCE_BYTES >> 20} MiB are taken.")
+        much = say("{n} MiB of Python source", n=total >> 20)
+        raise Unreadable(much.then(say("at most {n} MiB are taken", n=MAX_SOURCE_BYTES >> 20)))
     missing = [path for path in expected if path not in found.files]
-    explained = " ".join(concern.text for concern in found.concerns)
-    unexplained = [path for path in missing if f"{path} " not in f"{explained} "]
+    explained = places_in(found.concerns)
+    unexplained = [path for path in missing if path not in explained]
     poor = {path: lacking(found.files[path], names) for path, names in expected.items() if path in found.files}
     wanted = dict.fromkeys(unexplained, MISSING) | {path: problem for path, problem in poor.items() if problem}
     offered = [*renamed(search.files, found.used, wanted, expected)]
-    said = " ".join(concern.text for concern in offered)
-    odd = [f"{path} {problem}" for path, problem in wanted.items() if problem not in (MISSING, STUB)]
-    found.concerns += [*offered, *(Concern("renamed", f"{what}.") for what in odd if what not in said)]
+    offers = places_in(offered)
+    rest = {path: problem for path, problem in wanted.items() if path not in offers}
+    odd = [sentence(problem.filled(path=path)) for path, problem in rest.items() if problem not in (MISSING, STUB)]
+    found.concerns += [*offered, *(Concern("renamed", what) for what in odd)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
-        why = " ".join(notices) or " ".join(filter(None, (_nothing(expected), named(search.files))))
+        first, *more = notices or filter(None, (_nothing(expected), named(search.files)))
+        why = first.then(*more)
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
-    explained = " ".join(notices)
-    absent = [f"{path} is missing." for path in unexplained if f"{path} is missing" not in explained]
+    absent = [say("{path} is missing.", path=path) for path, problem in rest.items() if problem == MISSING]
     if absent and (others := named(_telling(search.files))):
         found.concerns.append(Concern("left_out", others))
         absent.append(others)
@@ -71,8 +81,13 @@ def _telling(files: Files) -> Files:
     return {name: read for name, read in files.items() if not name.endswith((".txt", ".html", ".png"))}
 
 
-def _nothing(expected: Expected) -> str:
-    return f"None of {', '.join(expected) or 'the files of src/'} is in the submission."
+def _nothing(expected: Expected) -> Message:
+    return say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
+
+
+def sentence(message: Message) -> Message:
+    """The message with a full stop."""
+    return say("{problem}.", problem=message)
 
 
 def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
@@ -80,11 +95,15 @@ def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
     for path, text in files.items():
         for problem in own_imports(text, modules):
             name = problem.fields["name"]
-            yield Concern(
-                "own_import",
-                f"{path}:{problem.line} imports {name} by its bare name, which is not found where it is graded. "
-                f"Import it relatively, as in: from {relative_name(name, path, files)} import …",
+            bare = say(
+                "{path}:{line} imports {name} by its bare name, which is not found where it is graded.",
+                path=path,
+                line=problem.line,
+                name=name,
             )
+            relative = relative_name(name, path, files)
+            remedy = say("Import it relatively, as in: from {name} import …", name=relative)
+            yield Concern("own_import", bare.then(remedy))
 
 
 class _Search:
@@ -104,7 +123,7 @@ class _Search:
         loose = {name: files[name] for name in names if name not in packed}
         python = [name for name in loose if name.endswith(".py")]
         if len(python) > MAX_ENTRIES:
-            raise Unreadable(f"It holds {len(python)} Python files; hand in src/ only.")
+            raise Unreadable(say("It holds {n} Python files", n=len(python)).then(SRC_ONLY))
         self._merge(place(loose, self._expected), inside)
         self.files |= {inside + name: read for name, read in loose.items()}
         archives = sorted(packed, key=lambda name: (-copy_number(name), name))
@@ -113,7 +132,7 @@ class _Search:
         seen: set[tuple[str, str]] = set()
         for name in archives:
             if (key := without_copy_suffix(name)) in seen:
-                self.found.notices.append(f"{inside + name!r} was handed in again; the latest counts.")
+                self.found.notices.append(handed_in_again(inside + name))
                 continue
             seen.add(key)
             self._open(name, files[name], inside, depth)
@@ -126,19 +145,21 @@ class _Search:
         try:
             self._archives += 1
             if depth >= MAX_NESTING or self._archives > MAX_ARCHIVES:
-                raise Unreadable("lies too deep among other archives; hand in one zip of src/")
+                deep = say("{path} lies too deep among other archives")
+                raise Unreadable(deep.then(say("hand in one zip of src/")))
             data = read(MAX_ARCHIVE_BYTES)
             self._bytes += len(data)
             if self._bytes > MAX_ARCHIVE_BYTES:
-                raise Unreadable(f"is larger than {MAX_ARCHIVE_BYTES >> 20} MiB; hand in src/ only")
+                raise Unreadable(say("{path} is larger than {n} MiB", n=MAX_ARCHIVE_BYTES >> 20).then(SRC_ONLY))
             self.look(archive_files(io.BytesIO(data)), f"{shown}/", depth + 1)
-            self.found.notices.append(f"Found inside the archive {shown!r}.")
+            self.found.notices.append(say("Found inside the archive {called}.", called=repr(shown)))
         except MemoryError:
             raise
         except Unreadable as problem:
-            self.found.concerns.append(Concern("left_out", f"{shown} {problem}; it was left out."))
+            self.found.concerns.append(left_out(shown, problem))
         except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
-            self.found.concerns.append(Concern("left_out", f"{shown} cannot be read ({error}); it was left out."))
+            unread = Unreadable(say("{path} cannot be read ({problem})", problem=_said_by(error)))
+            self.found.concerns.append(left_out(shown, unread))
 
     def _merge(self, more: Placed, inside: str) -> None:
         """Add the files of one folder or archive; if a file then has two versions, neither counts."""
@@ -156,6 +177,10 @@ class _Search:
         self.found.in_doubt |= more.in_doubt
         self.found.notices += more.notices
         self.found.concerns += more.concerns
+
+
+def _said_by(error: Exception) -> Field:
+    return say(NO_ZIP) if str(error) == NO_ZIP else str(error)
 
 
 def _in_archive(name: str) -> bool:
@@ -179,7 +204,7 @@ def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
     if kind == "tar":
         return tar_files(file, lambda name: may_be_source(name) or has_name_of_any_archive(name))
     if kind not in ("", "zip"):
-        raise Unreadable(f"is {kind}; ask for a zip")
+        raise Unreadable(say(IS[kind]).then(ZIP))
     return zip_files(file, part)
 
 
@@ -192,12 +217,13 @@ def _failure_as_reason(identifier: str) -> Iterator[list[Submission]]:
     except MemoryError:
         raise
     except Unreadable as problem:
-        text = f"{problem}"
-        result[:] = [Submission(identifier, reason=text if text.endswith(".") else f"The archive {text}.")]
+        why = problem.message.filled(path=say("The archive"))
+        result[:] = [Submission(identifier, reason=sentence(why))]
     except OSError as error:
-        result[:] = [Submission(identifier, reason=f"It cannot be read: {error.strerror or error}.")]
+        why = say("It cannot be read: {problem}.", problem=error.strerror or str(error))
+        result[:] = [Submission(identifier, reason=why)]
     except Exception as error:
-        result[:] = [Submission(identifier, reason=f"The zip cannot be read: {error}.")]
+        result[:] = [Submission(identifier, reason=say("The zip cannot be read: {problem}.", problem=_said_by(error)))]
 
 
 def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:

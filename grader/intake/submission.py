@@ -1,12 +1,16 @@
-"""One submission as text, and the rules that its files must follow to be read."""
+"""One submission as text, the files that it is made of, and the rules that these must follow to be read."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import IO
 
+from ..messages import Field, Message, say
 from .source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
 from .source_rules import Refused
 
@@ -16,6 +20,10 @@ MAX_FILES = 200  # Python files below src/
 MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
 MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
 MAX_PATH = 200
+LEFT_OUT = say("it was left out.")
+SRC_ONLY = say("hand in src/ only")
+THE_FILE_ITSELF = say("hand in the file itself")
+AS_UTF_8 = say("save it as UTF-8")
 
 
 Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and the names that each defines
@@ -23,7 +31,25 @@ ANYTHING: Expected = {}  # no particular files are asked for: every Python file 
 
 
 class Unreadable(Exception):
-    """A file, an archive or a whole submission cannot be read; the text says why, for the student and the assistant."""
+    """A file, an archive or a whole submission cannot be read.
+
+    Attributes:
+        message: Why, for the student and the assistant, without a full stop. Most messages have a place ``{path}`` for
+            the name of what cannot be read.
+    """
+
+    def __init__(self, message: Message) -> None:
+        """Keep the message."""
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message.filled(path="").strip()
+
+    def of(self, name: Field) -> Message:
+        """The message with the name of what cannot be read in its place, or else before it."""
+        named = self.message.filled(path=name)
+        return named if named != self.message else say("{path}: {problem}", path=name, problem=named)
 
 
 @dataclass(frozen=True)
@@ -36,7 +62,17 @@ class Concern:
     """
 
     code: str
-    text: str
+    text: Message
+
+
+def left_out(name: str, problem: Unreadable) -> Concern:
+    """The concern about a file or an archive that cannot be read."""
+    return Concern("left_out", problem.of(name).then(LEFT_OUT))
+
+
+def places_in(concerns: Iterable[Concern]) -> set[Field]:
+    """The paths that concerns are about."""
+    return {part.fields["path"] for one in concerns for part in one.text.all_parts() if "path" in part.fields}
 
 
 @dataclass(frozen=True)
@@ -49,15 +85,13 @@ class Submission:
         notices: Remarks on files that were moved, skipped or refused.
         reason: Why there is nothing to grade; None if there is.
         concerns: What a person should look at; their texts are among the notices, too.
-        stamp: What tells later that it has not changed (``stamp.py``); empty if nothing does.
     """
 
     id: str
     files: Mapping[str, str] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-    reason: str | None = None
+    notices: tuple[Message, ...] = ()
+    reason: Message | None = None
     concerns: tuple[Concern, ...] = ()
-    stamp: str = field(default="", compare=False)
 
     @property
     def sha256(self) -> str:
@@ -69,17 +103,17 @@ class Submission:
 
 
 _WORDS = {
-    "too_large": "is larger than {most} MiB",
-    "wide": "is UTF-16 or UTF-32, which Python does not read; save it as UTF-8",
-    "nul": "contains NUL bytes, so it is no Python source",
-    "encoding": "names an encoding that Python does not read ({why}); save it as UTF-8",
-    "undecodable": "is not {encoding} (byte {place}); save it as UTF-8",
+    "too_large": say("{path} is larger than {n} MiB", n=MAX_FILE_BYTES >> 20),
+    "wide": say("{path} is UTF-16 or UTF-32, which Python does not read").then(AS_UTF_8),
+    "nul": say("{path} contains NUL bytes, so it is no Python source"),
+    "encoding": say("{path} names an encoding that Python does not read ({why})").then(AS_UTF_8),
+    "undecodable": say("{path} is not {encoding} (byte {place})").then(AS_UTF_8),
 }
 
 
-def wording(refusal: Refused) -> str:
-    """Why a file is not taken, as the end of a sentence that begins with its name."""
-    return _WORDS[refusal.code].format(**refusal.fields)
+def refused(refusal: Refused) -> Unreadable:
+    """Why a file is not taken."""
+    return Unreadable(_WORDS[refusal.code].filled(**{name: str(value) for name, value in refusal.fields.items()}))
 
 
 def is_source_path(path: str) -> bool:
@@ -87,3 +121,72 @@ def is_source_path(path: str) -> bool:
     parts = PurePosixPath(path).parts
     plain = all(part.isprintable() and part not in ("..", "__pycache__") and not part.startswith(".") for part in parts)
     return path.endswith(".py") and parts[:1] == (PACKAGE,) and plain and len(path) <= MAX_PATH
+
+
+Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError
+Files = Mapping[str, Read]
+
+MAX_LISTED = 100_000  # names of files and folders in one folder or archive, clutter included
+MAX_FOLDERS = 10_000  # in one submission, without clutter
+MAX_NAME = 1000  # characters of a name, with all folders above it
+CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
+ENVIRONMENT = "pyvenv.cfg"  # a folder with this file is a virtual environment, whatever its name
+
+
+def without_clutter(names: Iterable[str]) -> list[str]:
+    """The names that may be a student's work, sorted: no hidden files, caches, libraries or virtual environments."""
+    kept = [name for name in names if len(name) <= MAX_NAME and not is_clutter(name)]
+    environments = tuple(name.removesuffix(ENVIRONMENT) for name in kept if name.endswith(f"/{ENVIRONMENT}"))
+    return sorted(name for name in kept if not name.startswith(environments)) if environments else sorted(kept)
+
+
+def is_clutter(name: str) -> bool:
+    """Whether a file's name alone shows that it is clutter."""
+    return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
+
+
+class Folders:
+    """Counts the folders of an archive: those that it lists, and those that only the names of its files imply."""
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+
+    def above(self, name: str) -> None:
+        """Count the folders above a name; a folder's own name ends in a slash, and clutter does not count.
+
+        Raises:
+            Unreadable: If there are too many by now.
+        """
+        if len(name) > MAX_NAME or is_clutter(name):
+            return
+        while (name := name.rpartition("/")[0]) and name not in self._found:
+            self._found.add(name)
+        if len(self._found) > MAX_FOLDERS:
+            raise Unreadable(say("{path} holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+
+
+def may_be_source(name: str) -> bool:
+    """Whether a file may hold Python, judged by its name, which a browser may have changed, as to ``norm.py.txt``."""
+    return ".py" in name.lower() or name.lower().endswith(".txt")
+
+
+def lacks_suffix(name: str) -> bool:
+    """Whether a file's name has no suffix, as that of a ``norm.py`` whose suffix was lost."""
+    return "." not in name.rpartition("/")[2]
+
+
+def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
+    """Open a regular file for reading. Never waits for a pipe, and follows a link only if asked to.
+
+    Raises:
+        Unreadable: If it is a link, a pipe, a device or a folder.
+        OSError: If the system refuses.
+    """
+    if not follow and not stat.S_ISREG(os.lstat(path, dir_fd=folder).st_mode):
+        raise Unreadable(say("{path} is not a regular file (a link, perhaps)").then(THE_FILE_ITSELF))
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Unreadable(say("{path} is not a regular file").then(THE_FILE_ITSELF))
+    return file

@@ -10,13 +10,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Protocol
 
+from ..messages import Message, say
+
 CHUNK = 1 << 16
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field, which come next
 MIN_DICTIONARY = 1 << 12
 
 
 class Damaged(Exception):
-    """A damaged entry; the text says what is wrong."""
+    """A damaged entry; the message says what is wrong."""
+
+    def __init__(self, message: Message) -> None:
+        """Keep the message."""
+        super().__init__(message)
+        self.message = message
 
 
 class Decompressor(Protocol):
@@ -105,13 +112,13 @@ def read_packed(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
     file.seek(entry.header_offset)
     header = file.read(LOCAL_HEADER.size)
     if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\3\4"):
-        raise Damaged("its header is missing")
+        raise Damaged(say("its header is missing"))
     _, name, extra = LOCAL_HEADER.unpack(header)
     file.seek(name + extra, 1)
     chunks = _chunks(file, entry.compress_size)
     data = unpacked(chunks, _method(entry.compress_type, limit), limit)
     if len(data) < limit and zlib.crc32(data) != entry.CRC:
-        raise Damaged("its checksum is wrong")
+        raise Damaged(say("its checksum is wrong"))
     return data
 
 
@@ -129,7 +136,7 @@ def _method(kind: int, limit: int) -> Decompressor:
         zipfile.ZIP_LZMA: lambda: _Lzma(limit),
     }
     if kind not in methods:
-        raise Damaged(f"packed by method {kind}, which is not known here")
+        raise Damaged(say("packed by method {n}, which is not known here", n=kind))
     return methods[kind]()
 
 
@@ -152,7 +159,7 @@ class _Lzma:
     def _raw(self, header: bytes) -> lzma.LZMADecompressor:
         size, first, dictionary = struct.unpack("<2xHBI", header)
         if size != 5 or first >= 9 * 5 * 5:
-            raise Damaged("its LZMA header is wrong")
+            raise Damaged(say("its LZMA header is wrong"))
         rest, literal_context = divmod(first, 9)
         position, literal_position = divmod(rest, 5)
         most = max(MIN_DICTIONARY, self._limit)

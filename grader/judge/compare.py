@@ -6,15 +6,21 @@ stands here with its reason; ``grader/docs/decisions`` tells how they were chose
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
+from ..messages import Message, say
 from .devices import label
 from .faults import WrongAnswer
 from .kept import kept
 from .wording import in_steps, own_look, places, relation
+
+OTHER_DTYPE = "the output is {actual}, not {wanted}"
+OTHER_SHAPE = "the shape is {actual}, not {wanted}"
+ELSEWHERE = "{what} is on {here}, not on {there}"
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -41,7 +47,7 @@ PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", defau
 @kept
 def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
     """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
-    bits, smallest = _FORMATS[dtype]
+    bits, smallest = _FORMATS.get(dtype, _FORMATS[torch.float64])  # integers are compared as float64
     magnitude = scale.double().abs().clamp(min=2.0**smallest)  # below it, zero included, the steps stay the same
     exponent = torch.frexp(magnitude).exponent - 1
     return torch.ldexp(torch.ones_like(magnitude), exponent - (bits - 1))
@@ -65,10 +71,10 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
         WrongAnswer: If the shape differs, or the numbers are complex.
     """
     if actual.is_complex():
-        raise WrongAnswer(f"the output is {name(actual.dtype)}, no real number")
+        raise WrongAnswer(say("the output is {actual}, no real number", actual=name(actual.dtype)))
     if list(actual.shape) != list(shape):
         elements = torch.Size(shape).numel()
-        raise WrongAnswer(f"the shape is {list(actual.shape)}, not {list(shape)}", elements=elements)
+        raise WrongAnswer(other_shape(actual.shape, shape), elements=elements)
 
 
 def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
@@ -80,7 +86,7 @@ def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None
     check_shape(actual, example.shape)
     check_dtype(actual, dtype or example.dtype)
     if actual.device != example.device:
-        raise WrongAnswer(f"the output is on {label(actual.device)}, not on {label(example.device)}")
+        raise WrongAnswer(elsewhere(say("the output"), actual.device, example.device))
 
 
 def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:
@@ -90,10 +96,10 @@ def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:
         WrongAnswer: If it is another.
     """
     if actual.dtype != dtype:
-        raise WrongAnswer(f"the output is {name(actual.dtype)}, not {name(dtype)}")
+        raise WrongAnswer(say(OTHER_DTYPE, actual=name(actual.dtype), wanted=name(dtype)))
 
 
-def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: str) -> None:
+def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: Message) -> None:
     """Require ``actual`` within ``limit`` ulp of ``oracle``, whatever dtype it came in.
 
     Args:
@@ -102,7 +108,7 @@ def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtyp
         scale: Magnitude whose ulp is the unit; broadcasts with ``oracle``.
         dtype: The dtype whose ulp is the unit.
         limit: In ulp.
-        what: How the message begins, such as ``"float16 output"``.
+        what: How the message begins, such as ``say("{dtype} output", dtype="float16")``.
 
     Raises:
         WrongAnswer: With the place and size of the largest error, without the expected value.
@@ -112,7 +118,7 @@ def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtyp
 
 
 def check_errors(
-    errors: Tensor, limit: float, what: str, actual: Tensor, expected: Tensor, scale: Tensor | float
+    errors: Tensor, limit: float, what: Message, actual: Tensor, expected: Tensor, scale: Tensor | float
 ) -> None:
     """Require every error to be within the limit; see :func:`check_close`.
 
@@ -123,8 +129,7 @@ def check_errors(
     worst, wrong = float(errors.max()), errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
     seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
-    seen = seen or in_steps(worst, limit)
-    raise WrongAnswer(f"{what}: {places(wrong)}; {seen}", worst, limit, wrong.numel())
+    raise WrongAnswer(places(what, wrong).then(seen or in_steps(worst, limit)), worst, limit, wrong.numel())
 
 
 def are_within(errors: Tensor, limit: float) -> bool:
@@ -135,7 +140,7 @@ def are_within(errors: Tensor, limit: float) -> bool:
     return worst <= limit
 
 
-def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
+def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
     """Require exactly the same values, whatever dtype they came in; 0.0 equals -0.0.
 
     Raises:
@@ -148,11 +153,11 @@ def check_equal(actual: Tensor, expected: Tensor, what: str) -> None:
     values = values.double()
     wrong = values != wanted.double()
     if bool(wrong.any()):
-        message = "; ".join(filter(None, (f"{what}: {places(wrong)}", own_look(values[wrong]))))
-        raise WrongAnswer(message, elements=wrong.numel())
+        look = own_look(values[wrong])
+        raise WrongAnswer(places(what, wrong).then(*filter(None, [look])), elements=wrong.numel())
 
 
-def require(condition: bool, message: str) -> None:
+def require(condition: bool, message: Message) -> None:
     """Require a condition of the contract.
 
     Raises:
@@ -160,6 +165,16 @@ def require(condition: bool, message: str) -> None:
     """
     if not condition:
         raise WrongAnswer(message)
+
+
+def other_shape(actual: Sequence[int], wanted: Sequence[int]) -> Message:
+    """Says that an output has another shape."""
+    return say(OTHER_SHAPE, actual=str(list(actual)), wanted=str(list(wanted)))
+
+
+def elsewhere(what: Message, here: torch.device, there: torch.device | str) -> Message:
+    """Says that a tensor is on another device."""
+    return say(ELSEWHERE, what=what, here=label(here), there=label(there))
 
 
 def name(dtype: torch.dtype) -> str:

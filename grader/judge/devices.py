@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from ..messages import Message, Part, quoted, say
 from ..sandbox import second_device
 from ..settings import CannotGrade
 from .faults import Crashed, StudentFault
 
+ASKS_FOR_CUDA = "assessed on a GPU only: {path} asks for CUDA, which the simulated device is not"
 NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
 
@@ -58,13 +60,18 @@ def on_gpus(chosen: Sequence[str]) -> bool:
     return whole_suite(chosen) != ("cpu",)
 
 
-def label(device: str | torch.device) -> str:
+def label(device: str | torch.device) -> Message:
     """What reports call a device."""
-    return second_device.LABEL if second_device.is_here(device) else str(device)
+    return say("a second device (simulated)") if second_device.is_here(device) else quoted(str(device))
 
 
-def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> str:
-    """Why a fault on the simulated device does not count: it differs from a GPU there; empty if the fault counts.
+def is_elsewhere(case: str) -> bool:
+    """Whether the id of a case says that the case ran on another device than the CPU."""
+    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))
+
+
+def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:
+    """Why a fault on the simulated device does not count: it differs from a GPU there; None if the fault counts.
 
     Args:
         fault: What became of a case on that device.
@@ -72,8 +79,8 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
         files: The submission, path to source text.
     """
     if not second_device.is_here(device):
-        return ""
+        return None
     if isinstance(fault, Crashed) and fault.lacking:
-        return f"assessed on a GPU only: the simulated device has no {fault.lacking}"
+        return say("assessed on a GPU only: the simulated device has no {what}", what=Message(Part(fault.lacking, {})))
     asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
-    return f"assessed on a GPU only: {asking} asks for CUDA, which the simulated device is not" if asking else ""
+    return say(ASKS_FOR_CUDA, path=asking) if asking else None

@@ -132,7 +132,13 @@ def _lost(results: Iterable[CaseResult]) -> set[str]:
 
 
 def _first_unpaid(results: Sequence[CaseResult], lost: set[str]) -> CaseResult | None:
-    return next((result for result in results if _by_the_contract(result, lost) is not result), None)
+    """Of those that only their own property could pay for, if there are any, so that the order does not matter."""
+    unpaid = [result for result in results if _by_the_contract(result, lost) is not result]
+    return min(unpaid, key=lambda result: not _charges_itself(result), default=None)
+
+
+def _charges_itself(result: CaseResult) -> bool:
+    return any((result.property_id,) in charges for _, charges in result.excuses)
 
 
 def _by_the_contract(result: CaseResult, lost: set[str]) -> CaseResult:

@@ -6,9 +6,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
-from ..results.outcome import Outcome
+from ..messages import Message, from_data, quoted, say
+from ..results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
 from ..sandbox import second_device
 
 MAX_MESSAGE = 300
@@ -22,17 +24,25 @@ class StudentFault(Exception):
 
     def __init__(
         self,
-        message: str,
+        message: Message,
         error_ulp: float | None = None,
         limit_ulp: float | None = None,
         elements: int | None = None,
     ) -> None:
         """Keep the message and, for a wrong value, its error and the limit in ulp, and how many elements it has."""
         super().__init__(message)
+        self.message = message
         self.is_excusable = True  # although no reading differs from the contract
         self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp
+
+    def with_more(self, *more: Message | None) -> Self:
+        """The same fault, which tells more."""
+        told = copy(self)
+        told.message = self.message.then(*filter(None, more))
+        told.args = (told.message,)
+        return told
 
 
 @contextmanager
@@ -60,7 +70,7 @@ class Crashed(StudentFault):
         lacking: What the simulated second device lacks and the code has asked for; empty if nothing.
     """
 
-    def __init__(self, message: str, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
+    def __init__(self, message: Message, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
         """Keep the message for the student, and what was raised."""
         super().__init__(message)
         self.types = types
@@ -98,7 +108,8 @@ class InvalidReply(StudentFault):
     outcome = Outcome.INVALID_REPLY
 
 
-_SIMPLE_FAULTS: dict[str, type[StudentFault]] = {
+MALFORMED = say("a malformed error report")
+_TOLD_BY_THE_WORKER: dict[str, type[StudentFault]] = {
     "timed_out": TimedOut,
     "missing": Missing,
     "invalid_reply": InvalidReply,
@@ -112,38 +123,53 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     Only a field that is text is read as text: to print a forged tensor could take minutes.
     """
     fields = error if isinstance(error, dict) else {}
-    kind, said = fields.get("kind"), fields.get("message", "")
-    if not isinstance(said, str):
-        return InvalidReply("a malformed error report")
-    message = mask_values(safe_text(said))
+    kind = fields.get("kind")
     if kind == "memory_exceeded":
-        return MemoryExceeded(f"more memory was used than the {memory_mib} MiB that a submission may add")
-    if isinstance(kind, str) and kind in _SIMPLE_FAULTS:
-        return _SIMPLE_FAULTS[kind](message)
-    if kind not in ("crashed", "not_implemented"):
-        return InvalidReply("a malformed error report")
+        return MemoryExceeded(say("more memory was used than the {n} MiB that a submission may add", n=memory_mib))
+    if isinstance(kind, str) and kind in _TOLD_BY_THE_WORKER:
+        try:
+            return _TOLD_BY_THE_WORKER[kind](from_data(fields.get("told"), masked))
+        except (ValueError, RecursionError):
+            return InvalidReply(MALFORMED)
+    said = fields.get("message", "")
+    if kind not in ("crashed", "not_implemented") or not isinstance(said, str):
+        return InvalidReply(MALFORMED)
     frames = fields.get("frames")
-    place = "".join(frame_line(frame, files) for frame in frames[-3:]) if isinstance(frames, list) else ""
+    places = [place for frame in frames[-3:] for place in told_frame(frame, files)] if isinstance(frames, list) else []
     if kind == "not_implemented":
-        return NotImplementedYet(f"{message or 'still a stub'}{place}")
+        return NotImplementedYet((quoted(masked(said)) if said else say("still a stub")).then(*places))
     types = fields.get("types")
     names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()
-    text = ": ".join(filter(None, (mask_values(names[0]) if names else "an exception", message)))
-    if names[:1] == ("SyntaxError",):
-        text += f" (the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"
     claim = fields.get("lacking")  # it counts if this process finds the same
     lacking = claim if isinstance(claim, str) and second_device.lacks(claim) else ""
-    return Crashed(text + place, names, said, lacking)
+    return Crashed(_raised(names, said, fields).then(*places), names, said, lacking)
 
 
-def frame_line(frame: Any, files: Mapping[str, str]) -> str:
-    """A frame in the student's files as text, empty if it is malformed; the code comes from our copy of the files."""
+def _raised(names: tuple[str, ...], said: str, fields: Mapping[str, Any]) -> Message:
+    """What was raised, in words."""
+    name = masked(names[0]) if names else say("an exception")
+    message = masked(said)
+    if names[:1] == ("SyntaxError",):
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return say(SYNTAX_ERROR, exception=name, message=message, python=python)
+    inside, module = safe_text(fields.get("inside")), safe_text(fields.get("module"))
+    if inside:
+        return say(RAISED_INSIDE, exception=name, message=message, file=inside)
+    return say(RAISED if name and message else "{exception}{message}", exception=name, message=message, module=module)
+
+
+def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
+    """A frame in the student's files, nothing if it is malformed; the code comes from our copy of the files."""
     match frame:
         case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
             source = files[path].splitlines()
             code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
-            return f"\n  {path}:{line} in {mask_values(safe_text(function))}: {code}"
-    return ""
+            yield say(FRAME, path=path, line=line, function=masked(function), code=code)
+
+
+def masked(text: str) -> str:
+    """A student's text made fit to be shown, without numbers that may come from a hidden input."""
+    return mask_values(safe_text(text))
 
 
 def safe_text(value: Any) -> str:

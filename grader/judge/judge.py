@@ -13,8 +13,9 @@ import torch
 
 from .. import __version__
 from ..intake.submission import Submission
+from ..messages import Message
 from ..results.language import task_in_language
-from ..results.outcome import CaseResult, Outcome
+from ..results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, score
 from ..results.report import (
     CaseReport,
     Environment,
@@ -25,8 +26,8 @@ from ..results.report import (
     Status,
     SubmissionInfo,
     TaskReport,
+    parts_of,
 )
-from ..results.score import PropertyScore, TaskScore, score
 from ..sandbox.in_process import InProcessWorker
 from ..sandbox.launch import Zygote
 from ..sandbox.levels import Isolation
@@ -136,13 +137,15 @@ class Judge:
         failure: str = "",
     ) -> Report:
         ours = failure or any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
+        reason = failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None)
         status: Status = "grader_error" if ours else "unreadable" if tasks is None else "graded"
         rated = tasks if status == "graded" and tasks else None
         return Report(
             assignment=self._rubric.id,
             submission=_submission_info(submission),
             status=status,
-            reason=failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None),
+            reason=str(reason) if reason else None,
+            reason_parts=parts_of(reason or ""),
             score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
             max_score=self._rubric.max_score,
             bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,
@@ -173,7 +176,7 @@ class Judge:
         return Environment(
             python=platform.python_version(),
             torch=torch.__version__,
-            devices=list(map(label, self._devices)),
+            devices=[str(label(device)) for device in self._devices],
             isolation=str(self.isolation),
         )
 
@@ -195,10 +198,16 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
         SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
         for path, text in sorted(submission.files.items())
     ]
-    return SubmissionInfo(id=submission.id, sha256=submission.sha256, files=files, notices=list(submission.notices))
+    return SubmissionInfo(
+        id=submission.id,
+        sha256=submission.sha256,
+        files=files,
+        notices=list(map(str, submission.notices)),
+        notice_parts=list(map(parts_of, submission.notices)),
+    )
 
 
-def _failing(prop: PropertyScore) -> dict[str, str]:
+def _failing(prop: PropertyScore) -> dict[str, Message]:
     """The failed cases, which a diagnosis has to explain: from the id of each to its message."""
     return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
 
@@ -224,7 +233,8 @@ def _case_report(case: CaseResult) -> CaseReport:
         error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
         limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
         elements=case.elements,
-        message=case.message,
+        message=str(case.message),
+        parts=parts_of(case.message),
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from pytest_jsonreport.plugin import JSONReport
 
 from ..definition import Assignment
+from ..messages import Message, say
 from ..results.outcome import CaseResult, Outcome
 from ..sandbox import second_device
 from .compare import PASSED
@@ -24,8 +25,9 @@ from .student import StartWorker, Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
+TOO_MUCH_TO_JUDGE = say("what came back takes more memory to judge than there is")
 DOUBT = ""
-INCONSISTENT = "the same calls were answered in one way here, and in another way there; the worse answer counts"
+INCONSISTENT = say("the same calls were answered in one way here, and in another way there; the worse answer counts")
 
 Task = Callable[[], list[dict[str, Any]]]  # runs tests; returns results that pytest does not report, in its format
 
@@ -308,28 +310,28 @@ class Plugin:
             return {"outcome": "passed", **numbers} if call.when == "call" else {}
         error = call.excinfo.value
         if isinstance(error, pytest.skip.Exception):
-            return {"outcome": "not_assessed", "message": str(error.msg), "excuses": self._excuses()}
+            return {"outcome": "not_assessed", "message": error.msg, "excuses": self._excuses()}
         self._all_passed = False
         if isinstance(error, StudentFault):
             return _told(error)
         if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
             # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is
             # the cause: a machine that is short of memory would have killed the judge instead.
-            return {"outcome": "invalid_reply", "message": "what came back takes more memory to judge than there is"}
+            return {"outcome": "invalid_reply", "message": TOO_MUCH_TO_JUDGE}
         detail = "".join(traceback.format_exception(error)[-3:])
-        return {"outcome": "grader_error", "message": "the grader failed here, not you", "detail": detail}
+        return {"outcome": "grader_error", "message": say("the grader failed here, not you"), "detail": detail}
 
 
 def _told(fault: StudentFault) -> dict[str, Any]:
     """A fault as the JSON report keeps it."""
     numbers = {"error_ulp": fault.error_ulp, "limit_ulp": fault.limit_ulp, "elements": fault.elements}
-    return {"outcome": str(fault.outcome), "message": str(fault), **numbers}
+    return {"outcome": str(fault.outcome), "message": fault.message, **numbers}
 
 
 def _other(device: str) -> Any:
     """A second device as a parameter of a test; a simulated one has the same id on every machine."""
     if device == NONE:
-        return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason="needs a second device"))
+        return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason=say("needs a second device")))
     return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
 
 
@@ -375,7 +377,7 @@ def _case_result(item: pytest.Item, known: Mapping[str, Any]) -> CaseResult:
         property_id=_property_of(item),
         id=_case_id(item),
         outcome=Outcome(known.get("outcome", "grader_error")),
-        message=known.get("message", "" if known else "the test left no verdict"),
+        message=known.get("message", Message() if known else say("the test left no verdict")),
         error_ulp=known.get("error_ulp"),
         limit_ulp=known.get("limit_ulp"),
         elements=known.get("elements"),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from ..messages import say
 from ..rubric import Rubric
 from ..sandbox.handle import Operation, WorkerFailed, WorkerLike
 from ..sandbox.limits import Limits
@@ -22,6 +23,9 @@ from .faults import (
     fault_from_reply,
 )
 from .student_objects import StudentModule, StudentName
+
+NOT_TRIED_AFTER_TIME = say("not tried, since an earlier case of this property gave no answer in time")
+NOT_TRIED_AFTER_MEMORY = say("not tried, since an earlier case of this property filled the memory")
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -70,13 +74,14 @@ class Student:
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
-        self.readings = Readings(self._alike)
+        self.readings = Readings(self._reader)
         self.seed = 0  # of the run
         self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
         self.has_read = False  # whether any reading was used
+        self.turns = True  # whether a constructor that refuses its sizes is asked again
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,7 +105,7 @@ class Student:
         self.start_afresh()
         self._around = around
         if self.condemns(property_id):
-            self._gave_out = InvalidReply("what came back for this piece is more than can be judged")
+            self._gave_out = InvalidReply(say("what came back for this piece is more than can be judged"))
 
     def start_afresh(self) -> None:
         """End the worker and forget its state: the next request starts another, which imports the submission anew."""
@@ -170,7 +175,7 @@ class Student:
         self.excuses.append(Excuse(fault, charges))
 
     def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
-        """Pass over a call that has returned several values, except in the property that charges for it.
+        """Pass over a call that has returned several values, or refused good sizes, except in one property.
 
         Raises:
             StudentFault: The fault, in that property, or if the rubric names none.
@@ -178,7 +183,8 @@ class Student:
         charged_to = self._rubric.one_tensor.get(name, self.property_id)
         if charged_to == self.property_id:
             raise fault
-        self.excuse(fault, (charged_to,))
+        siblings = {prop.id for prop in self._rubric.task_of(charged_to).properties}  # a call may pass on another's
+        self.excuse(fault, tuple(prop for prop in self._rubric.one_tensor.values() if prop in siblings))
 
     @contextmanager
     def excused(self, *properties: str) -> Iterator[None]:
@@ -187,6 +193,12 @@ class Student:
             yield
         except StudentFault as fault:
             self.excuse(fault, properties)
+
+    def _reader(self) -> Student:
+        """The same submission in another worker, asked for no property: what is read serves all."""
+        other = self._alike()
+        other.property_id = ""
+        return other
 
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
@@ -245,6 +257,9 @@ class Student:
     def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
         """Have the worker do an operation, in the file that defines ``name``; returns the value.
 
+        A constructor that refuses sizes which divide is asked again with numbers whose remainders are turned around, so
+        that a reversed check costs what it is worth; see :class:`grader.sandbox.operations.Turned`.
+
         Raises:
             StudentFault: If student code returns no value.
         """
@@ -253,7 +268,20 @@ class Student:
         if name not in self._loaded:
             self._load(name)
         operations = [*self._deferred.pop(name, ()), (operation, arguments)]
-        return self._ask(name, operations)
+        try:
+            return self._ask(name, operations)
+        except Crashed as crash:
+            if not self.turns or not {"AssertionError", "ValueError"} & {*crash.types}:
+                raise
+            turned = [(op, {**what, "turned": True} if op == "construct" else what) for op, what in operations]
+            if turned == operations:
+                raise
+            try:
+                value = self._ask(name, turned)
+            except StudentFault:
+                raise crash from None
+            self.charge_for_several_values(name, crash)
+            return value
 
     def _load(self, name: str) -> None:
         """Import the file that defines ``name``; one that can't be imported is tried once, not once per property."""
@@ -273,7 +301,7 @@ class Student:
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
-            raise TimedOut(f"{name} has used up its {self._share_s:g} s")
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
@@ -282,15 +310,15 @@ class Student:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
-                self._gave_out = TimedOut("not tried, since an earlier case of this property gave no answer in time")
-                raise TimedOut(f"no answer within {limit_s:g} s") from None
-            raise (Crashed if failure.kind == "crashed" else InvalidReply)(str(failure)) from None
+                self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
+                raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
+            raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
         finally:
             self._left_s[name] -= worker.spent_s
         if "error" in reply:
             fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
             if isinstance(fault, MemoryExceeded):
                 self._hung.add(name)
-                self._gave_out = MemoryExceeded("not tried, since an earlier case of this property filled the memory")
+                self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
             raise fault
         return reply["value"]

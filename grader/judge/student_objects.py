@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, overload
 import torch
 from torch import Tensor
 
-from .faults import InvalidReply, mask_values, safe_text
+from ..messages import Message, say
+from .faults import InvalidReply, masked
 
 if TYPE_CHECKING:
     from .student import Student
 
+SEVERAL, MALFORMED = say("several values"), say("a malformed reply")
 MAX_NAMES = 8  # of entries in a state dict, or of devices: more would only fill the report
 
 
@@ -40,7 +42,7 @@ class StudentFunction:
         match reply:
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return self._one_tensor(output), after
-        raise InvalidReply("a malformed reply")
+        raise InvalidReply(MALFORMED)
 
     def _one_tensor(self, output: Any) -> Tensor:
         if isinstance(output, Tensor):
@@ -48,14 +50,14 @@ class StudentFunction:
         if isinstance(output, tuple | list) and output:
             self._charge_for_several_values()
             return self._one_tensor(output[0])
-        kinds = {tuple: "several values", list: "several values", type(None): "None"}
+        kinds: dict[type, str | Message] = {tuple: SEVERAL, list: SEVERAL, type(None): "None"}
         raise self._no_tensor(kinds.get(type(output), type(output).__name__))
 
     def _charge_for_several_values(self) -> None:
-        self.student.charge_for_several_values(self.name, self._no_tensor("several values"))
+        self.student.charge_for_several_values(self.name, self._no_tensor(SEVERAL))
 
-    def _no_tensor(self, kind: str) -> InvalidReply:
-        return InvalidReply(f"{self.name} returned {kind}, not one tensor")
+    def _no_tensor(self, kind: str | Message) -> InvalidReply:
+        return InvalidReply(say("{name} returned {kind}, not one tensor", name=self.name, kind=kind))
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
         """Call it, and send the gradient ``upstream`` of its output back through it."""
@@ -67,7 +69,7 @@ class StudentFunction:
             case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
                 if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):
                     return Gradients(of_arguments, of_parameters)
-        raise InvalidReply("a malformed reply")
+        raise InvalidReply(MALFORMED)
 
 
 def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
@@ -117,7 +119,7 @@ class StudentModule(StudentFunction):
         """
         pieces = self.student.request(self.name, "held", target=self.target, sizes=list(sizes))
         if not isinstance(pieces, list) or not all(isinstance(piece, Tensor) for piece in pieces):
-            raise InvalidReply("a malformed reply")
+            raise InvalidReply(MALFORMED)
         if len(pieces) < 2:
             return pieces[0] if pieces else None
         return torch.cat([piece.flatten() for piece in pieces])
@@ -168,7 +170,7 @@ class StudentModule(StudentFunction):
     def _tensors(self, operation: str) -> list[Parameter]:
         entries = self.student.request(self.name, operation, target=self.target)
         if not isinstance(entries, list):
-            raise InvalidReply("a malformed reply")
+            raise InvalidReply(MALFORMED)
         return [_parameter(entry) for entry in entries]
 
 
@@ -190,12 +192,12 @@ class StudentName(StudentFunction):
 def _names(reply: Any) -> list[str]:
     """The first few names of a reply, made fit to be shown."""
     if not isinstance(reply, list):
-        raise InvalidReply("a malformed reply")
-    return [mask_values(safe_text(name)) or "?" for name in reply[:MAX_NAMES]]
+        raise InvalidReply(MALFORMED)
+    return [masked(name) or "?" for name in reply[:MAX_NAMES]]
 
 
 def _parameter(entry: Any) -> Parameter:
     match entry:
         case {"name": str(name), "value": Tensor() as value}:
             return Parameter(name, value, entry.get("requires_grad") is True)
-    raise InvalidReply("a malformed reply")
+    raise InvalidReply(MALFORMED)

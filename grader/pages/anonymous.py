@@ -9,9 +9,19 @@ from dataclasses import dataclass, replace
 
 from ..decisions.grades import StudentGrade
 from ..intake.origin import Origin, Student
-from ..results.outcome import Outcome
+from ..messages import Message, Part
+from ..results.outcome import FRAME, Outcome
 from ..results.policy import days_late
-from ..results.report import Attention, CaseReport, PropertyReport, Report, SummaryLine
+from ..results.report import (
+    Attention,
+    CaseReport,
+    MessagePart,
+    PropertyReport,
+    Report,
+    SummaryLine,
+    message_of,
+    parts_of,
+)
 from ..rubric import Rubric
 
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
@@ -44,6 +54,7 @@ class Anonymous:
             "sha256": "",
             "files": [],
             "notices": [],
+            "notice_parts": [],
             "origin": self._origin(origin),
         }
         tasks = [
@@ -54,6 +65,7 @@ class Anonymous:
             update={
                 "submission": own.model_copy(update=info),
                 "reason": None,
+                "reason_parts": [],
                 "tasks": tasks,
                 "provenance": report.provenance.model_copy(update={"command": ""}),
             }
@@ -75,18 +87,18 @@ class Anonymous:
         return prop.model_copy(update={"cases": [self._case(case) for case in prop.cases]})
 
     def _case(self, case: CaseReport) -> CaseReport:
-        told = case.message if case.outcome in OURS else "\n".join(self._bare(case.message))
-        return case.model_copy(update={"message": self.text(told)})
+        told = message_of(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
+        return case.model_copy(update={"message": str(told), "parts": parts_of(told)})
 
-    def _bare(self, message: str) -> Iterator[str]:
+    def _bare(self, parts: Sequence[MessagePart]) -> Iterator[Part]:
         """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
-        kind = re.match(r"\w+", message)
-        found = getattr(builtins, kind[0], None) if kind else None
-        if kind and isinstance(found, type) and issubclass(found, BaseException):
-            yield kind[0]
-        for path, line in re.findall(r"([\w/.-]+):(\d+)", message):
-            if path in self.rubric.files:
-                yield f"  {path}:{line}"
+        for part in parts:
+            kind, path = part.fields.get("exception"), part.fields.get("path")
+            found = getattr(builtins, kind, None) if isinstance(kind, str) else None
+            if isinstance(found, type) and issubclass(found, BaseException):
+                yield Part("{exception}", {"exception": found.__name__})
+            if part.key == FRAME and path in self.rubric.files:
+                yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part.fields.get("line"))})
 
     def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
         """The grades of a submission; of a team, each member has a number. What people said about it is left out."""

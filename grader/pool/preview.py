@@ -14,7 +14,6 @@ from ..results.view import viewed
 from ..rubric import Policy
 from ..settings import Settings
 from .conditions import conditions, policy_of, view
-from .known import Known
 
 
 class Preview:
@@ -42,10 +41,10 @@ class Preview:
         with opened(self._out) as connection:
             ledger = Ledger(connection, conditions(own), view(own))
             self.policy = policy_of(ledger.details())
-            known = Known(ledger.entries(), self._candidates, self._reader, self._reader.read)
+            entries = ledger.entries()
             for candidate in self._candidates:
-                entry = known.of(candidate)
-                if entry is None:
+                entry = entries.get(candidate.id)
+                if entry is None or not entry.is_of(self._reader.read(candidate)):
                     self.unknown += 1
                     continue
                 before = Report.model_validate_json(ledger.copy(entry.result))

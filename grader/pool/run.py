@@ -15,7 +15,7 @@ from ..decisions.model import DecisionError, Ruling
 from ..intake.candidate import Candidate
 from ..intake.reader import Reader
 from ..intake.submission import Concern, Submission
-from ..results.attention import attention, outcomes
+from ..results.attention import attention, outcomes, reasons
 from ..results.database import opened
 from ..results.ledger import Entry, Ledger
 from ..results.report import (
@@ -34,7 +34,6 @@ from ..results.view import viewed
 from ..results.written import SUMMARY
 from ..settings import Settings
 from .conditions import conditions, differing, view
-from .known import Known
 
 REPORT = "report.json"
 
@@ -76,7 +75,7 @@ class Run:
         fresh: bool,
         reader: Reader,
     ) -> None:
-        """Find out which earlier results are kept. Their submissions are read, unless a stamp shows them unchanged."""
+        """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
         self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._origins = {candidate.id: candidate.origin for candidate in candidates}
@@ -98,12 +97,7 @@ class Run:
             {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
         )
         entries = self._ledger.entries()
-        self._stamps = {own: entry.stamp for own, entry in entries.items()}
-        known = Known(entries, candidates, reader, self._read)
-        kept = [(own, entry) for own in candidates if (entry := known.of(own))]
-        self._ledger.restamp(
-            {entry.result: stamp for own, entry in kept if (stamp := self._stamps[own.id]) != entry.stamp}
-        )
+        kept = [(own, entry) for own in candidates if (entry := entries.get(own.id)) and entry.is_of(self._read(own))]
         for own, entry in kept:
             self._keep(own, entry)
         again = {own.id for own, _ in kept}
@@ -135,7 +129,7 @@ class Run:
         known, shown = self._view(report, "en"), self._view(report, self._language)
         file = _write(self._out / report.submission.id / REPORT, json_text(shown))
         self.written += 1
-        self._ledger.record(known, file, self._stamps.get(known.submission.id, ""))
+        self._ledger.record(known, file)
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -144,7 +138,7 @@ class Run:
 
     def _read(self, candidate: Candidate) -> Submission:
         submission = self._reader.read(candidate)
-        self._concerns[candidate.id], self._stamps[candidate.id] = submission.concerns, submission.stamp
+        self._concerns[candidate.id] = submission.concerns
         return submission
 
     def save(self, report: Report) -> Report:
@@ -159,7 +153,7 @@ class Run:
         found = standings(self._connection, practice)
         self.duration_s = round(monotonic() - self._clock, 3)
         started = self._started.isoformat(timespec="seconds")
-        self.attention = attention(found, self._concerns, outcomes(self._connection))
+        self.attention = attention(found, self._concerns, outcomes(self._connection), reasons(self._connection))
         whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
         self.attention = whole.attention
         self.environments = environments(self._connection)

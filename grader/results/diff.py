@@ -272,3 +272,13 @@ def _recorded(report: Report) -> tuple[str, ...]:
 def _changed_files(old: Report, new: Report) -> list[str]:
     before, after = ({file.path: file.sha256 for file in own.submission.files} for own in (old, new))
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+def moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
+    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
+    crossed = [(name, least) for name, least in thresholds.items() if _reaches(old, least) != _reaches(new, least)]
+    return GradeMove(student, old, new, tuple(crossed))
+
+
+def _reaches(grade: float | None, least: float) -> bool:
+    return grade is not None and grade >= least

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from ..definition import Assignment
+from ..messages import Message, translated
 from ..rubric import Rubric
-from .chinese import in_chinese
+from .chinese import PHRASES
 from .outcome import Outcome
-from .report import CaseReport, PropertyReport, Report, TaskReport
+from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
 # Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
 ADVICE: Mapping[Outcome, Mapping[str, str]] = {
@@ -60,13 +62,16 @@ CONSEQUENCE: Mapping[str, str] = {
 def in_language(report: Report, assignment: Assignment, language: str) -> Report:
     """The same report in another language.
 
-    Properties and misconceptions that the rubric no longer has keep their words. Messages in Chinese stay Chinese.
+    Properties and misconceptions that the rubric no longer has keep their words, and so do texts without parts, as
+    reports before version 1.1 have them.
     """
-    notices = [_message(notice, assignment, language) for notice in report.submission.notices]
+    own = report.submission
+    parts = [*own.notice_parts, *([] for _ in own.notices)]
+    notices = [told(*pair, assignment, language) for pair in zip(own.notices, parts, strict=False)]
     words = {
         "tasks": [task_in_language(task, assignment, language) for task in report.tasks],
-        "submission": report.submission.model_copy(update={"notices": notices}),
-        "reason": _message(report.reason, assignment, language) if report.reason else None,
+        "submission": own.model_copy(update={"notices": notices}),
+        "reason": told(report.reason, report.reason_parts, assignment, language) if report.reason else None,
     }
     return report.model_copy(update=words)
 
@@ -112,12 +117,25 @@ def _first_failure(before: Sequence[PropertyReport], rubric: Rubric) -> Property
 
 
 def _case_in_language(case: CaseReport, assignment: Assignment, language: str) -> CaseReport:
-    message = _message(case.message, assignment, language)
+    message = told(case.message, case.parts, assignment, language)
     return case if message == case.message else case.model_copy(update={"message": message})
 
 
-def _message(text: str, assignment: Assignment, language: str) -> str:
-    return in_chinese(text, assignment) if text and language == "zh" else text
+def told(text: str, parts: Sequence[MessagePart], assignment: Assignment, language: str) -> str:
+    """A text in a language, made from its parts; the text as it is, if it has none."""
+    return in_words(message_of(parts), assignment, language) if parts else text
+
+
+def in_words(message: str, assignment: Assignment, language: str) -> str:
+    """A message in a language; any other text stays as it is."""
+    if language == "en" or not isinstance(message, Message):
+        return str(message)
+    return translated(message, _chinese(assignment))
+
+
+@cache
+def _chinese(assignment: Assignment) -> Mapping[str, str]:
+    return {**PHRASES, **assignment.phrases}
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:

@@ -11,13 +11,14 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..intake.origin import Origin
+from ..intake.submission import Submission
 from .database import transaction
-from .ledger_rows import Row, conditions_row, origin_of, origin_row, property_rows, result_row, task_rows
-from .report import Report, json_text
+from .outcome import Outcome
+from .report import MessagePart, PropertyReport, Report, json_text
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,6 @@ class Entry:
         size: The size of ``report.json``, in bytes, just after it was written.
         mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
         shown: Whether the report was written with the present rubric and language.
-        stamp: The stamp of the submission when it was read (``intake/stamp.py``); empty if it had none.
     """
 
     result: int
@@ -42,11 +42,14 @@ class Entry:
     size: int
     mtime_ns: int
     shown: bool
-    stamp: str
+
+    def is_of(self, submission: Submission) -> bool:
+        """Whether the submission is what was graded then: the same files, with the same notices."""
+        return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
 
 
-# This table is made where it is missing, since older ledgers of version 1 lack it.
-STAMPS = "CREATE TABLE IF NOT EXISTS stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)"
+# These columns are made where they are missing, since older ledgers of version 1 lack them.
+PARTS = {"properties": "parts", "results": "reason_parts"}
 
 
 class Ledger:
@@ -62,7 +65,9 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
-        self._connection.execute(STAMPS)
+        for table, column in PARTS.items():
+            if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
+                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
         self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
         self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 
@@ -77,16 +82,15 @@ class Ledger:
     def entries(self) -> dict[str, Entry]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
-            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ?, "
-            "coalesce(stamp, '') FROM latest JOIN conditions ON conditions.id = latest.conditions "
-            "JOIN copies ON copies.result = latest.id LEFT JOIN stamps ON stamps.result = latest.id "
-            "WHERE reusable AND key = ?",
+            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? "
+            "FROM latest JOIN conditions ON conditions.id = latest.conditions "
+            "JOIN copies ON copies.result = latest.id WHERE reusable AND key = ?",
             (self._details, self._key),
         )
         entries = {}
-        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown, stamp in found:
+        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found:
             said, whose = tuple(json.loads(notices)), origin_of(origin)
-            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown), stamp)
+            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
         return entries
 
     def other_conditions(self) -> list[dict[str, str]]:
@@ -105,20 +109,18 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
-    def record(self, report: Report, file: os.stat_result, stamp: str = "") -> None:
+    def record(self, report: Report, file: os.stat_result) -> None:
         """Enter a report that has just been written; earlier results of its submission are kept as history.
 
         Args:
             report: The report, in English.
             file: The size and time of ``report.json``, which may be in another language.
-            stamp: The stamp of the submission when it was read.
         """
         own = report.submission.id
         with transaction(self._connection):
-            for table in ("copies", "stamps"):
-                self._connection.execute(
-                    f"DELETE FROM {table} WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
-                )
+            self._connection.execute(
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
+            )
             self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
             result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
             for task in task_rows(report):
@@ -126,17 +128,6 @@ class Ledger:
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
-            if stamp:
-                self._insert("stamps", {"result": result, "stamp": stamp})
-
-    def restamp(self, stamps: Mapping[int, str]) -> None:
-        """Note with results that their submissions were read again, and found to be the same.
-
-        Args:
-            stamps: From ids of results to the stamps of their submissions.
-        """
-        with transaction(self._connection):
-            self._connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?)", stamps.items())
 
     def copy(self, result: int) -> str:
         """The whole report of the latest result of a submission, as JSON, in English."""
@@ -181,3 +172,92 @@ def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str
 def _copy(report: Report, file: os.stat_result) -> Row:
     packed = zlib.compress(json_text(report).encode())
     return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}
+
+
+MAX_MESSAGE = 500  # characters of a case's message that the ledger keeps; the report has the whole message
+Row = Mapping[str, object]
+
+
+def conditions_row(report: Report) -> Row:
+    """Where and how the submission was graded."""
+    where, how = report.environment, report.provenance
+    return {
+        "assignment": report.assignment,
+        "grader_version": how.grader_version,
+        "rubric_sha256": how.rubric_sha256,
+        "hidden_tests_sha256": how.hidden_tests_sha256,
+        "seed": how.seed,
+        "python": where.python,
+        "torch": where.torch,
+        "devices": json.dumps(where.devices),
+        "isolation": where.isolation,
+        "command": how.command,
+    }
+
+
+def result_row(report: Report) -> Row:
+    """The result of the submission; it can be used again unless the grader failed."""
+    own = report.submission
+    return {
+        "submission": own.id,
+        "reusable": report.status != "grader_error",
+        "sha256": own.sha256,
+        "status": report.status,
+        "reason": report.reason,
+        "reason_parts": _data(report.reason_parts),
+        "score": report.score,
+        "max_score": report.max_score,
+        "bonus": report.bonus,
+        "max_bonus": report.max_bonus,
+        "notices": json.dumps(own.notices, ensure_ascii=False),
+        "started_at": report.provenance.started_at,
+        "duration_s": report.provenance.duration_s,
+        **origin_row(own.origin),
+    }
+
+
+def origin_row(origin: Origin | None) -> Row:
+    """Whose submission it is: the students' names as one text, the late flag, and the whole origin as JSON."""
+    return {
+        "students": ", ".join(map(str, origin.students)) if origin else "",
+        "late": origin.late if origin else None,
+        "origin": origin.model_dump_json() if origin else None,
+    }
+
+
+def origin_of(text: str | None) -> Origin | None:
+    """The origin from the JSON that :func:`origin_row` made."""
+    return Origin.model_validate_json(text) if text else None
+
+
+def task_rows(report: Report) -> Iterator[Row]:
+    """A row for each task."""
+    for position, task in enumerate(report.tasks):
+        yield {"position": position, "task": task.id, "score": task.score, "max_score": task.max_score}
+
+
+def property_rows(report: Report) -> Iterator[Row]:
+    """A row for each property; unless it passed, the row has the message of the property's simplest case."""
+    lines = ((task, prop) for task in report.tasks for prop in task.properties)
+    for position, (task, prop) in enumerate(lines):
+        yield {
+            "position": position,
+            "task": task.id,
+            "property": prop.id,
+            "points": prop.points,
+            "max_points": prop.max_points,
+            "outcome": prop.outcome.value,
+            "misconception": prop.misconception,
+            **_message(prop),
+        }
+
+
+def _message(prop: PropertyReport) -> Row:
+    case = prop.simplest_case
+    if case is None or prop.outcome is Outcome.PASSED:
+        return {"message": None, "parts": None}
+    return {"message": case.message[:MAX_MESSAGE], "parts": _data(case.parts)}
+
+
+def _data(parts: Sequence[MessagePart]) -> str | None:
+    return json.dumps([part.model_dump() for part in parts], ensure_ascii=False) if parts else None

@@ -38,7 +38,8 @@ CREATE TABLE results (
   origin TEXT,  -- JSON
   notices TEXT NOT NULL,  -- JSON
   started_at TEXT NOT NULL,
-  duration_s REAL NOT NULL
+  duration_s REAL NOT NULL,
+  reason_parts TEXT  -- JSON: what the reason was made of
 );
 CREATE INDEX results_by_submission ON results (submission, id);
 CREATE UNIQUE INDEX results_current ON results (submission) WHERE current;
@@ -62,6 +63,7 @@ CREATE TABLE properties (
   outcome TEXT NOT NULL,
   misconception TEXT,
   message TEXT,  -- of the simplest case, if points were lost
+  parts TEXT,  -- JSON: what the message was made of
   PRIMARY KEY (result, position)
 ) WITHOUT ROWID;
 

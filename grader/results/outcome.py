@@ -1,12 +1,22 @@
-"""The outcomes that a case can have, and the result of one case."""
+"""The outcomes that a case can have, the result of one case, and the points that outcomes earn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..messages import Message
+from ..rubric import Property, Rubric, Task
+
 Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
+# What was raised in student code, and where: programs look for these statements.
+RAISED = "{exception}: {message}"
+RAISED_INSIDE = "{exception}: {message} (raised in {file})"
+SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
+FRAME = "\n  {path}:{line} in {function}: {code}"
+
+NOTHING = Message()
 
 
 class Outcome(StrEnum):
@@ -44,7 +54,7 @@ class CaseResult:
     property_id: str
     id: str
     outcome: Outcome
-    message: str = ""
+    message: Message = NOTHING
     error_ulp: float | None = None
     limit_ulp: float | None = None
     elements: int | None = None
@@ -65,3 +75,42 @@ def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
     if not assessed:
         return Outcome.NOT_ASSESSED
     return next((outcome for outcome in assessed if outcome is not Outcome.PASSED), Outcome.PASSED)
+
+
+@dataclass(frozen=True)
+class PropertyScore:
+    """A property with its outcome, its points and its cases."""
+
+    property: Property
+    outcome: Outcome
+    points: float
+    cases: tuple[CaseResult, ...]
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """A task with the scores of its properties."""
+
+    task: Task
+    properties: tuple[PropertyScore, ...]
+
+    @property
+    def points(self) -> float:
+        """The points earned."""
+        return sum(prop.points for prop in self.properties)
+
+
+def score(rubric: Rubric, results: Sequence[CaseResult]) -> tuple[TaskScore, ...]:
+    """The scores of all tasks and properties, in the rubric's order."""
+    by_property: dict[str, list[CaseResult]] = {identifier: [] for identifier in rubric.properties}
+    for result in results:
+        by_property[result.property_id].append(result)
+    return tuple(
+        TaskScore(task, tuple(_property_score(prop, by_property) for prop in task.properties)) for task in rubric.tasks
+    )
+
+
+def _property_score(prop: Property, by_property: Mapping[str, Sequence[CaseResult]]) -> PropertyScore:
+    cases = tuple(by_property[prop.id])
+    outcome = property_outcome(cases)
+    return PropertyScore(prop, outcome, prop.points if outcome is Outcome.PASSED else 0.0, cases)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from ..intake.origin import Origin
+from ..messages import Message, as_data, from_data
 from .decided import Decided
 from .files import write_text as write_text
 from .outcome import Outcome
 from .record import STRICT
 
-SCHEMA_VERSION: Literal["1.0"] = "1.0"
+SCHEMA_VERSION: Literal["1.1"] = "1.1"
 Status = Literal["graded", "unreadable", "grader_error"]
 ReasonCode = Literal[
     "unreadable",
@@ -43,6 +45,16 @@ class Record(BaseModel):
     model_config = STRICT
 
 
+class MessagePart(Record):
+    """One statement of a message: an English template, and what fills it; a nested message is a list of parts.
+
+    Fields that the template does not name are for programs.
+    """
+
+    key: str
+    fields: dict[str, str | int | float | list[MessagePart]] = {}
+
+
 class SourceFile(Record):
     """A file of the submission that was read."""
 
@@ -55,6 +67,7 @@ class SubmissionInfo(Record):
 
     Attributes:
         notices: What a student or an assistant should know about how the files were found, in plain words.
+        notice_parts: The parts of each notice.
         origin: Whose it is, as far as a platform or a roster tells; null where nothing does.
     """
 
@@ -62,6 +75,7 @@ class SubmissionInfo(Record):
     sha256: str
     files: list[SourceFile]
     notices: list[str] = []
+    notice_parts: list[list[MessagePart]] = []
     origin: Origin | None = None
 
 
@@ -69,6 +83,7 @@ class CaseReport(Record):
     """One case; ``error_ulp`` is null where there is no number, or an infinite one.
 
     ``elements`` is the size of a wrong tensor: of several failing cases, the smallest is the easiest to think about.
+    ``parts`` is what the message was made of.
     """
 
     id: str
@@ -77,6 +92,14 @@ class CaseReport(Record):
     limit_ulp: float | None = None
     elements: int | None = None
     message: str = ""
+    parts: list[MessagePart] = []
+
+    def fields(self, *keys: str) -> dict[str, str | int | float]:
+        """The fields of the message's statements, of those with such a template only, if any are given.
+
+        Of two fields with one name the first counts; nested messages give their own fields.
+        """
+        return fields_of(self.parts, keys)
 
 
 class PropertyReport(Record):
@@ -104,10 +127,10 @@ class PropertyReport(Record):
         return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
 
     @property
-    def stated(self) -> str:
-        """The message about a wrong value, with the sizes of the hidden test; empty for any other outcome."""
+    def stated(self) -> dict[str, str | int | float]:
+        """What the message about a wrong value states, such as the sizes of the hidden test; else nothing."""
         case = self.evidence
-        return case.message if case and self.outcome is Outcome.FAILED else ""
+        return case.fields() if case and self.outcome is Outcome.FAILED else {}
 
 
 class TaskReport(Record):
@@ -144,11 +167,12 @@ class Provenance(Record):
 class Report(Record):
     """``report.json``: everything about one submission."""
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
     assignment: str
     submission: SubmissionInfo
     status: Status
     reason: str | None = None
+    reason_parts: list[MessagePart] = []
     score: float | None
     max_score: float = Points
     bonus: float | None
@@ -213,11 +237,13 @@ class Attention(Record):
         id: Of the submission.
         code: For programs; one submission may have several.
         text: For people, in plain words.
+        parts: What the text was made of.
     """
 
     id: str
     code: ReasonCode
     text: str
+    parts: list[MessagePart] = []
 
 
 class Summary(Record):
@@ -227,7 +253,7 @@ class Summary(Record):
         attention: Who needs a person, and why; a submission may stand there more than once.
     """
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
     assignment: str
     submissions: list[SummaryLine]
     environment: Environment
@@ -239,6 +265,27 @@ def _scored_if_graded(record: RatedT) -> RatedT:
     if (record.status == "graded") != (record.score is not None and record.bonus is not None):
         raise ValueError("a graded submission has a score and a bonus, and no other has")
     return record
+
+
+def parts_of(message: str) -> list[MessagePart]:
+    """What a message was made of, for a report; nothing, if it is any other text."""
+    return [MessagePart.model_validate(part) for part in as_data(message)]
+
+
+def message_of(parts: Sequence[MessagePart], clean: Callable[[str], str] = str) -> Message:
+    """The message that was made of these; ``clean`` is applied to every text in it."""
+    return from_data([part.model_dump() for part in parts], clean)
+
+
+def fields_of(parts: Sequence[MessagePart], keys: Sequence[str] = ()) -> dict[str, str | int | float]:
+    """See :meth:`CaseReport.fields`."""
+    found: dict[str, str | int | float] = {}
+    for part in parts:
+        nested = [field for field in part.fields.values() if isinstance(field, list)]
+        own = {name: field for name, field in part.fields.items() if not isinstance(field, list)}
+        within = {name: field for inner in nested for name, field in fields_of(inner, keys).items()}
+        found = {**within, **(own if not keys or part.key in keys else {}), **found}
+    return found
 
 
 def first_problem(error: ValidationError) -> str:

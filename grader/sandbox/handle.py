@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeGuard
 
 import torch
 
+from ..messages import Message, quoted, say
 from .allowance import Allowance, Waited
 from .channel import Channel, DeadlineExceeded, PeerClosed
 from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
@@ -33,10 +34,10 @@ class WorkerFailed(Exception):
         kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: Message) -> None:
         """Remember the kind; the message is for the student."""
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.message = kind, message
 
 
 class WorkerLike(Protocol):
@@ -90,13 +91,12 @@ class Worker:
             raise ProtocolError("a malformed reply")
         except DeadlineExceeded:
             self.close()
-            raise WorkerFailed("timed_out", "no answer in time") from None
+            raise WorkerFailed("timed_out", say("no answer in time")) from None
         except ProtocolError as error:
             self.close()
-            raise WorkerFailed("invalid_reply", f"the reply was {error}") from None
+            raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
         except PeerClosed:
-            how = self._end(GRACE_S)
-            raise WorkerFailed("crashed", f"the process ended {how}") from None
+            raise WorkerFailed("crashed", self._end(GRACE_S)) from None
         finally:
             self.spent_s = allowance.spent_s
 
@@ -126,7 +126,7 @@ class Worker:
                         raise ProtocolError("a malformed reply")
         except (ProtocolError, PeerClosed) as error:
             self.close()
-            raise WorkerFailed("crashed", f"the process ended {error}".rstrip()) from None
+            raise WorkerFailed("crashed", say("the process ended by itself").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests; :meth:`replies` gives the answer.
@@ -154,10 +154,10 @@ class Worker:
             return _bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
             self.close()
-            raise WorkerFailed("timed_out", "no answer in time") from None
+            raise WorkerFailed("timed_out", say("no answer in time")) from None
         except (ProtocolError, PeerClosed) as error:
             self.close()
-            raise WorkerFailed("crashed", f"no answer: {error}") from None
+            raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
@@ -182,14 +182,16 @@ class Worker:
         if self._running:
             self._end(0)
 
-    def _end(self, grace_s: float) -> str:
+    def _end(self, grace_s: float) -> Message:
         self._running = False
         self._channel.close()
         self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
         if usage["killed_by_a_stranger"] and grace_s:
             raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
-        return f"by signal {usage['signal']:.0f}" if usage["signal"] else "by itself"
+        if usage["signal"]:
+            return say("the process ended by signal {n}", n=f"{usage['signal']:.0f}")
+        return say("the process ended by itself")
 
 
 def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from .handle import Operation
-from .operations import Operations
+from .operations import Operations, invalid
 from .protocol import ProtocolError, decode, encode
 
 
@@ -29,7 +29,7 @@ class InProcessWorker:
         try:
             tree = encode(reply, tensors)
         except ProtocolError as error:
-            return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
+            return invalid(error)
         return dict(decode(tree, [tensor.clone() for tensor in tensors]))
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..messages import Message, as_data, say
 from .importer import PACKAGE, MemoryImporter
 from .protocol import ProtocolError
 from .second_device import NotSimulated
@@ -58,7 +59,7 @@ class Operations:
         except MemoryError:
             return OUT_OF_MEMORY
         except ProtocolError as error:
-            return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
+            return invalid(error)
         except RuntimeError as error:
             full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
             return OUT_OF_MEMORY if full else _failure(error, self._files)
@@ -112,7 +113,7 @@ class Operations:
         if self._recorder is not None:
             self._recorder.put_in_place()
         if not hasattr(loaded, name):
-            raise _Missing(f"{name} is not defined in {module.replace('.', '/')}.py")
+            raise _Missing(say("{name} is not defined in {path}", name=name, path=f"{module.replace('.', '/')}.py"))
         return getattr(loaded, name)
 
     def forget(self) -> None:
@@ -129,8 +130,10 @@ class Operations:
 
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _construct(self, number: int, name: str, arguments: dict[str, Any]) -> None:
-        """Build an object of the class ``name`` and keep it under ``number``."""
+    def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
+        """Build an object of the class ``name`` and keep it under ``number``, with turned numbers if asked for."""
+        if turned:
+            arguments = {key: Turned(value) if type(value) is int else value for key, value in arguments.items()}
         self._modules[number] = self._names[name](**arguments)
         self._assigned.pop(number, None)
         self._places = {key: place for key, place in self._places.items() if key[0] != number}
@@ -163,7 +166,8 @@ class Operations:
         several = isinstance(output, tuple | list)  # as for any call, the first counts
         output = output[0] if several else output
         if output.numel() != upstream.numel():
-            raise _Unfit(f"the shape is {list(output.shape)}, not {list(upstream.shape)}")
+            shapes = {"actual": str(list(output.shape)), "wanted": str(list(upstream.shape))}
+            raise _Unfit(say("the shape is {actual}, not {wanted}", **shapes))
         if flows := output.requires_grad:
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()
@@ -232,9 +236,11 @@ class Operations:
         parameters = dict(self._modules[target].named_parameters())
         for name, value in values.items():
             if name not in parameters:
-                raise _Unfit(f"a parameter {name} was expected; registered: {', '.join(parameters) or 'none'}")
+                names = ", ".join(parameters) or say("none")
+                raise _Unfit(say("a parameter {name} was expected; registered: {names}", name=name, names=names))
             if parameters[name].shape != value.shape:
-                raise _Unfit(f"the parameter {name} is {list(parameters[name].shape)}, not {list(value.shape)}")
+                shapes = {"actual": str(list(parameters[name].shape)), "wanted": str(list(value.shape))}
+                raise _Unfit(say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
             with torch.no_grad():
                 parameters[name].copy_(value)
 
@@ -257,8 +263,21 @@ class Operations:
         if tensors := _leading(module, first):
             _fill(tensors, first)
             return
-        shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or "none"
-        raise _Unfit(f"a parameter of {first.numel()} elements was expected; registered: {shapes}")
+        shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or say("none")
+        n = first.numel()
+        raise _Unfit(say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
+
+
+class Turned(int):
+    """A size whose remainders are turned around, so that it passes a check of sizes that refuses those that divide."""
+
+    def __mod__(self, other: int) -> int:
+        """One where the other divides it, and zero where not."""
+        return int(int(self) % int(other) == 0)
+
+    def __rmod__(self, other: int) -> int:
+        """One where it divides the other, and zero where not."""
+        return int(int(other) % int(self) == 0)
 
 
 class Recorder:
@@ -344,12 +363,25 @@ def _taken_out(importer: MemoryImporter) -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in importer.names if name in sys.modules}
 
 
-class _Missing(Exception):
+class _Told(Exception):
+    """What this worker itself finds wrong; a message says it."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class _Missing(_Told):
     """A name that the submission does not define."""
 
 
-class _Unfit(Exception):
+class _Unfit(_Told):
     """A parameter that cannot take the value to be assigned, or an output of the wrong size for ``upstream``."""
+
+
+def invalid(error: ProtocolError) -> dict[str, Any]:
+    """The reply in place of a value that the protocol cannot express."""
+    return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
 
 
 def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
@@ -359,11 +391,12 @@ def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
     """The exception as plain data: kind, class names, message, and the frames in the student's own files."""
     if isinstance(error, _Missing):
-        return {"kind": "missing", "message": str(error)}
+        return {"kind": "missing", "told": as_data(error.message)}
     if isinstance(error, _Unfit):
-        return {"kind": "unfit", "message": str(error)}
+        return {"kind": "unfit", "told": as_data(error.message)}
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == PACKAGE:
-        return {"kind": "missing", "message": f"{str(error.name).replace('.', '/')}.py is not in the submission"}
+        path = f"{str(error.name).replace('.', '/')}.py"
+        return {"kind": "missing", "told": as_data(say("{path} is not in the submission", path=path))}
     try:
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
@@ -371,13 +404,17 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     trace = traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)
     frames = [[frame.filename, frame.lineno or 0, frame.name] for frame in trace]
     inside = itertools.takewhile(lambda file: file not in files, (frame.filename for frame in reversed(trace)))
+    more = {}
     if isinstance(error, OSError) and (torchs := next((file for file in inside if file.startswith(TORCH)), "")):
-        message += f" (raised in torch{torchs.removeprefix(TORCH)})"
+        more["inside"] = f"torch{torchs.removeprefix(TORCH)}"
+    if isinstance(error, ModuleNotFoundError):
+        more["module"] = str(error.name)
     if isinstance(error, SyntaxError) and error.filename in files:
         frames.append([error.filename, error.lineno or 0, "<module>"])
     lacking = [cause.what for cause in _chain(error) if type(cause) is NotSimulated]
     return {
         **({"lacking": lacking[0]} if lacking else {}),
+        **more,
         "kind": "not_implemented" if _is_stub(error) else "crashed",
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
         "message": message,

@@ -19,7 +19,7 @@ import torch
 from . import second_device
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
-from .operations import OUT_OF_MEMORY, Operations
+from .operations import OUT_OF_MEMORY, Operations, invalid
 from .protocol import Message, ProtocolError, as_bytes, as_tensor, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
@@ -73,7 +73,7 @@ def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
         except ProtocolError as error:
             if number > 1:
                 break  # it may be too much only beside the others: the judge asks again, for one thing after another
-            replies.add(_invalid(error))
+            replies.add(invalid(error))
         except MemoryError:
             replies.add(OUT_OF_MEMORY)
         if reply.get("error", {}).get("kind") in HOPELESS:
@@ -81,12 +81,7 @@ def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
     try:
         return replies.packed()
     except ProtocolError as error:
-        return pack([_invalid(error)] if number == 1 else [])
-
-
-def _invalid(error: ProtocolError) -> dict[str, Any]:
-    """The reply in place of a value that the protocol cannot express."""
-    return {"error": {"kind": "invalid_reply", "message": f"returned {error}"}}
+        return pack([invalid(error)] if number == 1 else [])
 
 
 class State:

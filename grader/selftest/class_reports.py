@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grader.intake.origin import Origin, Student
+from grader.judge.wording import PLACES
+from grader.messages import quoted, say
 from grader.results.language import task_in_language
-from grader.results.outcome import Outcome
+from grader.results.outcome import FRAME, RAISED, Outcome
 from grader.results.report import (
     CaseReport,
     Environment,
@@ -19,6 +21,7 @@ from grader.results.report import (
     SubmissionInfo,
     Summary,
     TaskReport,
+    parts_of,
     summary_line,
     write_json,
 )
@@ -38,11 +41,19 @@ ENVIRONMENTS = (
     Environment(python="3", torch="2", devices=["cpu"], isolation="namespaces+landlock+seccomp"),
     Environment(python="3", torch="2", devices=["cpu", "cuda:0"], isolation="seccomp"),
 )
+OUTPUT = say("{dtype} output", dtype="float32")
+HERE: dict[str, str | int] = {"path": "src/attention.py", "line": 54, "function": "forward", "code": "x.sofmax()"}
+STUB: dict[str, str | int] = {
+    "path": "src/attention.py",
+    "line": 34,
+    "function": "__init__",
+    "code": "raise NotImplementedError",
+}
 MESSAGES = {
-    Outcome.FAILED: "float32 output: shape [2, 3], 4 of 6 elements are wrong, the first at [0, 0]",
-    Outcome.CRASHED: "AttributeError: no attribute 'sofmax'\n  src/attention.py:54 in forward: x.sofmax()",
-    Outcome.TIMED_OUT: "no answer within 10 s",
-    Outcome.NOT_IMPLEMENTED: "Task 1: __init__\n  src/attention.py:34 in __init__: raise NotImplementedError",
+    Outcome.FAILED: say(PLACES, what=OUTPUT, shape=[2, 3], n=4, all=6, place=[0, 0]),
+    Outcome.CRASHED: say(RAISED, exception="AttributeError", message="no attribute 'sofmax'").then(say(FRAME, **HERE)),
+    Outcome.TIMED_OUT: say("no answer within {time} s", time=10),
+    Outcome.NOT_IMPLEMENTED: quoted("Task 1: __init__").then(say(FRAME, **STUB)),
 }
 ENDINGS = [*Outcome][:-1] + 6 * [Outcome.FAILED]  # no grader error; wrong values as often as the rest
 
@@ -74,9 +85,15 @@ def graded(
     return Report.model_validate(whole | fields)
 
 
+def case(identifier: str, outcome: Outcome, message: str) -> CaseReport:
+    """A case with a message and what that was made of."""
+    return CaseReport(id=identifier, outcome=outcome, message=str(message), parts=parts_of(message))
+
+
 def ungraded(identifier: str, status: str, reason: str) -> Report:
     """A report of a submission that was not graded."""
-    nothing: dict[str, object] = {"status": status, "reason": reason, "score": None, "bonus": None, "tasks": []}
+    nothing: dict[str, object] = {"status": status, "score": None, "bonus": None, "tasks": []}
+    nothing |= {"reason": str(reason), "reason_parts": parts_of(reason)}
     return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
 
 
@@ -97,7 +114,7 @@ def _property(prop: Property, outcome: Outcome, misconception: str | None) -> Pr
         max_points=prop.points,
         outcome=outcome,
         misconception=misconception,
-        cases=[CaseReport(id="some_case-cpu-float32", outcome=outcome, message=MESSAGES.get(outcome, ""))],
+        cases=[case("some_case-cpu-float32", outcome, MESSAGES.get(outcome, ""))],
     )
 
 

@@ -13,7 +13,7 @@ from grader.cli import grade
 from grader.definition import Assignment
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
-from grader.results.report import Report
+from grader.results.report import Report, parts_of
 from grader.rubric import Rubric
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.term import LONG
@@ -80,7 +80,8 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             digest = submission.reason or submission.sha256
             if digest not in known:
                 known[digest] = grader.grade(submission)
-            info = {"id": submission.id, "notices": list(submission.notices)}
+            notices, parts = list(map(str, submission.notices)), list(map(parts_of, submission.notices))
+            info = {"id": submission.id, "notices": notices, "notice_parts": parts}
             own = known[digest].submission.model_copy(update=info)
             yield known[digest].model_copy(update={"submission": own})
 

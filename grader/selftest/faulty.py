@@ -15,7 +15,7 @@ import torch
 
 from grader.intake.submission import Submission
 from grader.pool.judge_process import NAME
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 
 @dataclass(frozen=True)

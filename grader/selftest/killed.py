@@ -54,10 +54,6 @@ class Here:
         """The submission."""
         return candidate.read()
 
-    def stamps(self, _: Iterable[Candidate]) -> dict[str, str]:
-        """None, so that everything is read."""
-        return {}
-
     def discover(self, *arguments: Any) -> list[Candidate]:
         """As the reading process finds them."""
         return discover(*arguments)

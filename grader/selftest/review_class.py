@@ -14,7 +14,7 @@ from grader.intake.origin import Origin, Student
 from grader.intake.submission import Submission
 from grader.results.outcome import Outcome
 from grader.results.report import Attention, Report, Summary, write_json
-from grader.results.sources import note
+from grader.results.written import note
 from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.html_page import Element, parse
 from grader.selftest.small.grader.assignment import ASSIGNMENT

@@ -13,10 +13,12 @@ from typer.testing import CliRunner, Result
 from grader.cli import app as cli
 from grader.decisions.model import FILE as DECISIONS
 from grader.intake.origin import Origin, Student
-from grader.results.outcome import Outcome
+from grader.messages import quoted, say
+from grader.results.outcome import FRAME, RAISED, Outcome
 from grader.results.pseudonyms import FILE, pseudonyms
-from grader.results.report import Attention, CaseReport, Report, Summary, write_json
-from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.results.report import Attention, Report, Summary, parts_of, write_json
+from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
+from grader.selftest.class_reports import case as case_of
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 HEADER = "# Author: {name}, student number {id}, {email}"
@@ -47,18 +49,21 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     outcome = rng.choice([own for own in Outcome if own not in (Outcome.PASSED, Outcome.GRADER_ERROR)])
     kind = rng.choice(["ValueError", f"{first.name.split()[0]}Error"])
     messages = {
-        Outcome.FAILED: f"shape [2, 3], 4 of 6 values are wrong; said by {first.name.upper()} ({first.id})",
-        Outcome.TIMED_OUT: f"no answer within 10 s for {first.email}",
-        Outcome.MEMORY_EXCEEDED: f"more memory was used than the 512 MiB that {identifier} may add",
+        Outcome.FAILED: quoted(f"shape [2, 3], 4 of 6 values are wrong; said by {first.name.upper()} ({first.id})"),
+        Outcome.TIMED_OUT: say("no answer within {time} s", time=f"10 s for {first.email}"),
+        Outcome.MEMORY_EXCEEDED: quoted(f"more memory was used than the 512 MiB that {identifier} may add"),
     }
-    crash = f"{kind}: {header}\n  {helper}:3 in {first.name}: raise\n  src/attention.py:54 in forward: {header}"
+    crash = say(RAISED, exception=kind, message=header).then(
+        say(FRAME, path=helper, line=3, function=first.name, code="raise"),
+        say(FRAME, path="src/attention.py", line=54, function="forward", code=header),
+    )
     origin = Origin(source="canvas", students=team, late=True, submitted_at=f"2031-05-0{1 + number % 9}T03:14:15+00:00")
     if rng.random() < 0.2:
-        whole = ungraded(identifier, "unreadable", f"{first.name}.zip cannot be read: {header}")
+        whole = ungraded(identifier, "unreadable", quoted(f"{first.name}.zip cannot be read: {header}"))
         whole = whole.model_copy(update={"submission": whole.submission.model_copy(update={"origin": origin})})
     else:
         whole = graded(identifier, {"attention_causal": outcome}, origin=origin)
-        case = CaseReport(id="some_case", outcome=outcome, message=messages.get(outcome, crash))
+        case = case_of("some_case", outcome, messages.get(outcome, crash))
         tasks = [
             task.model_copy(
                 update={
@@ -71,8 +76,8 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
             for task in whole.tasks
         ]
         whole = whole.model_copy(update={"tasks": tasks})
-    notices = [f"{first.name} attention.py was read as src/attention.py: {header}"]
-    info = whole.submission.model_copy(update={"notices": notices})
+    notice = quoted(f"{first.name} attention.py was read as src/attention.py: {header}")
+    info = whole.submission.model_copy(update={"notices": [str(notice)], "notice_parts": [parts_of(notice)]})
     how = whole.provenance.model_copy(update={"command": f"grader grade {identifier}.zip"})
     secrets = [identifier, helper, "Author", "03:14", "student number"]
     secrets += [part for own in team for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]
@@ -122,14 +127,14 @@ def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -
         assert sum(text in shown for text in secrets) > len(secrets) / 2  # what the other pages do say
 
 
-def test_what_helps_to_mend_it_stays(tmp_path: Path) -> None:
-    crash = "ValueError: by Ada\n  src/ada.py:3 in go: x\n  src/attention.py:54 in forward: y"
-    own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
-    text = own.model_dump_json().replace(
-        "AttributeError: no attribute 'sofmax'\\n  src/attention.py:54 in forward: x.sofmax()",
-        crash.replace("\n", "\\n"),
+def test_what_helps_to_mend_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = say(RAISED, exception="ValueError", message="by Ada").then(
+        say(FRAME, path="src/ada.py", line=3, function="go", code="x"),
+        say(FRAME, path="src/attention.py", line=54, function="forward", code="y"),
     )
-    out = write(tmp_path / "out", [Report.model_validate_json(text)])
+    monkeypatch.setitem(MESSAGES, Outcome.CRASHED, crash)
+    own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
+    out = write(tmp_path / "out", [own])
     assert run("report", out, "--anonymous", "--lang", "en").exit_code == 0
     (page,) = (out / "html" / "anonymous" / "students").iterdir()
     shown = page.read_text(encoding="utf-8")

@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.intake import tarballs, zips
-from grader.intake.archive import read_archive
-from grader.intake.bundle import MAX_FOLDERS
+from grader.intake import archives
+from grader.intake.candidate import read_archive
 from grader.intake.origin import Part
-from grader.intake.submission import MAX_FILE_BYTES, Submission, is_source_path
+from grader.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, Submission, is_source_path
 from grader.selftest.submissions import zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
@@ -267,7 +266,6 @@ def test_in_an_export_each_submission_has_folders_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", ["zip of folders", "tar of folders"])
 def test_listed_folders_count_among_the_names_of_an_archive(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (tarballs, zips):
-        monkeypatch.setattr(module, "MAX_LISTED", 3)
+    monkeypatch.setattr(archives, "MAX_LISTED", 3)
     assert "lists" not in (read(KINDS[kind](["a/", "b/", NORM])).reason or "")
     assert "lists more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")

@@ -11,10 +11,13 @@ from typer.testing import CliRunner
 from grader.cli import app as cli
 from grader.intake.origin import Origin, Source
 from grader.intake.submission import Concern
+from grader.messages import Message, quoted, say
 from grader.results.attention import attention
-from grader.results.outcome import Outcome
-from grader.results.report import Status, SummaryLine
+from grader.results.language import told
+from grader.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
+from grader.results.report import Status, SummaryLine, message_of
 from grader.results.standing import Standing, TaskStanding
+from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 
 def standing(
@@ -31,8 +34,8 @@ def standing(
 
 def codes(own: Standing, *concerns: Concern, task1: list[Outcome] | None = None) -> list[str]:
     """The reasons why somebody should look at it."""
-    lost = {"task1": [(f"p{number}", outcome, "") for number, outcome in enumerate(task1 or [])]}
-    return [one.code for one in attention([own], {"ada": concerns}, {"ada": lost})]
+    lost = {"task1": [(f"p{number}", outcome, quoted("")) for number, outcome in enumerate(task1 or [])]}
+    return [one.code for one in attention([own], {"ada": concerns}, {"ada": lost}, {})]
 
 
 def late(source: Source, when: str | None) -> Origin:
@@ -76,35 +79,63 @@ def test_each_reason_has_its_code(own: Standing, outcomes: list[Outcome], expect
     assert codes(own, task1=outcomes) == expected
 
 
+PLACE = say(FRAME, path="src/a.py", line=1, function="f", code="import pdb")
+
+
+def raised(exception: str, message: str, module: str = "") -> Message:
+    """What a case says of an exception."""
+    return say(RAISED, exception=exception, message=message, module=module)
+
+
 ENVIRONMENT = {
-    "ModuleNotFoundError: No module named 'pdb'\n  src/a.py:1": "The module pdb belongs to Python or torch",
-    "ModuleNotFoundError: No module named 'xml.etree'": "The module xml belongs to Python or torch",
-    "ModuleNotFoundError: No module named 'torch._dynamo'": "The module torch belongs to Python or torch",
-    "PermissionError: [Errno 1] Not permitted: '/x' (raised in torch/_inductor/a.py)": "torch could not open a file",
-    "RuntimeError: can't start new thread\n  src/a.py:1": "Student code may start no thread here",
-    "SyntaxError: invalid syntax (the grader runs Python 3.11)": "Python 3.11 does not know this syntax",
+    "pdb": raised("ModuleNotFoundError", "No module named 'pdb'", "pdb").then(PLACE),
+    "xml": raised("ModuleNotFoundError", "No module named 'xml.etree'", "xml.etree"),
+    "torch": raised("ModuleNotFoundError", "No module named 'torch._dynamo'", "torch._dynamo"),
+    "file": say(RAISED_INSIDE, exception="PermissionError", message="Not permitted: '/x'", file="torch/_inductor/a.py"),
+    "thread": raised("RuntimeError", "can't start new thread").then(PLACE),
+    "syntax": say(SYNTAX_ERROR, exception="SyntaxError", message="invalid syntax", python="3.11"),
 }
-THE_CODE_ITSELF = (
-    *("ModuleNotFoundError: No module named 'scipy'", "PermissionError: [Errno 1] Operation not permitted: '/tmp/a'"),
-    *("RuntimeError: can't multiply", "IndentationError: unexpected indent (a.py, line 1)", "the process ended"),
-)
+TOLD = {
+    "file": "torch could not open a file or folder here.",
+    "thread": "Student code may start no thread here.",
+    "syntax": "Python 3.11 does not know this syntax; look whether a newer Python does.",
+}
+THE_CODE_ITSELF = {
+    "scipy": raised("ModuleNotFoundError", "No module named 'scipy'", "scipy"),
+    "permission": raised("PermissionError", "[Errno 1] Operation not permitted: '/tmp/a'"),
+    "multiply": raised("RuntimeError", "can't multiply"),
+    "indentation": raised("IndentationError", "unexpected indent (a.py, line 1)"),
+    "end": say("the process ended by itself"),
+    "words": raised("ValueError", "No module named 'pdb' (raised in torch/a.py) (the grader runs Python 3.11)"),
+    "ours_alone": quoted("ModuleNotFoundError: No module named 'pdb'"),
+}
 
 
-@pytest.mark.parametrize("message", ENVIRONMENT)
-def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(message: str) -> None:
-    own = standing(90, task1=32)
-    lost = {task: [("p", Outcome.CRASHED, message), ("q", Outcome.CRASHED, message)] for task in ("task1", "task2")}
-    (one,) = attention([own], {}, {"ada": lost})
-    assert (one.code, one.text.startswith("task1, task2: " + ENVIRONMENT[message])) == ("environment", True)
+@pytest.mark.parametrize("name", ENVIRONMENT)
+def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str) -> None:
+    own, crash = standing(90, task1=32), (Outcome.CRASHED, ENVIRONMENT[name])
+    lost = {task: [("p", *crash), ("q", *crash)] for task in ("task1", "task2")}
+    (one,) = attention([own], {}, {"ada": lost}, {})
+    cause = TOLD.get(name, f"The module {name} belongs to Python or torch, and was not found here.")
+    assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
+    assert message_of(one.parts) == one.text
 
 
-@pytest.mark.parametrize("message", THE_CODE_ITSELF)
-def test_any_other_crash_does_not(message: str) -> None:
-    assert attention([standing(90, task1=32)], {}, {"ada": {"task1": [("p", Outcome.CRASHED, message)]}}) == []
+@pytest.mark.parametrize("name", THE_CODE_ITSELF)
+def test_any_other_crash_does_not_whatever_its_words(name: str) -> None:
+    lost = {"task1": [("p", Outcome.CRASHED, THE_CODE_ITSELF[name])]}
+    assert attention([standing(90, task1=32)], {}, {"ada": lost}, {}) == []
+
+
+def test_a_reason_keeps_its_parts() -> None:
+    reason = say("The zip cannot be read: {problem}.", problem=say("File is not a zip file"))
+    (one,) = attention([standing(None, "unreadable")], {}, {}, {"ada": reason})
+    assert one.text == "The zip cannot be read: File is not a zip file."
+    assert told(one.text, one.parts, ASSIGNMENT, "zh") == "zip 无法读取：它不是 zip 文件。"
 
 
 def test_what_intake_has_found_is_passed_on() -> None:
-    concerns = [Concern("left_out", "a.py is damaged"), Concern("renamed", "b.py may be it")]
+    concerns = [Concern("left_out", quoted("a.py is damaged")), Concern("renamed", quoted("b.py may be it"))]
     assert codes(standing(100, task1=42), *concerns) == ["left_out", "renamed"]
 
 

@@ -17,18 +17,19 @@ import pytest
 
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
+from grader.messages import quoted
 from grader.pool.executors.base import Executor
 from grader.pool.executors.choose import open_executor
 from grader.pool.schedule import grade_all
 from grader.results.report import Report
 from grader.sandbox.limits import Limits
 from grader.selftest import faulty
+from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
 from grader.settings import CannotGrade, Settings
-from grader.tools.benchmarks.dask_processes import DaskProcesses
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
@@ -75,10 +76,10 @@ def test_reports_are_those_of_this_machine_even_where_judges_die(
 ) -> None:
     """Also: a worker under a nanny may have children, and its limit of memory says nothing about them."""
     trap = Trap("trap", edited(), fault=faulty.die, log=tmp_path / "log")
-    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason="is empty")]
+    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason=quoted("is empty"))]
     reports = {report.submission.id: report for report in grade_all(submissions, SETTINGS, executor)}
     assert trap.attempts == 2
-    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason="is empty")]
+    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason=quoted("is empty"))]
     assert {name: without_times(report) for name, report in reports.items()} == {
         submission.id: expected(submission) for submission in plain
     }

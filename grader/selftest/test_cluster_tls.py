@@ -12,10 +12,10 @@ import pytest
 
 from grader.pool.executors.choose import open_executor
 from grader.results.report import Report
+from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import survivors
 from grader.selftest.submissions import REPOSITORY, edited, write_folder
 from grader.settings import CannotGrade
-from grader.tools.benchmarks.dask_processes import DaskProcesses
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 

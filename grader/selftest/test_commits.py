@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake import commits
-from grader.intake.commits import committed_at
+from grader.intake import clones
+from grader.intake.clones import committed_at
 from grader.intake.discover import discover
 from grader.intake.listing import Listing
 from grader.selftest.submissions import write_folder, zipped
@@ -72,13 +72,13 @@ def test_every_commit_of_a_pack_is_read_however_it_is_written(
     git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some of them as differences to others."""
-    whole, patched = commits._patched, set()
+    whole, patched = clones._patched, set()
 
     def noted(base: bytes, delta: bytes) -> bytes:
         patched.add(delta)
         return whole(base, delta)
 
-    monkeypatch.setattr(commits, "_patched", noted)
+    monkeypatch.setattr(clones, "_patched", noted)
     git("repack", "-adf", "--depth=50", "--window=50")
     for number in range(20):
         git("checkout", "--detach", f"main~{number}")
@@ -123,7 +123,7 @@ def test_what_is_no_repository_has_no_time(tmp_path: Path, files: dict[str, str 
 def test_deltas_that_go_round_or_nowhere_have_no_time() -> None:
     for pack in (b"\x60\x00", b"\x60\x01" * 100, b"\x90", b""):
         with pytest.raises((ValueError, IndexError, zlib.error)):
-            commits._unpacked(pack, 0)
+            clones._unpacked(pack, 0)
 
 
 def test_a_repository_behind_a_link_is_not_read(git: Git, tmp_path: Path) -> None:

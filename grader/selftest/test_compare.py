@@ -26,6 +26,7 @@ from grader.judge.compare import (
     ulp,
 )
 from grader.judge.faults import WrongAnswer
+from grader.messages import quoted
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
 
@@ -59,7 +60,7 @@ def test_an_error_is_counted_in_ulp_of_the_scale() -> None:
 def test_what_is_not_finite_is_infinitely_wrong(value: float) -> None:
     assert error_in_ulp(double(value), double(1.0), double(1.0), torch.float32).item() == math.inf
     with pytest.raises(WrongAnswer, match=r"^output: shape \[1\], 1 of 1 elements are wrong.*; 1 are not finite$"):
-        check_close(double(value), double(1.0), double(1.0), torch.float32, 16, "output")
+        check_close(double(value), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
 
 
 def test_the_coarser_dtype_has_fewer_bits() -> None:
@@ -68,9 +69,9 @@ def test_the_coarser_dtype_has_fewer_bits() -> None:
 
 
 def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
-    check_close(double(1 + 16 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
+    check_close(double(1 + 16 * 2**-23), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
     with pytest.raises(WrongAnswer, match="off by up to 17 rounding steps, where 16 are allowed") as caught:
-        check_close(double(1 + 17 * 2**-23), double(1.0), double(1.0), torch.float32, 16, "output")
+        check_close(double(1 + 17 * 2**-23), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
     assert (caught.value.error_ulp, caught.value.limit_ulp) == (17, 16)
 
 
@@ -80,27 +81,29 @@ def test_the_first_wrong_place_is_named() -> None:
     with pytest.raises(
         WrongAnswer, match=r"shape \[2, 3\], 2 of 6 elements are wrong, the first at \[1, 0\]; off by up to 5 rounding"
     ):
-        check_errors(errors, 4, "output", errors * 1e-9 + 1, torch.ones(2, 3).double(), 1.0)
+        check_errors(errors, 4, quoted("output"), errors * 1e-9 + 1, torch.ones(2, 3).double(), 1.0)
 
 
 def test_nothing_is_as_close_as_it_can_be() -> None:
-    check_errors(torch.empty(0, 3), 0, "output", torch.empty(0, 3), torch.empty(0, 3), 1.0)
+    check_errors(torch.empty(0, 3), 0, quoted("output"), torch.empty(0, 3), torch.empty(0, 3), 1.0)
 
 
 def test_equal_means_every_bit_but_the_sign_of_zero() -> None:
-    check_equal(torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), "table")
+    check_equal(torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), quoted("table"))
     with pytest.raises(WrongAnswer, match=r"^table: shape \[2\], 1 of 2 elements are wrong, the first at \[1\]$"):
-        check_equal(torch.tensor([0.0, 1.0 + 2**-23]), torch.tensor([0.0, 1.0]), "table")
+        check_equal(torch.tensor([0.0, 1.0 + 2**-23]), torch.tensor([0.0, 1.0]), quoted("table"))
     with pytest.raises(WrongAnswer, match=r"1 of 1 elements are wrong.*; 1 are not finite"):
-        check_equal(torch.tensor([math.nan]), torch.tensor([math.nan]), "table")
+        check_equal(torch.tensor([math.nan]), torch.tensor([math.nan]), quoted("table"))
 
 
 def test_another_shape_fails_even_where_it_would_broadcast() -> None:
     check_shape(torch.ones(2, 1), [2, 1])
     checks: list[Callable[[], None]] = [
         lambda: check_shape(torch.ones(2, 1), [2, 2]),
-        lambda: check_equal(torch.ones(2, 1), torch.ones(2, 2), "table"),
-        lambda: check_close(torch.ones(2, 1), double(1, 1, 1, 1).reshape(2, 2), double(1), torch.float32, 1, "output"),
+        lambda: check_equal(torch.ones(2, 1), torch.ones(2, 2), quoted("table")),
+        lambda: check_close(
+            torch.ones(2, 1), double(1, 1, 1, 1).reshape(2, 2), double(1), torch.float32, 1, quoted("output")
+        ),
     ]
     for check in checks:
         with pytest.raises(WrongAnswer, match=r"the shape is \[2, 1\], not \[2, 2\]"):
@@ -119,15 +122,15 @@ def test_likeness_is_of_shape_dtype_and_device() -> None:
 
 
 def test_a_requirement_that_does_not_hold_gives_its_message() -> None:
-    require(True, "it must")
+    require(True, quoted("it must"))
     with pytest.raises(WrongAnswer, match=r"^it must$"):
-        require(False, "it must")
+        require(False, quoted("it must"))
 
 
 def seen(values: Tensor, expected: Tensor) -> str:
     """What ``check_close`` adds to the places."""
     with pytest.raises(WrongAnswer) as caught:
-        check_close(values, expected, expected.abs(), torch.float32, 16, "output")
+        check_close(values, expected, expected.abs(), torch.float32, 16, quoted("output"))
     assert caught.value.elements == values.numel()
     return str(caught.value).partition("; ")[2]
 
@@ -168,7 +171,7 @@ def test_nor_does_the_message_about_inequality(output: list[float], wrong: list[
     messages = set()
     for offset in (0.5, shift):
         try:
-            check_equal(actual, actual + offset * mask, "table")
+            check_equal(actual, actual + offset * mask, quoted("table"))
         except WrongAnswer as error:
             messages.add(str(error))
     assert len(messages) == any(wrong)
@@ -178,7 +181,7 @@ def test_nor_does_the_message_about_inequality(output: list[float], wrong: list[
 def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
     """What a comparison in float32 says; nothing if it passes."""
     try:
-        check_close(actual, expected, torch.full_like(expected, scale), torch.float32, 16, "output")
+        check_close(actual, expected, torch.full_like(expected, scale), torch.float32, 16, quoted("output"))
     except WrongAnswer as error:
         return str(error)
     return ""

@@ -12,9 +12,10 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from grader.cli.app import app
-from grader.cli.console import print_class, print_report, print_statistics
+from grader.cli.show import print_class, print_report, print_statistics
 from grader.intake.submission import Submission
 from grader.judge.judge import Judge
+from grader.messages import quoted
 from grader.pool.progress import track
 from grader.results.language import in_language
 from grader.results.report import Report
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.process
 
 
 def test_the_bar_says_what_is_done_what_runs_and_what_failed(grader: Judge) -> None:
-    unreadable = grader.grade(Submission("nobody", reason="there is nothing"))
+    unreadable = grader.grade(Submission("nobody", reason=quoted("there is nothing")))
     graded = grader.grade(Submission("ada", ASSIGNMENT.solution()))
     screen = Console(file=io.StringIO(), force_terminal=True, width=120)
 

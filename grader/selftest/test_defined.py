@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.intake.candidate import read_folder
 from grader.intake.defined import MOST_PARSED, STUB, defined, lacking
-from grader.intake.folder import read_folder
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
 
 NORM = "src/modeling/norm.py"
@@ -42,33 +42,33 @@ NO_NORM = {
 @pytest.mark.parametrize("text", DEFINES_NORM.values(), ids=DEFINES_NORM)
 def test_whatever_binds_a_name_at_the_top_level_defines_it(text: str) -> None:
     assert defined(text, ["Norm", "Other_"]) == ["Norm"]
-    assert lacking(text, ["Norm", "Other_"]) == ""
+    assert lacking(text, ["Norm", "Other_"]) is None
 
 
 @pytest.mark.parametrize("text", MAY_DEFINE_NORM.values(), ids=MAY_DEFINE_NORM)
 def test_a_file_that_passes_a_name_on_or_may_do_so_neither_lacks_nor_makes_it(text: str) -> None:
     assert defined(text, ["Norm"]) == []
-    assert lacking(text, ["Norm"]) == ""
+    assert lacking(text, ["Norm"]) is None
 
 
 @pytest.mark.parametrize("text", NO_NORM.values(), ids=NO_NORM)
 def test_a_mention_is_no_definition(text: str) -> None:
     assert defined(text, ["Norm"]) == []
-    assert lacking(text, ["Norm", "Other_"]) == "defines no Norm and no Other_"
+    assert lacking(text, ["Norm", "Other_"]) == "{path} defines no Norm and no Other_"
 
 
 def test_only_a_statement_that_raises_makes_a_stub() -> None:
     assert (
         lacking("class Norm:\n    def forward(self):\n        raise NotImplementedError('Task 1')\n", ["Norm"]) == STUB
     )
-    assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) == ""
+    assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) is None
 
 
 @pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * MOST_PARSED], ids=["syntax", "nul", "long"])
 def test_without_a_tree_the_text_is_searched(rest: str) -> None:
     assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
-    assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) == ""
-    assert lacking(rest, ["Norm"]) == "defines no Norm"
+    assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None
+    assert lacking(rest, ["Norm"]) == "{path} defines no Norm"
 
 
 def test_a_module_of_a_star_import_is_not_taken_for_a_renamed_file(tmp_path: Path) -> None:

@@ -22,14 +22,14 @@ from grader.judge.judge import Judge
 from grader.pool.schedule import ATTEMPTS
 from grader.results.database import LEDGER
 from grader.results.report import Report
-from grader.results.sources import SOURCES
+from grader.results.written import SOURCES
 from grader.sandbox.handle import Worker
 from grader.sandbox.launch import Zygote
 from grader.selftest.faulty import Trap, break_the_oracle
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, submission, write_folder
 from grader.settings import Settings
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake import folder
-from grader.intake.archive import read_archive
-from grader.intake.bundle import TOO_MANY_FOLDERS
-from grader.intake.folder import read_folder
+from grader.intake import candidate
+from grader.intake.candidate import read_archive, read_folder
 from grader.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
@@ -188,11 +186,11 @@ def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
 def test_too_many_folders_are_refused_and_clutter_is_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "MAX_FOLDERS", 3)
+    monkeypatch.setattr(candidate, "MAX_FOLDERS", 3)
     files: dict[str, str | bytes] = {NORM: "x = 1\n", ".git/objects/pack/x": "", "docs/notes.md": ""}
     assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
     reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
-    assert reason == f"The folder {TOO_MANY_FOLDERS}."
+    assert reason == "The folder holds more than 3 folders; hand in src/ only."
 
 
 def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from grader.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
 from grader.sandbox.limits import Limits
 from grader.sandbox.lockdown import readable_paths
 from grader.selftest.submissions import WORK
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytestmark = pytest.mark.process
 

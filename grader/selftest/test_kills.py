@@ -14,7 +14,7 @@ from grader.cli import app as cli
 from grader.decisions.model import FILE
 from grader.intake.origin import Origin, Student
 from grader.results.outcome import Outcome
-from grader.results.sources import note
+from grader.results.written import note
 from grader.selftest.class_reports import graded
 from grader.selftest.reports import write_class
 from grader.selftest.small.grader.assignment import ASSIGNMENT

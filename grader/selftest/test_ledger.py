@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from grader.decisions import history
+from grader.messages import Message, quoted, say
 from grader.results import database
+from grader.results.attention import outcomes, reasons
 from grader.results.database import LEDGER, LedgerError, opened, transaction
-from grader.results.ledger import Ledger
-from grader.results.outcome import Outcome
-from grader.results.report import Report, json_text
+from grader.results.ledger import PARTS, Ledger
+from grader.results.outcome import RAISED, Outcome
+from grader.results.report import Report, json_text, parts_of
 from grader.results.standing import standing, standings, summary
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 from grader.selftest.submissions import REPOSITORY
@@ -43,6 +45,23 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
     return ledger
 
 
+def saying(own: Report, message: Message) -> Report:
+    """The same report, in which every case says that."""
+    case = {"message": str(message), "parts": parts_of(message)}
+    tasks = [
+        task.model_copy(
+            update={
+                "properties": [
+                    prop.model_copy(update={"cases": [one.model_copy(update=case) for one in prop.cases]})
+                    for prop in task.properties
+                ]
+            }
+        )
+        for task in own.tasks
+    ]
+    return own.model_copy(update={"tasks": tasks})
+
+
 def view(connection: sqlite3.Connection, name: str, columns: str = "*") -> list[tuple[object, ...]]:
     """All rows of a view."""
     return connection.execute(f"SELECT {columns} FROM {name}").fetchall()
@@ -63,6 +82,28 @@ def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -
     entry = ledger.entries()["ada"]
     assert ledger.copy(entry.result) == json_text(own)
     assert (entry.sha256, entry.notices, entry.reason, entry.origin) == ("0" * 64, (), None, own.submission.origin)
+
+
+def test_messages_come_back_with_their_parts(connection: sqlite3.Connection) -> None:
+    raised = say(RAISED, exception="OSError", message="no", module="", more=say("none"))
+    reason = say("The zip cannot be read: {problem}.", problem=say("File is not a zip file"))
+    fill(connection, [saying(report("ada"), raised), unreadable("bo", reason, reason_parts=parts_of(reason))])
+    (kept,) = [message for _, outcome, message in outcomes(connection)["ada"]["task1"] if outcome is FAILED]
+    assert (kept, kept.parts) == (raised, raised.parts)
+    why = reasons(connection)["bo"]
+    assert (why, why.parts) == (reason, reason.parts)
+
+
+def test_a_ledger_of_an_earlier_grader_gets_the_columns_that_it_lacks(connection: sqlite3.Connection) -> None:
+    """Its messages have no parts; those that are entered from now on do."""
+    fill(connection, [report("ada"), unreadable("bo")])
+    for table, column in PARTS.items():
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    fill(connection, [saying(report("cy"), quoted("wrong at [1]"))])
+    Ledger(connection, HERE).expect(["ada", "bo", "cy"], fresh=False)
+    found = outcomes(connection)
+    assert [found[own]["task1"][0][2] for own in ("ada", "cy")] == ["wrong at [0]", "wrong at [1]"]
+    assert reasons(connection) == {"bo": "The zip cannot be read."}
 
 
 def test_the_summary_and_the_table_are_those_of_whole_reports(connection: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tarfile
 import unicodedata
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, safe_id
+from grader.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, read_folder, safe_id
 from grader.intake.discover import discover
-from grader.intake.folder import read_folder
 from grader.intake.reader import Reader
+from grader.intake.submission import MAX_ENTRIES, MAX_FILES
+from grader.messages import Message, translated
+from grader.results.chinese import PHRASES
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 Tree = dict[str, str | bytes]
@@ -38,6 +41,53 @@ NORM = "src/modeling/norm.py"
 def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "ada", dict(files))
     assert said in (Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or "")
+
+
+def test_a_hostile_name_is_made_printable_within_the_parts(tmp_path: Path) -> None:
+    write_folder(tmp_path / "ada", {"a\x1b[2J\n.7z": b"7z"})
+    reason = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or Message()
+    assert reason.fields("{what}, {called}: {remedy}.") == {
+        "what": "A 7z archive",
+        "called": "a [2J .7z",
+        "remedy": "ask for a zip",
+    }
+
+
+def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
+    names = [*(f"{number}.rar" for number in range(4)), "b.pdf", "c.doc", "d.doc"]
+    write_folder(tmp_path / "ada", dict.fromkeys(names, b"x"))
+    reason = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or Message()
+    assert reason.endswith("A PDF, b.pdf: ask for the Python files of src/. And 2 more.")
+    assert translated(reason, PHRASES).endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
+
+
+@pytest.mark.parametrize(
+    ("files", "chinese"),
+    [
+        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip 是 rar 压缩包；请要求提交 zip；已忽略它。"),
+        ({"a2.zip": b"PK"}, "a2.zip 无法读取（它不是 zip 文件）；已忽略它。"),
+        ({NORM: b"\xff\xfe"}, f"{NORM} 是 UTF-16 或 UTF-32 编码，Python 不读取；请保存为 UTF-8；已忽略它。"),
+        (
+            {"norm_v2.py": HANDED_IN[NORM]},
+            f"缺少 {NORM}；'norm_v2.py' 可能就是它（其中定义了 Norm）。如果是，请改名。",
+        ),
+        ({"answer.py": b""}, "提交中没有 "),
+    ],
+    ids=["rar", "no_zip", "encoding", "renamed", "nothing"],
+)
+def test_a_reason_is_told_in_chinese_from_its_parts(files: Tree, chinese: str, tmp_path: Path) -> None:
+    write_folder(tmp_path / "ada", dict(files))
+    with Reader() as reader:
+        reason = reader.read(Candidate("ada", tmp_path / "ada", expected=EXPECTED)).reason or Message()
+    assert chinese in translated(reason, PHRASES)
+
+
+@pytest.mark.parametrize("count", [MAX_FILES + 1, MAX_ENTRIES + 1], ids=["files_of_src", "python_files"])
+def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_path: Path) -> None:
+    inner = zipped({f"src/{number}.py": b"" for number in range(count)})
+    write_folder(tmp_path / "ada", {"inner.zip": inner, "loose.py": b"x = 1"})
+    (concern,) = read_folder(tmp_path / "ada", "ada", expected=EXPECTED).concerns
+    assert re.fullmatch(r"inner\.zip: .*Python files.*; it was left out\.", concern.text)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 
 from grader.results.outcome import Outcome
-from grader.results.practice import PracticeError, read_practice
 from grader.results.report import Practice
+from grader.results.standing import PracticeError, read_practice
 from grader.tools.notebooks import grade
 from grader.tools.notebooks.outcomes import Check
 

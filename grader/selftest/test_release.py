@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.cli.app import app
-from grader.cli.release import RELEASED
+from grader.cli.maintain import RELEASED
 from grader.rubric import LANGUAGES
 from grader.selftest.submissions import REPOSITORY, write_folder
 from grader.tools.release.bundle import ReleaseRefused, bundle
@@ -46,8 +46,7 @@ def built(tmp_path: Path) -> dict[str, Path]:
 @pytest.fixture
 def signatures(tmp_path: Path) -> Path:
     """Signatures of no mistake at all."""
-    empty = {"salt": "0" * 16, "known": {}, "told": {}}
-    return write_folder(tmp_path / "signatures", {"signatures.json": json.dumps(empty), "keys.json": "[]"})
+    return write_folder(tmp_path / "signatures", {"signatures.json": '{"causes":{},"hints":{}}'})
 
 
 def notebook(*sources: str, kind: str = "code") -> str:

@@ -75,7 +75,7 @@ def report(**fields: Any) -> Report:
         ({"max_score": -1.0}, "greater than or equal to 0"),
         ({"grade": "A"}, "Extra inputs are not permitted"),
         ({"status": "fine"}, "Input should be 'graded', 'unreadable' or 'grader_error'"),
-        ({"schema_version": "2.0"}, "Input should be '1.0'"),
+        ({"schema_version": "2.0"}, "Input should be '1.0' or '1.1'"),
         ({"submission": {"id": 7, "sha256": "", "files": []}}, "valid string"),
     ],
     ids=["nan", "inf", "text", "bool", "negative", "unknown_field", "status", "version", "number_for_text"],
@@ -103,7 +103,7 @@ def test_the_summary_keeps_what_was_scored() -> None:
 @models
 def test_the_published_schema_is_that_of_the_model(model: type[Report] | type[Summary]) -> None:
     """But for its name, the assignment's. To publish it: ``write_json(path, json_schema(model, rubric.id))``."""
-    path = SCHEMAS / f"{model.__name__.lower()}-1.0.json"
+    path = SCHEMAS / f"{model.__name__.lower()}-1.1.json"
     published = json.loads(path.read_text(encoding="utf-8"))
     assert published == json_schema(model, ASSIGNMENT.rubric.id) | {"$id": published["$id"]}
 
@@ -117,7 +117,7 @@ def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path)
     real = grader.grade(submission(edited(SEES_LATER_TOKENS)))
     write_json(tmp_path / "report.json", real)
     data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    validator = jsonschema().Draft202012Validator(json.loads((SCHEMAS / "report-1.0.json").read_text(encoding="utf-8")))
+    validator = jsonschema().Draft202012Validator(json.loads((SCHEMAS / "report-1.1.json").read_text(encoding="utf-8")))
     validator.validate(data)
     assert Report.model_validate_json((tmp_path / "report.json").read_bytes()) == real
     with pytest.raises(jsonschema().ValidationError, match="'many' is not valid under any"):
@@ -130,7 +130,7 @@ def test_a_summary_obeys_the_published_schema() -> None:
     summary = Summary(
         assignment="small", submissions=[summary_line(report())], environment=ENVIRONMENT, provenance=PROVENANCE
     )
-    schema = json.loads((SCHEMAS / "summary-1.0.json").read_text(encoding="utf-8"))
+    schema = json.loads((SCHEMAS / "summary-1.1.json").read_text(encoding="utf-8"))
     jsonschema().validate(summary.model_dump(mode="json"), schema)
 
 

@@ -129,7 +129,7 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert f"{hint} (recognised: attention_sees_later_tokens)" in lines
     assert f"read: handout/{ASSIGNMENT.rubric.handout_place('attention_causal', 'zh')}" in lines
     assert "crashed, like swiglu_gate" in lines
-    assert lines.count("src/attention.py:54 in forward: x.sofmax()") == 1
+    assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
 
 
 def test_practice_points_are_shown(tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
-"""``grader reproduce``: the same outcome again, a script without expected values, and a debugger that is locked."""
+"""``grader reproduce``: the same outcome again, the calls that lead to it, and a debugger that is locked."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from typer.testing import CliRunner, Result
 from grader.cli.app import app
 from grader.judge.judge import Judge
 from grader.pool.conditions import conditions, settings_of
-from grader.results.sources import SOURCES, note
+from grader.results.written import SOURCES, note
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import Level
 from grader.sandbox.limits import Limits
@@ -26,7 +24,7 @@ from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
 from grader.settings import Settings
 from grader.tools.reproduce import bench
-from grader.tools.reproduce.literal import source, tensor_source
+from grader.tools.reproduce.transcript import brief
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -102,56 +100,6 @@ def test_what_fails_only_behind_others_is_run_behind_them(folder: Path) -> None:
     assert parts(result)["now"].startswith("failed: ")
 
 
-def test_a_script_has_the_input_and_the_law_and_no_expected_value(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected: list[torch.Tensor] = []
-    oracle = ASSIGNMENT.part("oracle")
-    attention = oracle.attention
-
-    def listening(*arguments: Any) -> Any:
-        expected.append(attention(*arguments)[0])
-        return attention(*arguments)
-
-    monkeypatch.setattr(oracle, "attention", listening)
-    home = write_folder(tmp_path / "home", edited(SEES_LATER_TOKENS))
-    assert reproduce(folder, "cleo", "causal", "--for-student", home / "check.py").exit_code == 0
-    text = (home / "check.py").read_text(encoding="utf-8")
-    assert f"The law: {ASSIGNMENT.laws['attention_causal'].words['en']}" in text
-    assert "When it was graded, this came back: <float32 [3, 2, 16]: " in text
-    result = run_script(home)
-    assert result.stdout.startswith("output_1: torch.float32, shape [3, 2, 16], on cpu")
-    received = _digits(result.stdout) | {f"{own:.3g}" for own in _numbers(text)}
-    secret = {f"{own:.3g}" for own in torch.cat([own.flatten() for own in expected]).tolist()} - received
-    assert len(secret) > 20
-    assert not secret & _digits(text)
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(number) for number in re.findall(r"-?\d+\.\d+", text.partition("When it was graded")[0])]
-
-
-def _digits(text: str) -> set[str]:
-    return {f"{float(number):.3g}" for number in re.findall(r"-?\d+\.\d+", text)}
-
-
-def run_script(home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a script as its student does, beside ``src``."""
-    command = [sys.executable, "-W", "ignore", "check.py"]
-    return subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=300)
-
-
-def test_without_a_law_the_script_shows_the_call(folder: Path, tmp_path: Path) -> None:
-    home = write_folder(tmp_path / "home", edited(CRASHES))
-    result = reproduce(folder, "dan", "--for-student", home / "check.py")
-    assert result.exit_code == 0, result.output
-    text = (home / "check.py").read_text(encoding="utf-8")
-    assert "law" not in text
-    assert "SwiGLU(hidden_size=4, ff_size=6)" in text
-    ended = run_script(home)
-    assert "has no attribute 'sillu'" in ended.stderr
-
-
 def test_the_debugger_stops_in_the_students_frame_and_is_locked(folder: Path, tmp_path: Path) -> None:
     typed = f"p tuple(input.shape)\n!open({str(tmp_path / 'x')!r}, 'w')\n!print('\\x1b[2J')\nq\n"
     result = reproduce(folder, "cleo", "--pdb", typed=typed)
@@ -185,9 +133,8 @@ def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None
         (["cleo", "nothing"], "nothing: no such property. cleo lost attention_causal."),
         (["eve"], "eve: unreadable, so no case was run. The zip cannot be read."),
         (["cleo", "--submissions", "gone"], "gone: no submissions there any more. Give the place where they lie now"),
-        (["cleo", "--for-student", "/nowhere/x.py"], "/nowhere"),
     ],
-    ids=["full", "passed", "unknown", "unreadable", "moved", "no-place"],
+    ids=["full", "passed", "unknown", "unreadable", "moved"],
 )
 def test_what_cannot_be_done_is_one_line(folder: Path, arguments: list[str], line: str) -> None:
     result = reproduce(folder, *arguments)
@@ -212,37 +159,7 @@ def test_the_settings_of_a_grading_come_back() -> None:
     assert settings_of(conditions(own), ASSIGNMENT) == own
 
 
-@pytest.mark.parametrize(
-    "tensor",
-    [
-        torch.randn(2, 3, generator=torch.Generator().manual_seed(1)),
-        torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16),
-        torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
-        torch.arange(6).reshape(2, 3).mT,
-        torch.arange(3.0).expand(4, 3),
-        torch.tensor([float("nan"), float("inf"), 1.0]),
-        torch.tensor([True, False]),
-        torch.arange(3000.0),
-        torch.zeros(2, 0),
-        torch.ones(2, 3, dtype=torch.float16),
-        torch.tensor(2.5),
-    ],
-    ids=lambda tensor: f"{tensor.dtype}-{list(tensor.shape)}",
-)
-def test_a_tensor_comes_back_from_its_source(tensor: torch.Tensor) -> None:
-    import base64
-    import zlib
-
-    from grader.tools.reproduce.script_words import HELPERS
-
-    known: dict[str, Any] = {"torch": torch, "base64": base64, "zlib": zlib}
-    exec(HELPERS["unpacked"], known)
-    back = eval(tensor_source(tensor), known)
-    assert (back.dtype, back.shape, back.stride()) == (tensor.dtype, tensor.shape, tensor.stride())
-    assert torch.equal(back.nan_to_num(7), tensor.nan_to_num(7))
-
-
-def test_other_values_come_back_from_their_source() -> None:
-    values: Mapping[str, Any] = {"a": [1, 2.5, None, "x"], "b": torch.float16, "c": float("inf")}
-    assert eval(source(values), {"torch": torch}) == values
-    assert source("gpu:0") == "'cuda'"
+def test_values_are_told_in_a_few_words() -> None:
+    assert brief({"a": [1, 2.5, None], "b": float("inf")}) == "{'a': [1, 2.5, None], 'b': float(\"inf\")}"
+    assert brief(torch.arange(9.0).reshape(3, 3)) == "<float32 [3, 3]: 0, 1, 2, 3, 4, 5, 6, 7, …>"
+    assert brief("gpu:0") == "'cuda'"

@@ -19,9 +19,6 @@ from typer.testing import CliRunner, Result
 
 from grader.cli import app as cli
 from grader.cli import grade
-from grader.intake import reader as reading
-from grader.intake.candidate import Candidate
-from grader.intake.reader import Reader
 from grader.intake.submission import Submission
 from grader.results import database
 from grader.results.database import LEDGER, opened
@@ -183,122 +180,48 @@ def test_results_from_several_environments_are_pointed_out(
     ]
 
 
-# ── What is not even read again ─────────────────────────────────────────────────────────────────────────────────────
+# ── What changed unseen ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Ids in the order in which submissions are read; what changed a moment ago can have a stamp already."""
-    ids: list[str] = []
-    really = Reader.read
-
-    def note(self: Reader, candidate: Candidate) -> Submission:
-        ids.append(candidate.id)
-        return really(self, candidate)
-
-    monkeypatch.setattr(Reader, "read", note)
-    monkeypatch.setattr(reading, "SETTLED_S", 0)
-    return ids
-
-
-@pytest.fixture
-def whole(place: Path) -> Path:
-    """The same, but two have all files that are asked for, and so nothing that a person should look at."""
-    for name in ("ada", "bo"):
-        write_folder(place / "class" / name, SOLUTION)
-    return place
-
-
-def again(place: Path, read: list[str], *options: str) -> list[str]:
-    """The ids of those that the same command reads again."""
-    read.clear()
-    run(place, *options)
-    return sorted(read)
-
-
-def test_what_has_a_stamp_is_not_read_again(judged: list[str], read: list[str], whole: Path) -> None:
-    run(whole)
-    before = contents(whole / "out")
-    assert again(whole, read) == ["cy"]  # there is something to say about it
-    assert again(whole, read, "--dry-run") == ["cy"]
-    assert (judged, contents(whole / "out")) == (["ada", "bo", "cy"], before)
-
-
-def test_what_changed_behind_the_same_size_and_time_is_graded_again(
-    judged: list[str], read: list[str], whole: Path
-) -> None:
-    run(whole)
-    path = whole / "class" / "ada" / FILE
+def test_what_changed_behind_the_same_size_and_time_is_graded_again(judged: list[str], place: Path) -> None:
+    run(place)
+    path = place / "class" / "ada" / FILE
     old = path.stat()
-    path.write_bytes(path.read_bytes().replace(b"x", b"y"))
+    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
     os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
     judged.clear()
-    assert again(whole, read) == ["ada", "ada", "cy"]  # to see that it changed, and to grade it
+    run(place)
+    run(place)
     assert judged == ["ada"]
-    assert again(whole, read) == ["cy"]
 
 
-def test_what_was_put_back_from_a_backup_is_read_once_and_kept(judged: list[str], read: list[str], whole: Path) -> None:
-    run(whole)
-    own = whole / "class" / "ada"
-    shutil.copytree(own, whole / "backup")
+def test_what_was_put_back_from_a_backup_is_kept(judged: list[str], place: Path) -> None:
+    run(place)
+    own = place / "class" / "ada"
+    shutil.copytree(own, place / "backup")
     shutil.rmtree(own)
-    (whole / "backup").rename(own)
-    assert again(whole, read) == ["ada", "cy"]
-    assert again(whole, read) == ["cy"]
+    (place / "backup").rename(own)
+    run(place)
     assert judged == ["ada", "bo", "cy"]
 
 
-def test_what_is_graded_while_it_is_being_written_is_read_again(
-    judged: list[str], read: list[str], whole: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "SETTLED_S", 3600)
-    run(whole)
-    assert again(whole, read) == ["ada", "bo", "cy"]
-    monkeypatch.setattr(reading, "SETTLED_S", 0)
-    assert again(whole, read) == ["ada", "bo", "cy"]
-    assert again(whole, read) == ["cy"]
-    assert judged == ["ada", "bo", "cy"]
-
-
-def test_all_are_read_again_if_somebody_asks_for_it(judged: list[str], read: list[str], whole: Path) -> None:
-    run(whole)
-    assert again(whole, read, "--reread") == ["ada", "bo", "cy"]
-    assert again(whole, read) == ["cy"]
-    assert judged == ["ada", "bo", "cy"]
-
-
-def test_other_notices_about_the_same_files_are_noticed(judged: list[str], read: list[str], whole: Path) -> None:
-    run(whole)
-    write_folder(whole, {"roster.csv": "id,name\nada,Ada Lovelace\ncy,Cy\n"})
+def test_other_notices_about_the_same_files_are_noticed(judged: list[str], place: Path) -> None:
+    run(place)
+    write_folder(place, {"roster.csv": "id,name\nada,Ada Lovelace\ncy,Cy\n"})
     judged.clear()
-    assert again(whole, read, "--roster", str(whole / "roster.csv")) == ["bo", "bo", "cy"]  # nobody in the roster
-    assert judged == ["bo"]
+    run(place, "--roster", str(place / "roster.csv"))
+    assert judged == ["bo"]  # nobody in the roster
 
 
-def test_a_ledger_from_before_there_were_stamps_gets_them(judged: list[str], read: list[str], whole: Path) -> None:
-    run(whole)
-    with opened(whole / "out") as ledger:
-        ledger.execute("DROP TABLE stamps")
-    assert again(whole, read) == ["ada", "bo", "cy"]
-    assert again(whole, read) == ["cy"]
-    assert judged == ["ada", "bo", "cy"]
-
-
-def test_a_reader_that_dies_over_the_stamps_has_all_read_again(
-    judged: list[str], read: list[str], whole: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(whole)
-    really = Reader._ask
-
-    def ask(self: Reader, request: tuple[str, object], cpu_s: int) -> object:
-        if request[0] == "stamp":
-            raise reading._Died("by chance", of_its_limit=False)
-        return really(self, request, cpu_s)
-
-    monkeypatch.setattr(Reader, "_ask", ask)
-    assert again(whole, read) == ["ada", "bo", "cy"]
-    assert judged == ["ada", "bo", "cy"]
+def test_a_ledger_with_stamps_of_an_earlier_version_is_used_and_kept(judged: list[str], place: Path) -> None:
+    run(place)
+    with opened(place / "out") as ledger:
+        ledger.execute("CREATE TABLE stamps (result INTEGER PRIMARY KEY REFERENCES results (id), stamp TEXT NOT NULL)")
+        ledger.execute("INSERT INTO stamps SELECT id, 'of then' FROM results")
+    write_folder(place / "class", {f"ada/{FILE}": "a = 2\n"})
+    judged.clear()
+    run(place)
+    assert judged == ["ada"]
 
 
 # ── The ledger in the way ───────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from grader.cli.app import app
 from grader.intake.discover import discover
 from grader.intake.roster import read_roster
 from grader.results.outcome import Outcome
-from grader.results.sources import note
+from grader.results.written import note
 from grader.selftest import exports
 from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.exports import class_of, gradebook, worksheet, write_zip

@@ -17,10 +17,12 @@ from grader.decisions.file import Entry as Written
 from grader.decisions.people import People
 from grader.intake.origin import Origin, Student
 from grader.intake.submission import Submission
-from grader.results.outcome import Outcome
-from grader.results.report import CaseReport, Report, summary_line
+from grader.messages import quoted, say
+from grader.results.outcome import FRAME, Outcome
+from grader.results.report import Report, summary_line
 from grader.results.statistics import entry
 from grader.rubric import LANGUAGES
+from grader.selftest.class_reports import case as case_of
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import Element, parse
 from grader.selftest.review_class import PROPERTIES
@@ -82,7 +84,8 @@ def pages(text: str, language: str) -> list[Element]:
 
 def _with_messages(report: Report, text: str) -> Report:
     """The report with a text for every message, and a frame in the student's file."""
-    case = CaseReport(id="case", outcome=Outcome.CRASHED, message=f"{text}\n  src/attention.py:2 in f: {text}")
+    frame = say(FRAME, path="src/attention.py", line=2, function="f", code=text)
+    case = case_of("case", Outcome.CRASHED, quoted(text).then(frame))
     info = report.submission.model_copy(update={"notices": [text]})
     tasks = [
         task.model_copy(

@@ -19,8 +19,9 @@ from grader.cli.app import app
 from grader.decisions.file import LOCK, append, read
 from grader.decisions.model import FILE, Decision
 from grader.intake.origin import Origin, Student
+from grader.messages import say
 from grader.results.outcome import Outcome
-from grader.results.report import Report, write_json
+from grader.results.report import Attention, Report, parts_of, write_json
 from grader.rubric import LANGUAGES
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import (
@@ -34,6 +35,7 @@ from grader.selftest.review_class import (
     write_review_class,
 )
 from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.tools.review.reasons import noticed
 from grader.tools.review.serve import listening, opened
 
 SIMILAR = (
@@ -69,6 +71,17 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     ]
     assert "2 of 3 in the queue" in page.one("header").text
     assert "Not in the queue" in desk.page("student/ada").one("header").text
+
+
+def test_a_reason_is_told_in_the_language_of_the_page() -> None:
+    """One without parts, as summaries of earlier graders have them, stays English."""
+    text = say("No answer in time: {names}.", names=LATE)
+    attention = [
+        Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
+        Attention(id="cy", code="timed_out", text=str(text)),
+    ]
+    said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
+    assert said == [f"没有按时给出结果：{LATE}。", f"No answer in time: {LATE}."]
 
 
 def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:

@@ -96,7 +96,7 @@ def test_every_command_refuses_a_broken_rubric_in_one_line(
     assert_one_line(result.stderr, broken)
 
 
-TOOLS = ("tools.benchmarks", "tools.gallery", "tools.handout", "tools.mutation")
+TOOLS = ("tools.bench", "tools.gallery", "tools.handout", "tools.mutation")
 
 
 @pytest.mark.parametrize("tool", TOOLS)

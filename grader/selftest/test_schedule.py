@@ -27,7 +27,7 @@ from grader.selftest.faulty import Trap, survivors
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
 from grader.settings import CannotGrade, Settings
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 

@@ -9,8 +9,7 @@ from itertools import permutations
 import pytest
 
 from grader.results.language import ADVICE
-from grader.results.outcome import CaseResult, Outcome, property_outcome
-from grader.results.score import score
+from grader.results.outcome import CaseResult, Outcome, property_outcome, score
 from grader.rubric import Rubric
 
 PASSED, FAILED, CRASHED = Outcome.PASSED, Outcome.FAILED, Outcome.CRASHED

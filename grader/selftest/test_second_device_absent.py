@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from grader.judge.devices import why_not_assessed
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer, fault_from_reply
+from grader.messages import quoted
 from grader.sandbox import second_device
 from grader.sandbox.operations import describe_exception
 from grader.selftest.two_devices import HERE, assert_same
@@ -128,8 +129,8 @@ def test_a_claim_counts_where_the_judges_own_device_lacks_the_same() -> None:
         assert fault.lacking == lacking
         told = f"assessed on a GPU only: the simulated device has no {lacking}"
         assert why_not_assessed(fault, HERE, {}) == told
-        assert why_not_assessed(fault, "cuda:0", {}) == ""
-        assert why_not_assessed(fault, "cpu", {}) == ""
+        assert why_not_assessed(fault, "cuda:0", {}) is None
+        assert why_not_assessed(fault, "cpu", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_a_claim_that_is_not_so_does_not_count(lacking: object) -> None:
     fault = claimed(lacking)
     assert isinstance(fault, Crashed)
     assert fault.lacking == ""
-    assert why_not_assessed(fault, HERE, {}) == ""
+    assert why_not_assessed(fault, HERE, {}) is None
 
 
 def test_an_error_that_led_to_another_one_is_found() -> None:
@@ -177,7 +178,7 @@ ASKS_NOT = (
 
 @pytest.mark.parametrize(("text", "asks"), [*((text, True) for text in ASKS), *((text, False) for text in ASKS_NOT)])
 def test_code_that_asks_for_cuda_is_not_charged_there(text: str, asks: bool) -> None:
-    reason = why_not_assessed(WrongAnswer("other numbers"), HERE, {"src/a.py": "", "src/b.py": text})
+    reason = why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, {"src/a.py": "", "src/b.py": text})
     told = "assessed on a GPU only: src/b.py asks for CUDA, which the simulated device is not"
-    assert reason == (told if asks else "")
-    assert why_not_assessed(WrongAnswer("other numbers"), "cuda:0", {"src/b.py": text}) == ""
+    assert reason == (told if asks else None)
+    assert why_not_assessed(WrongAnswer(quoted("other numbers")), "cuda:0", {"src/b.py": text}) is None

@@ -1,8 +1,7 @@
-"""Signatures of known mistakes: sealed so that only who made a mistake reads of it, and refused if they hold more."""
+"""Signatures of known mistakes: the mistake is named that fits all that fails; a release refuses a file with more."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -12,16 +11,14 @@ import pytest
 import torch
 
 from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY
 from grader.tools.release.leaks import SIGNATURES, leaks
-from grader.tools.signatures.mistakes import Cause
-from grader.tools.signatures.sealing import MOST_BYTES, more_than_mistakes, sealed
+from grader.tools.signatures.mistakes import Cause, written
 
 RUBRIC = ASSIGNMENT.rubric
-UNSCALED, LATER = "attention_unscaled", "attention_sees_later_tokens"
-HEADS, CAUSAL = "attention_heads", "attention_causal"
-A, B, C, D = (bytes([number]) * 32 for number in (1, 2, 3, 4))
-opener: Any = import_module("tests.harness.sealed")  # untyped, as students are to read it
+FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
+FAILED, OTHER = "attention_heads", "attention_causal"
+A, B, C, D = (digit * 12 for digit in "abcd")
+tutor: Any = import_module("tests.harness.tutor")  # untyped, as students are to read it
 signature: Any = import_module("tests.harness.signature")
 compare: Any = import_module("tests.harness.compare")
 
@@ -32,73 +29,75 @@ def cause(*names: str, also: tuple[str, ...] = ()) -> Cause:
 
 
 KNOWN = {
-    HEADS: {
-        (A, B): {cause(UNSCALED), cause(LATER, also=(CAUSAL,))},
-        (C,): {cause(UNSCALED, LATER)},
-        (D,): {cause(UNSCALED, also=(CAUSAL,))},
+    FAILED: {
+        (A, B): {cause(FIRST), cause(SECOND, also=(OTHER,))},
+        (C,): {cause(FIRST, SECOND)},
+        (D,): {cause(FIRST, also=(OTHER,))},
     }
 }
+TEXT = written(KNOWN, RUBRIC)
 
 
-def told(*keys: bytes, failing: tuple[str, ...] = (HEADS,)) -> list[str]:
+def told(*keys: str, failing: tuple[str, ...] = (FAILED,)) -> list[str]:
     """The names of the mistakes that somebody with these signatures is told."""
-    whole, _ = sealed(KNOWN, RUBRIC, REPOSITORY)
-    return sorted(one["name"] for one in opener.explanations(whole, keys, failing))
+    return sorted(one["name"] for one in tutor.explanations(json.loads(TEXT), keys, failing))
 
 
-def test_a_signature_opens_the_explanation_in_both_languages() -> None:
-    whole, _ = sealed(KNOWN, RUBRIC, REPOSITORY)
-    (one,) = opener.explanations(whole, [A], [HEADS])
-    hint = RUBRIC.misconception(UNSCALED).hint
-    assert (one["name"], one["en"], one["zh"]) == (UNSCALED, hint.en, hint.zh)
+def test_a_signature_has_an_explanation_in_both_languages() -> None:
+    (one,) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
+    hint = RUBRIC.misconception(FIRST).hint
+    assert (one["name"], one["en"], one["zh"]) == (FIRST, hint.en, hint.zh)
 
 
 def test_of_two_causes_the_one_is_named_that_explains_what_fails() -> None:
-    assert told(A) == [UNSCALED]  # the other one would fail another property
-    assert told(A, failing=(HEADS, CAUSAL)) == [LATER]  # which explains both
-    assert told(C) == sorted([UNSCALED, LATER])
+    assert told(A) == [FIRST]  # the other one would fail another property
+    assert told(A, failing=(FAILED, OTHER)) == [SECOND]  # which explains both
+    assert told(C) == sorted([FIRST, SECOND])
 
 
 def test_a_mistake_is_not_named_where_something_passes_that_it_fails() -> None:
     assert told(D) == []
-    assert told(D, failing=(HEADS, CAUSAL)) == [UNSCALED]
+    assert told(D, failing=(FAILED, OTHER)) == [FIRST]
 
 
 def test_what_is_not_known_is_not_named() -> None:
-    assert told(bytes(32)) == []
+    unknown = "0" * 12
+    assert told(unknown) == []
     assert told(A, C) == []  # one grid says this, the other that
-    assert told(bytes(32), B) == [UNSCALED]  # near a border of one grid
-
-
-def test_nothing_can_be_read_without_a_signature() -> None:
-    text = json.dumps(sealed(KNOWN, RUBRIC, REPOSITORY)[0])
-    assert not any(own.id in text or own.hint.en[:20] in text for own in RUBRIC.misconceptions)
+    assert told(unknown, B) == [FIRST]  # near a border of one grid
 
 
 # ── What a release refuses ──
 
 
-def leaked(change: Callable[[dict[str, Any]], None]) -> list[str]:
-    """What the search for leaks says of the file after a change."""
-    whole, keys = sealed(KNOWN, RUBRIC, REPOSITORY)
-    change(whole)
-    return list(leaks({SIGNATURES: json.dumps(whole).encode()}, keys=keys))
+def leaked(text: str) -> list[str]:
+    """What the search for leaks says of the file."""
+    return list(leaks({SIGNATURES: text.encode()}))
 
 
-def further_entry(whole: dict[str, Any]) -> None:
-    """An entry that none of the keys opens, such as one that the right answer opens."""
-    whole["known"][opener.place(whole["salt"], bytes(32))] = opener.seal(whole["salt"], bytes(32), "")
+def other_hint(whole: dict[str, Any]) -> None:
+    """Another text where a mistake is explained."""
+    whole["hints"][FIRST]["en"] = "the answer: is 42"
 
 
-def other_text(whole: dict[str, Any]) -> None:
-    """Something else than an explanation, under a key of a mistake."""
-    whole["known"][opener.place(whole["salt"], A)] = opener.seal(whole["salt"], A, "the answer: is 42")
+def unknown_name(whole: dict[str, Any]) -> None:
+    """A mistake that the rubric does not have."""
+    whole["hints"]["unknown"] = whole["hints"][FIRST]
 
 
-def longer_text(whole: dict[str, Any]) -> None:
-    """More text behind what is sealed."""
-    place = opener.place(whole["salt"], A)
-    whole["known"][place] = base64.b64encode(base64.b64decode(whole["known"][place]) + b"the answer").decode()
+def other_names(whole: dict[str, Any]) -> None:
+    """Values where names of mistakes are expected."""
+    whole["causes"][A] = [[[0.5], []]]
+
+
+def other_properties(whole: dict[str, Any]) -> None:
+    """Values where properties are expected."""
+    whole["causes"][A] = [[[FIRST], [0.25]]]
+
+
+def long_key(whole: dict[str, Any]) -> None:
+    """Something else than a signature."""
+    whole["causes"]["the answer"] = whole["causes"][A]
 
 
 def values(whole: dict[str, Any]) -> None:
@@ -106,26 +105,31 @@ def values(whole: dict[str, Any]) -> None:
     whole["values"] = [0.5, 0.25]
 
 
-def plain(whole: dict[str, Any]) -> None:
-    """A list where text is sealed."""
-    whole["told"] = {"0123456789ab": [0.5, 0.25]}
+def other_shape(whole: dict[str, Any]) -> None:
+    """A number where causes are listed."""
+    whole["causes"][A] = 42
 
 
-def large(whole: dict[str, Any]) -> None:
-    """More than the file may have."""
-    whole["known"]["0" * 12] = "A" * MOST_BYTES
-
-
-@pytest.mark.parametrize("change", [further_entry, other_text, longer_text, values, plain, large])
+@pytest.mark.parametrize(
+    "change", [other_hint, unknown_name, other_names, other_properties, long_key, values, other_shape]
+)
 def test_more_than_mistakes_is_a_leak(change: Callable[[dict[str, Any]], None]) -> None:
-    found = leaked(change)
+    whole = json.loads(TEXT)
+    change(whole)
+    found = leaked(json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
     assert found
     assert all(line.startswith(f"{SIGNATURES}: ") for line in found)
 
 
+def test_what_json_passes_over_is_a_leak() -> None:
+    assert leaked(TEXT.replace("{", '{"causes":{"the answer":42},', 1)) == [
+        f"{SIGNATURES}: holds more than signatures and hints"
+    ]
+    assert leaked("no JSON") == [f"{SIGNATURES}: is not made of signatures and hints"]
+
+
 def test_mistakes_alone_are_none() -> None:
-    assert leaked(lambda _: None) == []
-    assert [*more_than_mistakes(b"no JSON", [], RUBRIC, REPOSITORY)] == ["is not made of sealed entries alone"]
+    assert leaked(TEXT) == []
 
 
 # ── What is hashed ──

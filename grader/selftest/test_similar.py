@@ -9,12 +9,14 @@ import pytest
 
 from grader.intake.candidate import Candidate
 from grader.intake.origin import Origin, Student
+from grader.messages import quoted
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
 from grader.tools.similarity.code import MAX_CHARACTERS
 from grader.tools.similarity.findings import Findings, compared
 from grader.tools.similarity.known import Known, KnownError, read_known
+from grader.tools.similarity.page import page
 from grader.tools.similarity.pairs import EVERYTHING, Pair
 from grader.tools.similarity.work import HELPERS, SHORT, read_work
 
@@ -165,8 +167,17 @@ def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
     assert f"{ATTENTION}: 600000 characters; at most 100000 are compared; it was left out." in work.notices
 
 
+def test_what_was_not_looked_at_is_told_in_the_language_of_the_page(known: Known) -> None:
+    files = {ATTENTION: "x = 1\n" * MAX_CHARACTERS, SWIGLU: "def f(:"}
+    findings = found({"ada": with_own(PLAN) | files, "bo": STUBS}, known)
+    english, chinese = (page(findings, ASSIGNMENT, [], 1, language) for language in ("en", "zh"))
+    assert f"{ATTENTION}：600000 个字符；最多比较 100000 个；已忽略它。" in chinese
+    assert f"{SWIGLU}：第 1 行语法错误；未查找库调用。" in chinese
+    assert f"{SWIGLU}: syntax error in line 1; library calls were not looked for." in english
+
+
 def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
-    absent = read_work(Candidate("ada", Path(), reason="Nothing was handed in."), known, ASSIGNMENT.rubric)
+    absent = read_work(Candidate("ada", Path(), reason=quoted("Nothing was handed in.")), known, ASSIGNMENT.rubric)
     findings = compared([absent, *read({"bo": STUBS}, known)])
     assert findings.notices == [("ada", "Nothing was handed in.")]
     assert [work.id for work in findings.works] == ["bo"]

@@ -6,10 +6,9 @@ import math
 
 import pytest
 
-from grader.results.distribution import Bin, distribution
 from grader.results.outcome import Outcome
 from grader.results.report import Report
-from grader.results.statistics import ClassStatistics, class_statistics, entry
+from grader.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
 from grader.rubric import Rubric
 from grader.selftest.class_reports import ENVIRONMENTS, PROVENANCE, graded, ungraded
 

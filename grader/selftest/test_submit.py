@@ -14,6 +14,7 @@ from grader.intake.discover import discover
 from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
+from grader.tools.gradescope.package import autograder
 from tests.harness.commands import command
 
 
@@ -160,10 +161,17 @@ def test_a_coding_line_is_honoured_by_everyone(solved: Path, run: WarmPython) ->
     assert candidate.read().files[ATTENTION] == text
 
 
-def test_the_rules_are_the_same_file_on_both_sides() -> None:
+def test_the_rules_are_one_file_on_both_sides() -> None:
     ours = REPOSITORY / "grader" / "intake" / "source_rules.py"
     theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
-    assert ours.read_bytes() == theirs.read_bytes()
+    assert ours.is_symlink()
+    assert ours.samefile(theirs)
+
+
+def test_an_autograder_and_a_students_copy_hold_the_rules_themselves(tmp_path: Path) -> None:
+    rules = (REPOSITORY / "tests" / "harness" / "source_rules.py").read_bytes()
+    assert autograder()["grader/intake/source_rules.py"] == rules
+    assert (handed_out(tmp_path) / "tests" / "harness" / "source_rules.py").read_bytes() == rules
 
 
 def test_commands_are_advised_as_they_can_be_typed_there() -> None:

@@ -19,7 +19,7 @@ from grader.sandbox.handle import Worker, WorkerFailed
 from grader.sandbox.launch import Zygote
 from grader.sandbox.levels import LAYERS, Level
 from grader.sandbox.limits import Limits
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 from .faulty import survivors
 

@@ -1,1 +1,1 @@
-"""Programs beside the engine: proof of the grader, releases, handout, notebooks, similarity, benchmarks and others."""
+"""Programs beside the engine: proof of the grader, releases, handout, notebooks, similarity, bench and others."""

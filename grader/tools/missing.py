@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..assignment import ASSIGNMENT
@@ -18,6 +18,9 @@ from ..rubric import LANGUAGES, Task
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+GRADER = Path(__file__).parents[1]
+FIELD = re.compile(r"\{(\w+)\}")
+STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, or a name with it, which reads the same in every language
 
 
 def missing(assignment: Assignment) -> Iterator[str]:
@@ -28,6 +31,7 @@ def missing(assignment: Assignment) -> Iterator[str]:
         yield from _missing_pages(assignment.root / "handout", task)
     yield from _missing_tests(assignment)
     yield from _missing_variants(assignment)
+    yield from missing_phrases(assignment)
 
 
 def main() -> int:
@@ -111,6 +115,97 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
         for name in task.names:
             if name not in right:
                 yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
+
+
+def missing_phrases(assignment: Assignment) -> Iterator[str]:
+    """One line for each message that cannot be told in Chinese, and for each phrase that no file says any more."""
+    tables = (GRADER / "results" / "chinese.py", assignment.folder / "phrases.py")
+    files = [*_product(GRADER, "assignment"), *_product(assignment.folder)]
+    trees = {path: ast.parse(_text(path)) for path in files}
+    tabled = [(path, *phrase) for path in tables for phrase in _phrases(trees.pop(path))]
+    chinese = {english: text for _, english, text in tabled}
+    own = {path: _constants(tree) for path, tree in trees.items()}
+    everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
+    for path, tree in trees.items():
+        known = own[path] | {name: everywhere[at] for name, at in _imported(tree) if at in everywhere}
+        for call in _said(tree):
+            place = f"{_shown(path, assignment)}:{call.lineno}"
+            templates = _templates(call.args[0], known)
+            if not templates:
+                yield f"{place}: this template cannot be read; give say() a literal or a constant of a module."
+            for text in templates:
+                if text not in chinese and any(map(str.isalpha, STATED.sub("", text))):
+                    yield f"{place}: no Chinese for {text!r}; add it to PHRASES."
+    used = {node.value for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    for path, english, text in tabled:
+        if {*FIELD.findall(english)} != {*FIELD.findall(text)}:
+            yield f"{_shown(path, assignment)}: {english!r} has other fields in Chinese; name the same ones."
+        if english not in used:
+            yield f"{_shown(path, assignment)}: nothing says {english!r}; take it out."
+
+
+def _product(folder: Path, *without: str) -> list[Path]:
+    """The Python files below a folder but the tests of the grader, and what is in folders of these names."""
+    files = sorted(folder.rglob("*.py"))
+    return [path for path in files if not {"selftest", *without} & {*path.relative_to(folder).parts}]
+
+
+def _shown(path: Path, assignment: Assignment) -> Path:
+    return path.relative_to(assignment.root if path.is_relative_to(assignment.root) else GRADER.parent)
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """What names at the top of a module are assigned."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found[name] = value
+    return found
+
+
+def _module(path: Path) -> str:
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names that a file imports, each with the last part of its module's name and its name there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = (node.module or "").rpartition(".")[2]
+            yield from ((alias.asname or alias.name, (module, alias.name)) for alias in node.names)
+
+
+def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
+    phrases: dict[str, str] = ast.literal_eval(_constants(tree)["PHRASES"])
+    return phrases.items()
+
+
+def _said(tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls of ``say``, if a file has it from ``grader.messages``."""
+    if ("say", ("messages", "say")) in _imported(tree):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+                yield node
+
+
+def _templates(node: ast.expr, constants: Mapping[str, ast.expr]) -> list[str]:
+    """Every text that an expression may be; none if that cannot be told."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)) if name in constants:
+            return _templates(constants[name], constants)
+        case ast.IfExp(body=one, orelse=other):
+            options = [one, other]
+        case ast.Dict(values=options):
+            pass
+        case _:
+            return []
+    texts = [_templates(option, constants) for option in options]
+    return [text for each in texts for text in each] if all(texts) else []
 
 
 def _definitions(path: Path) -> set[str]:

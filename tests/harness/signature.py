@@ -17,6 +17,7 @@ from .compare import MismatchError
 UNIT = 2.0**-5  # values are rounded to multiples of this, far more coarsely than correct formulas differ
 SHIFTS = (0.25, 0.75)  # of a unit: a value near a border of the one grid is in the middle of a cell of the other
 MOST_VALUES = 4096
+KEY_LENGTH = 12  # of a signature, in hexadecimal digits
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in messages; other numbers there are sizes, which tell errors apart
 SHAPE = re.compile(r"\[[\d, ]*\]")  # in a listing of tensors, beside names, which are everybody's own
@@ -64,7 +65,7 @@ def coarseness(test: str) -> int:
     return 2 if "bfloat16" in test else 1 if "float16" in test else 0
 
 
-def signatures(property_id: str, looks: Iterable[Look]) -> list[bytes]:
+def signatures(property_id: str, looks: Iterable[Look]) -> list[str]:
     """The failures of one property as a hash, once for each grid; nothing if there are none.
 
     Where several cases fail, only those of the finest dtypes are looked at.
@@ -75,7 +76,7 @@ def signatures(property_id: str, looks: Iterable[Look]) -> list[bytes]:
     finest = min(coarseness(look.test) for look in found)
     telling = [look for look in found if coarseness(look.test) == finest]
     written = (json.dumps([property_id, shift, *(look.rounded(shift) for look in telling)]) for shift in SHIFTS)
-    return [hashlib.sha256(text.encode()).digest() for text in written]
+    return [hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH] for text in written]
 
 
 def _cells(tensor: Tensor, shift: float) -> list[int | str]:

@@ -1,8 +1,8 @@
 """The rules that a source file must follow so that the grader can run it, for intake and for the students' tests.
 
-There are two copies of this file, equal byte for byte: one in the grader, and one in the harness of the tests, which
-students get. It imports only Python's own library. A problem is a code with fields, from which each copy's messages are
-made, in two languages.
+The grader and the students' tests read this one file (``grader/intake/source_rules.py`` is a link to it), so that they
+agree. It imports only Python's own library. A problem is a code with fields, from which each side makes its messages,
+in two languages.
 """
 
 from __future__ import annotations

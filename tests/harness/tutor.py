@@ -1,25 +1,52 @@
 """Recognises known mistakes by what a student's own code returned in the public tests. Nothing leaves this machine."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from .rubric import ROOT, TESTS
-from .sealed import Explanation, explanations
 from .signature import Look, signatures
+
+Explanation = Mapping[str, str]  # the mistake's name, and what it is in each language
 
 # A student's copy, and what `make signatures` writes in the course's own repository.
 PLACES = (TESTS / "signatures.json", ROOT / "build" / "signatures" / "signatures.json")
 
 
 @cache
-def _sealed() -> Any:
+def _known() -> Any:
     path = next((place for place in PLACES if place.is_file()), None)
     return path and json.loads(path.read_text(encoding="utf-8"))
 
 
 def mistakes(property_id: str, looks: Iterable[Look], failing: Collection[str]) -> list[Explanation]:
     """The known mistakes that explain a property's failures; ``failing`` are all properties that fail."""
-    sealed = _sealed()
-    return explanations(sealed, signatures(property_id, looks), failing) if sealed else []
+    known = _known()
+    return explanations(known, signatures(property_id, looks), failing) if known else []
+
+
+def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collection[str]) -> list[Explanation]:
+    """The mistakes that together explain a property's failures; none if there is any doubt.
+
+    Of several causes with the same signature, those are discarded that would make other properties fail as well; of the
+    rest, the one that explains most failing properties is named.
+
+    Args:
+        known: The contents of ``signatures.json``. Under ``causes``, each signature has its possible causes: the names
+            of the mistakes, and the other properties that they fail. Under ``hints``, each name has its explanation.
+        keys: The signatures of the property's failures.
+        failing: The ids of all properties that fail.
+    """
+    found = [
+        {(tuple(names), frozenset(also)) for names, also in known["causes"][key]}
+        for key in keys
+        if key in known["causes"]
+    ]
+    if not found:
+        return []
+    shared = set.intersection(*({names for names, _ in causes} for causes in found))
+    possible = {(names, also) for causes in found for names, also in causes if names in shared and also <= set(failing)}
+    most = max((len(also) for _, also in possible), default=0)
+    best = {names for names, also in possible if len(also) == most}
+    return [{"name": name, **known["hints"][name]} for name in best.pop()] if len(best) == 1 else []

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ...judge.devices import is_elsewhere
 from ...judge.faults import StudentFault
 from ...judge.student import Student
 from . import norm, norm_accuracy, norm_eps, pos_emb, seeds, vocab_emb
-from .shown import explains, shown
+from .shown import Failing, explains, shown
 
 Probe = Callable[[Student], str | None]
 
@@ -41,20 +42,21 @@ PROBES: Final[Mapping[str, Probe]] = {
 }
 
 
-def diagnose(student: Student, property_id: str, failing: Mapping[str, str] | None = None) -> str | None:
+def diagnose(student: Student, property_id: str, failing: Failing | None = None) -> str | None:
     """Name the misconception behind a failed property.
 
     Args:
         student: The submission; it is imported anew, so nothing that a test left behind matters.
         property_id: An id of the rubric.
         failing: The property's failing cases, from id to message; a misconception that does not explain them all is not
-            named.
+            named. Those on a second device count only if there are no others: they follow from what the CPU shows.
 
     Returns:
         The id of the only misconception, of those that the rubric lists for the property, that fits the student's
         outputs; None if none or several fit, or if the code crashes or hangs.
     """
     failing = failing or {}
+    failing = {case: told for case, told in failing.items() if not is_elsewhere(case)} or failing
     found = _probed(student, property_id)
     return found if found and explains(found, failing) else shown(property_id, failing)
 

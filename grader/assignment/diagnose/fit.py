@@ -8,8 +8,11 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from grader.judge.compare import other_shape
+
 from ...judge.faults import InvalidReply, WrongAnswer
 from ...judge.student_objects import StudentModule
+from ...messages import say
 
 # Wide enough for arithmetic in bfloat16, which is another mistake; the ways that a probe compares differ by far more.
 TOLERANCE: Final = 2.0**-6
@@ -22,9 +25,9 @@ def values(output: object, shape: Sequence[int]) -> Tensor:
         StudentFault: If it is no tensor of real numbers, or has another number of elements.
     """
     if not isinstance(output, Tensor) or not output.is_floating_point():
-        raise InvalidReply("not a tensor of real numbers")
+        raise InvalidReply(say("no tensor of real numbers"))
     if output.numel() != torch.Size(shape).numel():
-        raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
+        raise WrongAnswer(other_shape(output.shape, shape))
     return output.detach().cpu().double().reshape(torch.Size(shape))
 
 
@@ -38,7 +41,7 @@ def parameter(module: StudentModule, shape: Sequence[int]) -> Tensor:
     for candidate in module.parameters():
         if candidate.value.numel() == size:
             return values(candidate.value, shape)
-    raise WrongAnswer(f"no parameter has {size} elements")
+    raise WrongAnswer(say("the parameter has {n} elements", n=size))
 
 
 def fits(actual: Tensor, expected: Tensor, scale: Tensor | float = 1.0, tolerance: float = TOLERANCE) -> bool:

@@ -15,6 +15,7 @@ from torch import Tensor
 from ...judge.compare import DTYPES
 from ...judge.faults import WrongAnswer
 from ...judge.student import Student
+from ...messages import quoted
 from ..hidden.rope_tables import BASE, MS, Ropes, check_tables
 from ..model.normalising import numbers
 from ..model.rotation import rotation
@@ -119,7 +120,7 @@ def _exact(ropes: Ropes, longest: int, length: int, dtype: torch.dtype = torch.f
     sizes = {"dim": 4, "max_seq_len": longest, "base": BASE, "ratio": 2}
     module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
     try:
-        check_tables(ropes, module, ntk_angles(4, BASE, 2, length), "a probe", dtype)
+        check_tables(ropes, module, ntk_angles(4, BASE, 2, length), quoted(""), dtype)
     except WrongAnswer:
         return False
     return True

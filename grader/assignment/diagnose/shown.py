@@ -1,96 +1,199 @@
-"""Causes that failing cases show by themselves, as data: patterns of what they say.
+"""Causes that failing cases show by themselves, as data: which case fails, and which statements its message makes.
 
-A failing case is matched as ``id: message``, from its beginning. A cause is named where all failing cases of a property
-fit its patterns: a hint that some failing case contradicts does more harm than none.
+A cause is named where all failing cases of a property fit one of its clues: a hint that some failing case contradicts
+does more harm than none.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-# From a cause to the cases that it explains; a cause that has a probe and no entry here explains any.
-EXPLAINED: Final[Mapping[str, tuple[str, ...]]] = {
-    "rope_persistent_tables": ("tables_are", "growth_registers"),
-    "ids_changed_in_place": ("ids_and", "earlier_calls"),
-    "default_argument": ("arguments_have_the_defaults", "the_rank_is_zero"),
-    "rope_default_argument": ("arguments_have_the_defaults",),
-    "norm_memory_layout": ("any_memory_layout_works",),
-    "output_dtype": (r".*: the output is \w+, not \w+$",),
-    "output_shape": (r".*: the shape is \[", "every_batch_row_and_head_turns_alike.*: float32 output"),
-    "norm_rounded_to_gamma": ("a_float32_input_is_not_rounded", "only_the_output"),
-    "norm_mode": (".*: the output in evaluation mode beside", r"earlier_calls.* after eval\(\)$"),
-    "input_changed": (".*: the input after the call:", "earlier_calls"),
-    "parameter_changed": (".*: (gamma|the table|the shard) after the call:", ".*: gamma is", "earlier_calls"),
-    "earlier_call_remembered": ("earlier_calls_leave_no_trace", ".*: the output in evaluation mode beside"),
-    "not_a_parameter": (".*: 0 parameters are registered", r".*: the output is \w+, not \w+$"),
-    "further_parameter": (".*: ([2-9]|[1-9][0-9]+) parameters are registered", ".*: a buffer is registered"),
-    "frozen_parameter": (".*: the parameter does not require gradients",),
-    "parameter_dtype": (
-        ".*: the parameter is (float|bfloat)",
-        ".*beside the float32 one",
-        r".*: the output is \w+, not",
+from ...judge.compare import OTHER_DTYPE, OTHER_SHAPE
+from ...judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
+from ...messages import Message
+from ..hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
+from ..hidden.rope_tables import CALL, MS
+
+Failing = Mapping[str, Message]  # from a case's id to its message
+
+
+@dataclass(frozen=True)
+class Clue:
+    """What a failing case may show; all of it has to hold.
+
+    Attributes:
+        case: How the case's id begins.
+        says: Templates of which the message makes one statement.
+        fields: Values, or sets of values, of that statement's fields; of any statement's, if ``says`` is empty.
+        within: A template of another statement that it makes.
+        lacks: Templates of statements that it does not make.
+        only: Whether every statement of ``says`` has these fields, rather than one.
+        least: How many such statements there are.
+    """
+
+    case: str = ""
+    says: tuple[str, ...] = ()
+    fields: Mapping[str, str | int | Container[int] | tuple[str, ...]] = field(default_factory=dict)
+    within: str = ""
+    lacks: tuple[str, ...] = ()
+    only: bool = False
+    least: int = 1
+
+    def fits(self, case: str, message: Message) -> bool:
+        """Whether a failing case shows this."""
+        parts = list(message.all_parts())
+        keys = {part.key for part in parts}
+        asked = [part for part in parts if not self.says or part.key in self.says]
+        fitting = [
+            part for part in asked if all(_is(part.fields.get(name), value) for name, value in self.fields.items())
+        ]
+        return (
+            case.startswith(self.case)
+            and (not self.within or self.within in keys)
+            and not keys.intersection(self.lacks)
+            and len(fitting) >= self.least * bool(self.says or self.fields)
+            and (not self.only or fitting == asked)
+        )
+
+
+def _is(value: object, wanted: str | int | Container[int] | tuple[str, ...]) -> bool:
+    """Whether a field has a wanted value, or one of several."""
+    plain = str(value) if isinstance(value, str) else value
+    return plain == wanted if isinstance(wanted, str | int) else plain in wanted
+
+
+def _key(message: Message) -> str:
+    return message.parts[0].key
+
+
+OTHERWISE = "{what} gives another output than on a new module, after {before}"
+IN_EVALUATION = "the output in evaluation mode beside that in training mode"
+REGISTERED = "{n} parameters are registered, not {wanted}"
+ROWS = "{what}: {n} of {all} rows receive something else"
+RECEIVES = "the row of id {id} receives {seen}"
+IDS = "{what}: {n} of {all} ids give something else"
+GIVES = "id {id} gives {seen}"
+OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
+NOTHING_SEEN = (
+    "the tables are the same for all ratios, so nothing can be seen here",
+    "the output does not depend on the angle: nothing turns yet, so nothing can be seen here",
+    "all positions are turned alike, so nothing can be seen here",
+)
+BESIDE_FLOAT32 = (
+    "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one",
+    "{dtype} embedding, beside the float32 one",
+    "{dtype} output from {tables} tables, beside the float32 one",
+)
+
+DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
+SHAPE_DIFFERS = Clue(says=(OTHER_SHAPE,))
+HISTORY = Clue("earlier_calls")
+EVALUATION = Clue(says=(IN_EVALUATION,))
+INPUT_CHANGED = Clue(says=(_key(AFTER),), fields={"what": "the input"})
+PARAMETER_CHANGED = (
+    Clue(says=(_key(AFTER),), fields={"what": ("gamma", "the table", "the shard")}),
+    Clue(says=("gamma is {dtype} after a {call} call",)),
+)
+DEFAULTS = Clue("arguments_have_the_defaults")
+
+# From a cause to clues of which each of its cases fits one; a cause that has a probe and no entry here explains any.
+EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "rope_persistent_tables": (Clue("tables_are"), Clue("growth_registers")),
+    "ids_changed_in_place": (Clue("ids_and"), HISTORY),
+    "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
+    "rope_default_argument": (DEFAULTS,),
+    "norm_memory_layout": (Clue("any_memory_layout_works"),),
+    "output_dtype": (DTYPE_DIFFERS,),
+    "output_shape": (
+        SHAPE_DIFFERS,
+        Clue("every_batch_row_and_head_turns_alike", ("{dtype} output",), {"dtype": "float32"}),
     ),
-    "parameter_size": (".*: the parameter has [0-9]+ elements", r".*: the shape is \["),
-    "bad_sizes_accepted": (".* is accepted; it must raise an error$",),
-    "bad_sizes_unnamed": (".*: the error raised for .* does not name ",),
-    "bad_sizes_other_error": (".* raises .*; a ValueError or an AssertionError is asked for$",),
-    "vocab_lookup_16_bit_ids": ("ids_beyond_16_bits",),
-    "shard_16_bit_ids": ("ids_beyond_16_bits",),
+    "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"), Clue("only_the_output")),
+    "norm_mode": (EVALUATION, Clue("earlier_calls", (OTHERWISE,), {"before": "eval()"})),
+    "input_changed": (INPUT_CHANGED, HISTORY),
+    "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
+    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
+    "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
+    "further_parameter": (
+        Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
+        Clue(says=("a buffer is registered; this module has none",)),
+    ),
+    "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
+    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), Clue(says=BESIDE_FLOAT32), DTYPE_DIFFERS),
+    "parameter_size": (
+        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        SHAPE_DIFFERS,
+    ),
+    "bad_sizes_accepted": (Clue(says=("{sizes} is accepted; it must raise an error",)),),
+    "bad_sizes_unnamed": (Clue(says=("the error raised for {sizes} does not name {size}",)),),
+    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; a ValueError or an AssertionError is asked for",)),),
+    "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
+    "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "gradient_cut": (
-        ".*: no gradient reaches ",
-        r".* rows receive something else(; the row of id \d+ receives nothing){2,}$",
+        Clue(says=("no gradient reaches {where}",)),
+        Clue(says=(RECEIVES,), fields={"seen": "nothing"}, only=True, least=2),
     ),
-    "one_row_without_gradient": (r".*: 1 of \d+ rows receive something else; the row of id \d+ receives nothing$",),
-    "few_digits": ("(?!.*so nothing can be seen here)",),
+    "one_row_without_gradient": (Clue(says=(ROWS,), fields={"n": 1}, within="nothing"),),
+    "few_digits": (Clue(lacks=NOTHING_SEEN),),
     "gradient_scaled": (
-        ".*: gradient of the input of NTKAwareRoPE",
-        ".*gradient of .*; all of these are too (small|large) by the same factor$",
-        r".* rows receive something else(; the row of id \d+ receives too (little|much))+$",
+        Clue(says=("gradient of the input of NTKAwareRoPE, s = {s}",)),
+        Clue(says=(TOO_SMALL, TOO_LARGE)),
+        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}, only=True),
     ),
-    "gradient_not_summed": (r".* receives (the mean of what its uses send|what one of its uses sends)$",),
-    "init_default_argument": (r".*: \w+ (uniform|normal) draw .* the default arguments",),
-    "init_reset_differs": (r".*: \w+ (uniform|normal) draw .* after reset_parameters\(\):",),
-    "init_not_drawn": (r".*: \w+ (uniform|normal) draw .*; all of these are (zero|the same number)$",),
-    "shard_seed_of_later_ranks": (".*: .* on rank [12] of 3",),
-    "shard_neighbour_answered": (r".*: ids of other ranks on .*: 1 of \d+ ids give something else; [^;]*$",),
+    "gradient_not_summed": (
+        Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
+    ),
+    "init_reset_differs": (Clue(says=(_key(RESET),)),),
+    "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
+    "shard_seed_of_later_ranks": (Clue(fields={"rank": (1, 2), "world": 3}),),
+    "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
     "shard_filled_otherwise": (
-        r".*: ids of other ranks on .*; id \d+ gives (no row of the table|numbers that are not finite)$",
+        Clue(
+            says=(GIVES,),
+            fields={"seen": ("no row of the table", "numbers that are not finite")},
+            within=OTHERS_IDS,
+        ),
     ),
-    "rope_table_dtype": ("tables_have_the_dtype",),
-    "rope_module_gradient": ("gradients_flow_through_the_module",),
-    "rope_module_dtype": (r"every_batch_row_and_head.*: the output is",),
-    "rope_heads": ("every_batch_row_and_head.*: .* a head is turned otherwise than alone$",),
-    "rope_growth_at_es": (
-        r".*ratio=1, .* s = 8, ",
-        r".*ratio=2, .* s = 16, ",
-        r".*ratio=3, .* s = 24, ",
-        r".*ratio=5, .* s = 40, ",
+    "rope_table_dtype": (Clue("tables_have_the_dtype"),),
+    "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
+    "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
+    "rope_heads": (
+        Clue("every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is turned otherwise than alone",)),
     ),
-    "rope_far_positions": ("far_positions.*base=10000, ratio=2, ",),
-    "rope_scaling": (r"the_ratio_stretches.*: .*ratio=[24], ",),
-    "rope_base_ignored": (r".*base=16, ratio=[124], ",),
-    "rope_unscaled_angles": ("the_ratio_stretches",),
-    "rotary_tables_changed": (".*: (cos|sin) (after the call:|has another shape)",),
-    "rotary_heads_differ": (r"every_batch_row.*: float32 output",),
+    "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
+    "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
+    "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}),),
+    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}),),
+    "rope_unscaled_angles": (Clue("the_ratio_stretches"),),
+    "rotary_tables_changed": (
+        Clue(says=(_key(AFTER), "{what} has another shape after the call"), fields={"what": ("cos", "sin")}),
+    ),
+    "rotary_heads_differ": (Clue("every_batch_row", ("{dtype} output",), {"dtype": "float32"}),),
 }
 
-# From a cause to what at least one of its cases must show.
-NEEDED: Final[Mapping[str, str]] = {
-    "output_shape": r".*: the shape is \[",
-    "few_digits": "float32_outputs_are_exact",
-    "norm_rounded_to_gamma": "a_float32_input",
-    "norm_mode": ".*: the output in evaluation mode beside",
-    "input_changed": ".*: the input after the call:",
-    "parameter_changed": r".*: ((gamma|the table|the shard) after the call:|gamma is \w+ after)",
-    "earlier_call_remembered": "earlier_calls",
-    "not_a_parameter": ".*: 0 parameters are registered",
-    "parameter_dtype": ".*: the parameter is ",
-    "parameter_size": "(.*: the parameter has |the_table_is_the_only)",
-    "gradient_scaled": ".*(by the same factor$| receives too )",
-    "rope_base_ignored": ".*base=16, ratio=[12], ",
-    "rope_unscaled_angles": ".*ratio=1, ",
+# From a cause to clues of which at least one of its cases fits one.
+NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "output_shape": (SHAPE_DIFFERS,),
+    "few_digits": (Clue("float32_outputs_are_exact"),),
+    "norm_rounded_to_gamma": (Clue("a_float32_input"),),
+    "norm_mode": (EVALUATION,),
+    "input_changed": (INPUT_CHANGED,),
+    "parameter_changed": PARAMETER_CHANGED,
+    "earlier_call_remembered": (HISTORY,),
+    "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
+    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
+    "parameter_size": (
+        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        Clue("the_table_is_the_only"),
+    ),
+    "gradient_scaled": (
+        Clue(says=(TOO_SMALL, TOO_LARGE)),
+        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}),
+    ),
+    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
+    "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }
 
 # From a property to causes that no probe looks for, the most specific first.
@@ -103,19 +206,22 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
     ),
     "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "norm_backward": ("gradient_cut", "gradient_scaled"),
+    "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
     "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("init_reset_differs", "init_default_argument", "init_not_drawn"),
+    "vocab_init_and_reset": ("init_reset_differs", "init_not_drawn"),
     "vocab_dtype_and_registration": (
-        *("not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype", "parameter_dtype"),
-        "parameter_size",
+        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
+        *("parameter_dtype", "parameter_size"),
     ),
     "vocab_purity": ("parameter_changed", "earlier_call_remembered"),
-    "vocab_backward": ("gradient_cut", "one_row_without_gradient", "gradient_not_summed", "gradient_scaled"),
+    "vocab_backward": (
+        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
+        *("gradient_not_summed", "gradient_scaled"),
+    ),
     "shard_owned_ids": ("shard_16_bit_ids",),
     "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": ("init_reset_differs", "init_default_argument", "shard_seed_of_later_ranks", "init_not_drawn"),
+    "shard_seed": ("init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
     "shard_registration_and_arguments": (
         *(
             "default_argument",
@@ -129,7 +235,10 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "shard_purity": ("parameter_changed", "earlier_call_remembered"),
-    "shard_backward": ("gradient_cut", "one_row_without_gradient", "gradient_not_summed", "gradient_scaled"),
+    "shard_backward": (
+        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
+        *("gradient_not_summed", "gradient_scaled"),
+    ),
     "rotary_broadcast": ("output_shape", "rotary_heads_differ"),
     "rotary_dtype": ("output_dtype", "few_digits"),
     "rotary_purity": ("input_changed", "rotary_tables_changed"),
@@ -141,19 +250,17 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def explains(cause: str, failing: Mapping[str, str]) -> bool:
-    """Whether a cause explains every failing case, given by id with its message."""
-    told = [f"{case}: {message}" for case, message in failing.items()]
-    patterns = EXPLAINED.get(cause)
-    needed = cause not in NEEDED or any(_fits((NEEDED[cause],), text) for text in told)
-    return needed and (patterns is None or all(_fits(patterns, text) for text in told))
+def explains(cause: str, failing: Failing) -> bool:
+    """Whether a cause explains every failing case."""
+
+    def fits(clues: tuple[Clue, ...], case: str) -> bool:
+        return any(clue.fits(case, failing[case]) for clue in clues)
+
+    needed = cause not in NEEDED or any(fits(NEEDED[cause], case) for case in failing)
+    return needed and (cause not in EXPLAINED or all(fits(EXPLAINED[cause], case) for case in failing))
 
 
-def _fits(patterns: Sequence[str], told: str) -> bool:
-    return any(re.match(pattern, told, re.DOTALL) for pattern in patterns)
-
-
-def shown(property_id: str, failing: Mapping[str, str]) -> str | None:
+def shown(property_id: str, failing: Failing) -> str | None:
     """The first cause of the property that its failing cases show."""
     causes = SHOWN_BY_CASES.get(property_id, ())
     return next((cause for cause in causes if failing and explains(cause, failing)), None)

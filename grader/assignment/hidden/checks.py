@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
 
+import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment.model.parameters import rows_held
-from grader.judge.compare import INIT_LIMIT, check_errors, error_in_ulp, name, require
+from grader.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student_objects import StudentModule
 from grader.judge.wording import own_look, places
+from grader.messages import Message, say, stated
 
+DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
+DTYPE = "the parameter is {actual}; {wanted} was asked for"
+DTYPE_WHEN = "the parameter is {actual} {when}; {wanted} was asked for"
+AFTER = say("{what} after the call")
+MOMENTS = "{what}, mean {mean} and deviation {std}"
+OTHER_DEFAULT = "the default of {argument} is another one than in the stub: leaving it out gives another module"
+RESET = say("{what} after reset_parameters()")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -56,25 +66,27 @@ def _expected(
     return numbers, numbers.abs() + draw.offset
 
 
-def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device: str, when: str = "") -> None:
+def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device: str, *when: Message) -> None:
     """Require a parameter's value to be the draw with ``seed``, up to rounding.
 
     It may have been drawn in ``dtype``, or in float32 and then converted.
     """
-    require(0 < value.numel() <= MAX_ELEMENTS, f"the parameter has {value.numel()} elements")
+    require(0 < value.numel() <= MAX_ELEMENTS, say("the parameter has {n} elements", n=value.numel()))
     candidates = []
     for drawn_in in dict.fromkeys((dtype, torch.float32)):
         expected, scale = _expected(draw, value.shape, seed, drawn_in, dtype, device)
         candidates.append((error_in_ulp(value, expected, scale, dtype), expected, scale))
     errors, expected, scale = min(candidates, key=lambda candidate: float(candidate[0].max()))
-    what = f"{name(dtype)} {draw.kind} draw with seed {seed}{when}"
+    what = say(DRAWS[draw.kind], dtype=name(dtype), seed=seed)
+    for more in when:
+        what = more.filled(what=what)
     try:
         check_errors(errors, INIT_LIMIT, what, value, expected, scale)
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
-        look = own_look(value.detach().cpu().double()[wrong]) or "other numbers than this draw gives"
-        fault.args = (f"{what}: {places(wrong)}; {look}",)
-        raise
+        look = own_look(value.detach().cpu().double()[wrong]) or say("other numbers than this draw gives")
+        fault.message = places(what, wrong).then(look)
+        raise fault.with_more() from None
 
 
 def check_rows_drawn(
@@ -85,7 +97,7 @@ def check_rows_drawn(
     seed: int,
     dtype: torch.dtype,
     device: str,
-    when: str = "",
+    *when: Message,
 ) -> None:
     """Require what a module holds to be the draw with ``seed``: as it is, or cut down to the module's own rows.
 
@@ -100,62 +112,106 @@ def check_rows_drawn(
         when: For the message.
     """
     try:
-        check_drawn(value, draw, seed, dtype, device, when)
+        check_drawn(value, draw, seed, dtype, device, *when)
     except WrongAnswer:
         wanted = len(range(*own.indices(table[0]))) * table[1]
         if value.numel() < wanted or value.numel() % table[1]:
             raise
         with suppress(WrongAnswer):
-            check_drawn(rows_held(value, torch.empty(table), own), draw, seed, dtype, device, when)
+            check_drawn(rows_held(value, torch.empty(table), own), draw, seed, dtype, device, *when)
             return
         raise
 
 
+def in_turns(axis: str, values: str, **named: Any) -> pytest.MarkDecorator:
+    """Cases for each of these values in each dtype, in which ``axis`` is false and true by turns.
+
+    So every two values of any two of the three axes meet in some case, in half as many cases.
+    """
+    chosen = [*itertools.product(named, DTYPES)]
+    place = [[*named].index(key) + DTYPES.index(dtype) for key, dtype in chosen]
+    cases = [(named[key], dtype, odd % 2 == 1) for (key, dtype), odd in zip(chosen, place, strict=True)]
+    ids = [f"{key}-{name(dtype)}" + "-again" * case[2] for (key, dtype), case in zip(chosen, cases, strict=True)]
+    return pytest.mark.parametrize((values, "dtype", axis), cases, ids=ids)
+
+
 def check_only_parameter(
-    module: StudentModule, elements: int, dtype: torch.dtype, device: str, when: str = ""
+    module: StudentModule, elements: int, dtype: torch.dtype, device: str, when: Message | None = None
 ) -> Tensor:
     """Require one trainable parameter of that many elements, dtype and device; gives its value."""
     parameters = module.parameters()
-    require(len(parameters) == 1, f"{len(parameters)} parameters are registered, not 1")
-    require(parameters[0].requires_grad, "the parameter does not require gradients")
+    require(len(parameters) == 1, several(len(parameters)))
+    require(parameters[0].requires_grad, say("the parameter does not require gradients"))
     value = parameters[0].value
-    require(value.numel() == elements, f"the parameter has {value.numel()} elements; {elements} are asked for")
-    require(value.dtype == dtype, f"the parameter is {name(value.dtype)}{_where(when)}; {name(dtype)} was asked for")
-    require(value.device.type == torch.device(device).type, f"the parameter is on {value.device}, not on {device}")
+    require(
+        value.numel() == elements,
+        say("the parameter has {n} elements; {wanted} are asked for", n=value.numel(), wanted=elements),
+    )
+    dtypes = {"actual": name(value.dtype), "wanted": name(dtype)}
+    require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
+    require(value.device.type == torch.device(device).type, elsewhere(say("the parameter"), value.device, device))
     return value
 
 
-def _where(when: str) -> str:
-    return f" {when}" if when else ""
+def check_trainable(module: StudentModule) -> None:
+    """Require a parameter that an optimiser finds and may change."""
+    parameters = module.parameters()
+    require(bool(parameters), several(0))
+    require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
+    """Require what ``make`` gives without an argument to equal what it gives with the stub's default of it.
+
+    Whether that is right, other cases judge. Nothing is required of a submission that gives something else each time.
+    """
+    by_default = make()
+    for argument, value in stated.items():
+        require(
+            torch.allclose(by_default, make(**{argument: value}), rtol=1e-4) or not torch.equal(by_default, make()),
+            say(OTHER_DEFAULT, argument=argument),
+        )
+
+
+def several(registered: int) -> Message:
+    """Says that a module has another number of parameters than one."""
+    return say("{n} parameters are registered, not {wanted}", n=registered, wanted=1)
 
 
 def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> None:
     """Require an AssertionError or ValueError."""
-    crash, stated = _refused(constructor, sizes)
+    crash, told = _refused(constructor, sizes)
     if not {"AssertionError", "ValueError"} & set(crash.types):
-        kind = crash.types[0] if crash.types else "an exception"
-        raise WrongAnswer(f"{stated} raises {kind}; a ValueError or an AssertionError is asked for")
+        kind = crash.types[0] if crash.types else say("an exception")
+        raise WrongAnswer(
+            say("{sizes} raises {kind}; a ValueError or an AssertionError is asked for", sizes=told, kind=kind)
+        )
 
 
 def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:
     """Require an error, of any kind, whose message names the sizes."""
-    crash, stated = _refused(constructor, sizes)
+    crash, told = _refused(constructor, sizes)
     for key, value in sizes.items():
-        require(str(value) in crash.raw_message, f"the error raised for {stated} does not name {key}={value}")
+        named = say("the error raised for {sizes} does not name {size}", sizes=told, size=f"{key}={value}")
+        require(str(value) in crash.raw_message, named)
 
 
-def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, str]:
+def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, Message]:
     """The exception that a constructor raises, and its arguments for messages."""
-    stated = ", ".join(f"{key}={value}" for key, value in sizes.items())
+    told = stated(**sizes)
+    module = constructor(**sizes)
+    module.student.turns = False
     try:
-        constructor(**sizes).parameters()  # a value has to be asked for, since constructing alone sends no request
+        module.parameters()  # a value has to be asked for, since constructing alone sends no request
     except Crashed as crash:
-        return crash, stated
-    raise WrongAnswer(f"{stated} is accepted; it must raise an error")
+        return crash, told
+    finally:
+        module.student.turns = True
+    raise WrongAnswer(say("{sizes} is accepted; it must raise an error", sizes=told))
 
 
-def arrived(gradients: Sequence[Tensor | None], where: str) -> Tensor:
+def arrived(gradients: Sequence[Tensor | None], where: Message) -> Tensor:
     """The first gradient; it is required to be there."""
     if not gradients or gradients[0] is None:
-        raise WrongAnswer(f"no gradient reaches {where}")
+        raise WrongAnswer(say("no gradient reaches {where}", where=where))
     return gradients[0]

@@ -8,38 +8,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from copy import copy
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.judge.compare import check_errors, check_like, error_in_ulp, require
+from grader.assignment.hidden.checks import several
+from grader.judge.compare import check_errors, check_like, elsewhere, error_in_ulp, require
 from grader.judge.devices import label, why_not_assessed
 from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, say
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 
-MADE = "Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there."
-DRAWN = "Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each."
-ANSWERED = (
+MADE = say("Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there.")
+DRAWN = say("Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each.")
+ANSWERED = say(
     "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind."
 )
-MIXED = "The parameter may be elsewhere than the input: move it with .to() in forward, and leave the original in place."
-TABLES = "Where tables are elsewhere, answer on the device of the input, or let torch refuse."
-PASSED_BACK = "Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient."
-FOLLOWED = "Register the tables as buffers, and make grown ones on the device of those that they replace."
+MIXED = say(
+    "The parameter may be elsewhere than the input: move it with .to() in forward, and leave the original in place."
+)
+TABLES = say("Where tables are elsewhere, answer on the device of the input, or let torch refuse.")
+PASSED_BACK = say("Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient.")
+FOLLOWED = say("Register the tables as buffers, and make grown ones on the device of those that they replace.")
+
+OUTPUT, BESIDE = say("the output"), say("{what} beside that on the CPU")
 
 Build = Callable[[str], StudentModule]
 
 
+def nobody(fault: StudentFault) -> tuple[str, ...]:
+    """The case itself charges for whatever it finds."""
+    del fault  # whichever it is
+    return ()
+
+
 @contextmanager
-def advice(student: Student, device: str, text: str) -> Iterator[None]:
+def advice(
+    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] = nobody
+) -> Iterator[None]:
     """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
 
     A file that cannot be imported has nothing to do with devices; every case tells the same about it.
+
+    Args:
+        student: The submission.
+        device: The device.
+        text: What to do.
+        charged: For a fault that is no matter of devices, the properties of which one charges for it: it counts here
+            only if none of them does. Called once the case has failed, so it may ask the submission for more.
     """
     try:
         yield
@@ -48,22 +68,24 @@ def advice(student: Student, device: str, text: str) -> Iterator[None]:
             raise
         if reason := why_not_assessed(fault, device, student.files):
             pytest.skip(reason)
-        told = copy(fault)
-        told.args = (f"{fault}\nOn {label(device)}: {text}",)
-        raise told from None
+        told = fault.with_more(say("\nOn {here}: {advice}", here=label(device), advice=text))
+        if not (charged_to := charged(fault)):
+            raise told from None
+        student.excuse(told, charged_to)
 
 
-@contextmanager
-def excused(
-    student: Student, device: str, *charged_to: str, faults: type[StudentFault] = StudentFault
-) -> Iterator[None]:
-    """Pass over such a fault inside, which one of these properties charges for; skip if the simulation is to blame."""
+def about_numbers(fault: StudentFault) -> bool:
+    """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
+    return fault.error_ulp is not None
+
+
+def succeeds(ask: Callable[[], object]) -> bool:
+    """Whether a request to the submission, or a check of its reply, succeeds."""
     try:
-        yield
-    except faults as fault:
-        if reason := why_not_assessed(fault, device, student.files):
-            pytest.skip(reason)
-        student.excuse(fault, charged_to)
+        ask()
+    except StudentFault:
+        return False
+    return True
 
 
 @contextmanager
@@ -85,52 +107,57 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
         yield
     except (Crashed, InvalidReply, TimedOut, WrongAnswer) as fault:
         student.excuse(fault, (student.property_id, *charged_to))
-        pytest.skip("there is no answer on the CPU to compare with")
+        pytest.skip(say("there is no answer on the CPU to compare with"))
 
 
-def placed(student: Student, build: Build, device: str, *charged_to: str) -> Iterator[StudentModule]:
-    """A module that was made on the device, if it is there, and one that was moved there.
+def placed(student: Student, build: Build, device: str, x: Tensor, *charged_to: str) -> Iterator[StudentModule]:
+    """A module that was made on the device, if it is there, and one that was moved there after a call.
 
     Args:
         student: The submission.
         build: Makes a module on a device.
         device: The device.
+        x: An input on the CPU.
         charged_to: The properties of which one charges for a module that can't be made there, or is somewhere else.
     """
     made, is_there = build(device), False
-    with excused(student, device, *charged_to):
+    with advice(student, device, MADE, lambda _: charged_to):
         parameters = made.parameters()
-        require(bool(parameters), "0 parameters are registered, not 1")
-        check_on([parameter.value for parameter in parameters], device, "the parameter")
+        require(bool(parameters), several(0))
+        check_on([parameter.value for parameter in parameters], device, say("the parameter"))
         is_there = True
     if is_there:
         yield made
-    yield build("cpu").to(device)
+    moved = build("cpu")
+    moved(x)
+    yield moved.to(device)
 
 
 def answers(module: StudentModule, x: Tensor, on_cpu: Tensor | None = None) -> bool:
     """Whether a module answers on its input's device, and like ``on_cpu``, if given; if not, others charge for it."""
-    try:
+
+    def ask() -> None:
         output = module(x)
+        check_on([output], str(x.device), say("the output"))
         if on_cpu is not None:
-            check_alike(output, on_cpu, str(x.device), "the output beside that on the CPU")
-    except StudentFault:
-        return False
-    return output.device.type == x.device.type
+            check_alike(output, on_cpu, str(x.device))
+
+    return succeeds(ask)
 
 
-def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: str) -> None:
+def check_alike(actual: Tensor, on_cpu: Tensor, device: str, what: Message = OUTPUT) -> None:
     """Require the CPU's output on another device; numbers that are not finite on the CPU are not compared."""
     check_like(actual, torch.empty(on_cpu.shape, dtype=on_cpu.dtype, device=device))
     expected = on_cpu.detach().cpu().double()
     actual = actual.detach().cpu().where(expected.isfinite(), 0)
     expected = expected.where(expected.isfinite(), 0)
     scale = torch.full_like(expected, float(expected.abs().amax()) if expected.numel() else 0.0)
-    check_errors(error_in_ulp(actual, expected, scale, on_cpu.dtype), LIMIT, what, actual, expected, scale)
+    check_errors(
+        error_in_ulp(actual, expected, scale, on_cpu.dtype), LIMIT, BESIDE.filled(what=what), actual, expected, scale
+    )
 
 
-def check_on(values: list[Tensor], device: str, what: str) -> None:
+def check_on(values: list[Tensor], device: str, what: Message) -> None:
     """Require the tensors of a module to be on a device."""
     for value in values:
-        where, wanted = label(value.device), label(device)
-        require(value.device.type == torch.device(device).type, f"{what} is on {where}, not on {wanted}")
+        require(value.device.type == torch.device(device).type, elsewhere(what, value.device, device))

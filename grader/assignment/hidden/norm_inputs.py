@@ -23,6 +23,7 @@ from grader.judge.compare import DTYPES, check_close, check_like, name
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, say
 
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.
@@ -36,6 +37,7 @@ FORWARD = (
     "norm_gamma",
     "norm_dtype_and_shape",
     "norm_float32_inside",
+    "norm_purity",
 )
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
@@ -101,14 +103,14 @@ def check_contract(
     expected = oracle.rms_norm(
         x, torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
     )
-    what = f"{name(x.dtype)} output for group_size={group_size}"
+    what = say("{dtype} output for group_size={group_size}", dtype=name(x.dtype), group_size=group_size)
     if limit is None:
         check_law(numbers(output, x.shape), expected, what)
     else:
         check_close(output, expected, expected.abs(), x.dtype, limit, what)
 
 
-def check_law(actual: Tensor, expected: Tensor, what: str) -> None:
+def check_law(actual: Tensor, expected: Tensor, what: Message) -> None:
     """Require an output to follow a law, with a tolerance for 16-bit arithmetic, which another property charges for."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-6)
     check_close(actual, expected, size, torch.float32, LAW_LIMIT, what)

@@ -8,11 +8,11 @@ with so many positions that it need not grow.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -29,9 +29,10 @@ from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, say
 
-DIM, MS, BASE = 8, 8, 10000
-PLENTY = range(112, 153, 8)  # positions; no case uses more, so a module with as many from the start does not grow
+DIM, MS, BASE = 8, 6, 10000
+PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
 GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
 RATIOS_READ = range(1, 19)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths
@@ -45,7 +46,21 @@ TURNED = (*OTHERS, "rope_base", "rope_boundary")
 GREW = (*TURNED, "rope_smallest_even_ratio")
 GROWTH = ("rope_smallest_even_ratio", "rope_static", "rope_dynamic")
 KEPT = (*TURNED, *GROWTH)
-UNSEEN = "the tables are the same for all ratios, so nothing can be seen here"
+CALL = "output for dim={dim}, max_seq_len={max_seq_len}, ratio={ratio}, dynamic={dynamic}, s = {s}, [position, feature]"
+CALL_AFTER = (
+    "output for dim={dim}, max_seq_len={max_seq_len}, ratio={ratio}, dynamic={dynamic}, s = {s} after s = {when}, "
+    "[position, feature]"
+)
+TABLES = say("cosines and sines for {what}, [position, feature]")
+QUARTER = say("position 0 is turned by a quarter: sines stand for cosines")
+TURNED_ALREADY = say("position 0 is turned already")
+SPEEDS: Final = {
+    ("first", True): say("the first pair turns too fast"),
+    ("first", False): say("the first pair turns too slowly"),
+    ("last", True): say("the last pair turns too fast"),
+    ("last", False): say("the last pair turns too slowly"),
+}
+UNSEEN = say("the tables are the same for all ratios, so nothing can be seen here")
 
 
 @dataclass(frozen=True)
@@ -124,6 +139,10 @@ class Ropes:
             output = turned(module, x, output, self.convention)
         return numbers(output, x.shape)
 
+    def as_turned(self, module: StudentModule) -> StudentModule:
+        """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""
+        return _Turned(module.student, module.name, module.target, self) if self._is_recorded else module
+
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
         return self.called(module, self.input(length))[0, :, 0]
@@ -157,15 +176,13 @@ class Ropes:
         """Whether two outputs agree at the positions that both have."""
         return are_within(self._errors(actual, expected), SAME_LIMIT)
 
-    def check(self, actual: Tensor, expected: Tensor, what: str) -> None:
+    def check(self, actual: Tensor, expected: Tensor, what: Message) -> None:
         """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
         errors = self._errors(actual, expected)
         try:
             check_errors(errors, SAME_LIMIT, what, actual[: len(errors)], expected[: len(errors)], self._scale)
         except WrongAnswer as fault:
-            if used := self._told_ratio(actual):
-                fault.args = (f"{fault}; {used}",)
-            raise
+            raise fault.with_more(self._told_ratio(actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[int]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables."""
@@ -173,15 +190,15 @@ class Ropes:
             self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
         return [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
 
-    def _told_ratio(self, turned: Tensor) -> str:
-        """Which ratio's tables were used, for messages; empty where the tables do not show it."""
+    def _told_ratio(self, turned: Tensor) -> Message | None:
+        """Which ratio's tables were used, for messages; None where the tables do not show it."""
         try:
             ratios = self.ratios_of(turned)
         except StudentFault:
-            return ""
+            return None
         if not ratios:
-            return f"they are the tables of no ratio from 1 to {max(RATIOS_READ)}"
-        return f"they are the tables of ratio {ratios[0]}" if len(ratios) == 1 else ""
+            return say("they are the tables of no ratio from 1 to {k}", k=max(RATIOS_READ))
+        return say("they are the tables of ratio {k}", k=ratios[0]) if len(ratios) == 1 else None
 
     def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Errors in ulp at the positions that both outputs have."""
@@ -195,6 +212,16 @@ class Ropes:
         first = self.new(1)
         in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
         return MS * in_this / in_new if in_new else 0.0
+
+
+@dataclass(frozen=True)
+class _Turned(StudentModule):
+    """A module whose calls are turned by what it passes on to the rotation."""
+
+    ropes: Ropes
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        return self.ropes.called(StudentModule(self.student, self.name, self.target), *arguments)
 
 
 @kept
@@ -275,7 +302,7 @@ def growing(student: Student, *, dynamic: bool) -> Iterator[None]:
     """
     endless = _ENDLESS.setdefault(student, set())
     if dynamic in endless:
-        raise TimedOut("growth has given no answer in time")
+        raise TimedOut(say("growth has given no answer in time"))
     try:
         yield
     except TimedOut:
@@ -289,10 +316,10 @@ def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = 
     return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
 
 
-def told(length: int, ratio: int, *, dynamic: bool = False, when: str = "") -> str:
+def told(length: int, ratio: int, *, dynamic: bool = False, history: Sequence[int] = ()) -> Message:
     """The beginning of a message: the call's output, with all arguments that are needed to repeat the call."""
-    built = f"dim={DIM}, max_seq_len={MS}, ratio={ratio}, dynamic={dynamic}"
-    return f"output for {built}, s = {length}{when}, [position, feature]"
+    call = say(CALL_AFTER if history else CALL, dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=str(dynamic), s=length)
+    return call.filled(when=", ".join(map(str, history)))
 
 
 @kept
@@ -312,7 +339,7 @@ def table_errors(actual: Tensor, expected: Tensor, unit: Tensor, dtype: torch.dt
 
 
 def check_tables(
-    ropes: Ropes, module: StudentModule, angles: Tensor, what: str, dtype: torch.dtype = torch.float32
+    ropes: Ropes, module: StudentModule, angles: Tensor, what: Message, dtype: torch.dtype = torch.float32
 ) -> None:
     """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
     length, dim = angles.shape[0], 2 * angles.shape[1]
@@ -325,21 +352,17 @@ def check_tables(
         candidates.append((table_errors(read, expected, unit, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
     try:
-        check_errors(errors, TABLE_LIMIT, f"cosines and sines for {what}, [position, feature]", read, expected, 1.0)
+        check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
-        if speed := _told_speed(read, angles):
-            fault.args = (f"{fault}; {speed}",)
-        raise
+        raise fault.with_more(*_told_speed(read, angles)) from None
 
 
-def _told_speed(read: Tensor, angles: Tensor) -> str:
-    """How fast the first and the last pair turn, for messages, read at position 1; empty where that is right."""
+def _told_speed(read: Tensor, angles: Tensor) -> list[Message]:
+    """How fast the first and the last pair turn, for messages, read at position 1; nothing where that is right."""
     turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
     if not bool((turned[0].abs() < SPEED).all()):
         swapped = bool(((turned[0] - torch.pi / 2).abs() < SPEED).all())
-        return (
-            "position 0 is turned by a quarter: sines stand for cosines" if swapped else "position 0 is turned already"
-        )
+        return [QUARTER if swapped else TURNED_ALREADY]
     quotients = {"first": turned[1, 0] / angles[1, 0], "last": turned[1, -1] / angles[1, -1]}
     off = {which: float(quotient) for which, quotient in quotients.items() if not abs(float(quotient) - 1) <= SPEED}
-    return "; ".join(f"the {which} pair turns too {'fast' if off[which] > 1 else 'slowly'}" for which in off)
+    return [SPEEDS[which, off[which] > 1] for which in off]

@@ -11,18 +11,26 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, arrived, check_drawn, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import (
+    RESET,
+    Draw,
+    arrived,
+    check_drawn,
+    check_only_parameter,
+    check_rows_drawn,
+    check_trainable,
+)
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
     MADE,
     MIXED,
     PASSED_BACK,
+    about_numbers,
     advice,
     answers,
     check_alike,
     check_on,
-    excused,
     on_the_cpu,
     placed,
 )
@@ -30,12 +38,10 @@ from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.parameters import drawn
 from grader.judge.cases import integers, normal
-from grader.judge.devices import why_not_assessed
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
-
-BESIDE = "the output beside that on the CPU"
+from grader.messages import Message, say
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Piece:
         seed: The seed of that draw.
         properties: For each kind of mistake, the property that it belongs to.
         forward: The properties of which one charges for a module that gives no output on the CPU.
+        purity: The property that charges for a module that answers the same call in several ways.
     """
 
     name: str
@@ -61,6 +68,11 @@ class Piece:
     seed: int
     properties: Mapping[str, str] = field(repr=False)
     forward: tuple[str, ...] = field(repr=False)
+    purity: str = field(repr=False)
+
+    def charged_for_numbers(self, fault: StudentFault) -> tuple[str, ...]:
+        """The properties of which one charges for a fault about numbers alone: the module is not reproducible."""
+        return (*self.forward, self.purity) if about_numbers(fault) else ()
 
     def build(self, student: Student, device: str) -> StudentModule:
         """The student's module with its parameter filled with one number, so that a wrong draw does not matter."""
@@ -72,18 +84,18 @@ class Piece:
         module: StudentModule = constructor(**self.sizes, **self.others, dtype=torch.float32, device=device)
         return module
 
-    def check_drawn(self, student: Student, module: StudentModule, when: str = "") -> None:
+    def check_drawn(self, student: Student, module: StudentModule, *when: Message) -> None:
         """Require what the module holds to be the draw of the device that it is on."""
         value = drawn(module, self.elements, self.elements * self.sizes.get("world_size", 1))
         if value is None:
-            student.excuse(WrongAnswer("the parameter is not found in the module"), (self.properties["made"],))
+            student.excuse(WrongAnswer(say("the parameter is not found in the module")), (self.properties["made"],))
         elif self.name == "GroupRMSNorm":
-            check_drawn(value, self.draw, self.seed, torch.float32, value.device.type, when)
+            check_drawn(value, self.draw, self.seed, torch.float32, value.device.type, *when)
         else:
             table = self.sizes["vocab_size"], self.sizes["emb_size"]
             rows, rank = self.elements // self.sizes["emb_size"], self.sizes.get("rank", 0)
             own = slice(rank * rows, (rank + 1) * rows)
-            check_rows_drawn(value, table, own, self.draw, self.seed, torch.float32, value.device.type, when)
+            check_rows_drawn(value, table, own, self.draw, self.seed, torch.float32, value.device.type, *when)
 
     def input(self, seed: int) -> Tensor:
         """``[2, 3, h]`` numbers for the norm, ids for embeddings, some of them repeated; shapes as on the CPU."""
@@ -117,6 +129,7 @@ NORM = Piece(
         "passed_back": "norm_backward",
     },
     FORWARD,
+    "norm_purity",
 )
 VOCAB = Piece(
     "VocabEmbedding",
@@ -133,6 +146,7 @@ VOCAB = Piece(
         "passed_back": "vocab_backward",
     },
     ("vocab_lookup",),
+    "vocab_purity",
 )
 SHARD = Piece(
     "ParallelVocabEmbedding",
@@ -149,6 +163,7 @@ SHARD = Piece(
         "passed_back": "shard_backward",
     },
     OUTPUTS,
+    "shard_purity",
 )
 
 
@@ -164,7 +179,8 @@ def test_the_parameter_is_made_on_the_device_that_is_asked_for(
 ) -> None:
     """The case about drawing charges for a constructor that fails there and not on the CPU."""
     check_only_parameter(piece.new(student, "cpu"), piece.elements, torch.float32, "cpu")
-    with advice(student, other_device, MADE), excused(student, other_device, piece.properties["drawn"], faults=Crashed):
+    drawn_there = (piece.properties["drawn"],)
+    with advice(student, other_device, MADE, lambda fault: drawn_there if isinstance(fault, Crashed) else ()):
         check_only_parameter(piece.new(student, other_device), piece.elements, torch.float32, other_device)
 
 
@@ -175,7 +191,7 @@ def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece
         module = piece.new(student, other_device)
         piece.check_drawn(student, module)
         module.assign(7.0).reset_parameters()
-        piece.check_drawn(student, module, " after reset_parameters()")
+        piece.check_drawn(student, module, RESET)
 
 
 @pieces("answered")
@@ -185,10 +201,10 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     x = piece.input(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
-    with advice(student, other_device, ANSWERED):
+    with advice(student, other_device, ANSWERED, piece.charged_for_numbers):
         elsewhere = piece.properties["made"], piece.properties["drawn"]
-        for module in placed(student, partial(piece.build, student), other_device, *elsewhere):
-            check_alike(module(x.to(other_device)), on_cpu, other_device, BESIDE)
+        for module in placed(student, partial(piece.build, student), other_device, x, *elsewhere):
+            check_alike(module(x.to(other_device)), on_cpu, other_device)
 
 
 @pieces("mixed")
@@ -199,16 +215,21 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
     x = piece.input(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
+
+    def charged(fault: StudentFault) -> tuple[str, ...]:
+        there = answers(piece.build(student, "cpu").to(other_device), x.to(other_device), on_cpu)
+        return piece.charged_for_numbers(fault) or (() if there else (piece.properties["answered"],))
+
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = piece.build(student, "cpu").to(home)
-        try:
-            with advice(student, other_device, MIXED):
-                check_alike(module(x.to(device)), on_cpu, device, BESIDE)
-                check_on([parameter.value for parameter in module.parameters()], home, "the parameter after the call")
-        except StudentFault as fault:
-            if answers(piece.build(student, "cpu").to(other_device), x.to(other_device), on_cpu):
-                raise
-            student.excuse(fault, (piece.properties["answered"],))
+        with advice(student, other_device, MIXED, charged):
+            check_alike(module(x.to(device)), on_cpu, device)
+            check_on([parameter.value for parameter in module.parameters()], home, say("the parameter after the call"))
+
+
+@pieces("passed_back")
+def test_the_parameter_can_be_trained(student: Student, piece: Piece, device: str) -> None:
+    check_trainable(piece.new(student, device))
 
 
 @pieces("passed_back")
@@ -217,26 +238,28 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
 ) -> None:
     """From a module on that device, and from one on the CPU; other cases charge for one that does not answer."""
     x, upstream = piece.input(seed), piece.upstream(seed)
-    with on_the_cpu(student, *piece.forward):
+    with on_the_cpu(student, *piece.forward, piece.purity):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
-        arrived(on_cpu.of_parameters, "the parameter")
+        arrived(on_cpu.of_parameters, say("the parameter"))
         if x.is_floating_point():
-            arrived(on_cpu.of_arguments, "the input")
+            arrived(on_cpu.of_arguments, say("the input"))
     there = x.to(other_device)
-    with advice(student, other_device, PASSED_BACK):
-        for home in (other_device, "cpu"):
-            module = piece.build(student, "cpu").to(home)
-            try:
-                found = module.gradients(there, upstream=upstream.to(other_device))
-            except Crashed as crash:
-                if answers(module, there) or why_not_assessed(crash, other_device, student.files):
-                    raise
-                student.excuse(crash, (piece.properties["answered"], piece.properties["mixed"]))
-                continue
+    for home in (other_device, "cpu"):
+        module = piece.build(student, "cpu").to(home)
+
+        def charged(fault: StudentFault, module: StudentModule = module) -> tuple[str, ...]:
+            if isinstance(fault, Crashed) and not answers(module, there):
+                return piece.properties["answered"], piece.properties["mixed"]
+            return piece.charged_for_numbers(fault)
+
+        with advice(student, other_device, PASSED_BACK, charged):
+            found = module.gradients(there, upstream=upstream.to(other_device))
+            # The parameter is judged wherever a call has moved it to: another case charges for that.
             for gradients, expected, device, what in (
-                (found.of_arguments, on_cpu.of_arguments, other_device, "the input"),
-                (found.of_parameters, on_cpu.of_parameters, home, "the parameter"),
+                (found.of_arguments, on_cpu.of_arguments, other_device, say("the input")),
+                (found.of_parameters, on_cpu.of_parameters, "", say("the parameter")),
             ):
                 if expected and expected[0] is not None:
                     actual = arrived(gradients, what)
-                    check_alike(actual, expected[0], device, f"the gradient of {what} beside that on the CPU")
+                    where = device or str(actual.device)
+                    check_alike(actual, expected[0], where, say("the gradient of {where}", where=what))

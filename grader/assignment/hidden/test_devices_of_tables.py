@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 import torch
@@ -15,22 +16,49 @@ from grader.assignment.hidden.devices import (
     MADE,
     PASSED_BACK,
     TABLES,
+    about_numbers,
     advice,
     check_alike,
     check_on,
     may_refuse,
     on_the_cpu,
+    succeeds,
 )
 from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
 from grader.judge.cases import normal, uniform
-from grader.judge.compare import require
+from grader.judge.compare import check_shape, require
 from grader.judge.devices import label
+from grader.judge.faults import Crashed, StudentFault
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-BESIDE = "the output beside that on the CPU"
+
+
+def charged(student: Student, *places: tuple[str, str]) -> Callable[[StudentFault], tuple[str, ...]]:
+    """Who charges for a module's fault: the function, where its output is not on the input's device, either.
+
+    Args:
+        student: The submission.
+        places: Where tables are, and where the input is.
+    """
+
+    def rotates(home: str, device: str) -> bool:
+        x, cos, sin = rotary_arguments(student.seed)
+        try:
+            output = student.apply_rotary_pos_emb(x.to(device), cos.to(home), sin.to(home))
+        except Crashed:
+            return home != device  # torch may refuse that
+        return output.device.type == torch.device(device).type
+
+    def by(fault: StudentFault) -> tuple[str, ...]:
+        if about_numbers(fault):
+            return (*KEPT, "rope_buffers")
+        return () if all(rotates(*place) for place in places) else ("rotary_dtype",)
+
+    return by
 
 
 def rotary_arguments(seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -46,11 +74,11 @@ def test_the_output_is_on_the_device_of_the_input_or_nowhere(student: Student, s
         on_cpu = student.apply_rotary_pos_emb(x, cos, sin)
     with advice(student, other_device, ANSWERED):
         output = student.apply_rotary_pos_emb(x.to(other_device), cos.to(other_device), sin.to(other_device))
-        check_alike(output, on_cpu, other_device, BESIDE)
+        check_alike(output, on_cpu, other_device)
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         with advice(student, other_device, TABLES), may_refuse():
             output = student.apply_rotary_pos_emb(x.to(device), cos.to(home), sin.to(home))
-            check_alike(output, on_cpu, device, BESIDE)
+            check_alike(output, on_cpu, device)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -59,19 +87,19 @@ def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed:
     upstream = normal(seed, "upstream", shape=tuple(x.shape))
     with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
-        on_cpu = arrived(found.of_arguments, "the input")
-    with advice(student, other_device, PASSED_BACK):
+        on_cpu = arrived(found.of_arguments, say("the input"))
+    with advice(student, other_device, PASSED_BACK, charged(student, (other_device, other_device))):
         there = tuple(tensor.to(other_device) for tensor in (x, cos, sin))
         found = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(other_device))
-        actual = arrived(found.of_arguments, "the input")
-        check_alike(actual, on_cpu, other_device, "the gradient of the input beside that on the CPU")
+        actual = arrived(found.of_arguments, say("the input"))
+        check_alike(actual, on_cpu, other_device, say("the gradient of {where}", where=say("the input")))
 
 
 @pytest.mark.rubric("rope_buffers")
 def test_tables_are_made_on_the_device_that_is_asked_for(student: Student, other_device: str) -> None:
     with advice(student, other_device, MADE):
         module = construct(student, other_device, 2)
-        check_on([buffer.value for buffer in module.buffers()], other_device, "a buffer")
+        check_on([buffer.value for buffer in module.buffers()], other_device, say("a buffer"))
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -79,12 +107,25 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
     """Tables that have grown before the module moves, and tables that grow after it."""
     with on_the_cpu(student, *KEPT), growing(student, dynamic=True):
         has_grown = grown(student, True)
-    for when, module in (("before", has_grown), ("after", new(student, True))):
-        with advice(student, other_device, FOLLOWED):
+
+    def charged_for(fault: StudentFault) -> tuple[str, ...]:
+        follows = partial(grown(student, True).buffer_devices, "cpu", (1, LONG, 1, DIM))
+        return charged(student, (other_device, other_device))(fault) or (() if succeeds(follows) else KEPT)
+
+    for when, module in ((say("before"), has_grown), (say("after"), new(student, True))):
+        with advice(student, other_device, FOLLOWED, charged_for):
             for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
                 where, wanted = label(device), label(other_device)
                 there = device.partition(":")[0] == other_device.partition(":")[0]
-                require(there, f"after module.to() and growth {when} it, a buffer is on {where}, not on {wanted}")
+                require(
+                    there,
+                    say(
+                        "after module.to() and growth {when} it, a buffer is on {here}, not on {there}",
+                        when=when,
+                        here=where,
+                        there=wanted,
+                    ),
+                )
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -93,13 +134,13 @@ def test_a_module_answers_on_the_device_that_it_is_on(
     student: Student, seed: int, dynamic: bool, other_device: str
 ) -> None:
     """Longer than the tables, and short again if they grow; moved there before they grow, and after."""
-    for build, lengths in ((new, (LONG, MS)), (grown, (LONG,))) if dynamic else ((new, (LONG,)),):
+    for build, lengths in ((new, (LONG, MS)), (grown, (LONG, LONG + 2 * MS))) if dynamic else ((grown, (LONG,)),):
         with on_the_cpu(student, *KEPT), growing(student, dynamic=dynamic):
             on_cpu = answered(build(student, dynamic), seed, "cpu", lengths)
-        with advice(student, other_device, ANSWERED):
+        with advice(student, other_device, ANSWERED, charged(student, (other_device, other_device))):
             module = build(student, dynamic).to(other_device)
             for length, output in answered(module, seed, other_device, lengths).items():
-                check_alike(output, on_cpu[length], other_device, BESIDE)
+                check_alike(output, on_cpu[length], other_device)
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -114,15 +155,20 @@ def test_the_output_of_a_module_is_on_the_device_of_the_input_or_nowhere(
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = new(student, dynamic).to(home)
         for length in lengths:  # each is asked for, whether or not the one before was refused, as of the reference
-            with advice(student, other_device, TABLES), may_refuse():
+            places = charged(student, (home, device), (device, device))
+            with advice(student, other_device, TABLES, places), may_refuse():
                 for output in answered(module, seed, device, [length]).values():
-                    check_alike(output, on_cpu[length], device, BESIDE)
+                    check_alike(output, on_cpu[length], device)
 
 
 def answered(module: Callable[[Tensor], Tensor], seed: int, device: str, lengths: Sequence[int]) -> dict[int, Tensor]:
     """What a module gives for inputs of these lengths, one after the other; by length."""
-    inputs = [normal(seed, length, shape=(1, length, 1, DIM)).to(device) for length in lengths]
-    return {x.shape[1]: module(x) for x in inputs}
+    outputs = {}
+    for x in (normal(seed, length, shape=(1, length, 1, DIM)).to(device) for length in lengths):
+        outputs[x.shape[1]] = output = module(x)
+        if output.numel() != x.numel():  # another number of dimensions is charged elsewhere, and can be compared
+            check_shape(output, x.shape)
+    return outputs
 
 
 def new(student: Student, dynamic: bool) -> StudentModule:

@@ -39,6 +39,7 @@ from grader.judge.compare import (
     check_like,
     check_shape,
     coarser,
+    elsewhere,
     name,
     require,
 )
@@ -46,9 +47,12 @@ from grader.judge.excuses import contract_first
 from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
+from grader.messages import Message, quoted, say
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
+FLOAT32 = say("{dtype} output", dtype="float32")
+EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
 ONE = (1, 1, 1)  # one row, one position, one head
 
 
@@ -70,28 +74,34 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*ONE, dim))
     cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
-    output, what = turned(student, x, cos, sin, device), f"output for head_dim={dim}, turned by a quarter"
+    output, what = (
+        turned(student, x, cos, sin, device),
+        say("output for head_dim={head_dim}, turned by a quarter", head_dim=dim),
+    )
     try:
         check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
         units = torch.eye(dim)[: 2 if dim == 2 else 1]
         ends = [turned(student, unit.reshape(*ONE, dim), cos, sin, device).flatten() for unit in units]
-        fault.args = ("; ".join((str(fault), *told_ends(units, ends))),)
-        raise
+        raise fault.with_more(*told_ends(units, ends)) from None
 
 
-def told_ends(units: Tensor, ends: Sequence[Tensor]) -> list[str]:
+def told_ends(units: Tensor, ends: Sequence[Tensor]) -> list[Message]:
     """What a quarter turn makes of one pair; of several pairs, where it moves the first feature, for messages."""
     if len(units) == 1:
         moved = [place for place, number in enumerate(ends[0].tolist()) if abs(number) > SAME]
-        return [f"feature 0 moves to feature {moved[0]}"] if len(moved) == 1 else []
-    return [f"{_whole(unit)} becomes {_whole(end)}" for unit, end in zip(units, ends, strict=True)]
+        return [say("feature 0 moves to feature {n}", n=moved[0])] if len(moved) == 1 else []
+    return [
+        say("{before} becomes {seen}", before=_whole(unit), seen=_whole(end))
+        for unit, end in zip(units, ends, strict=True)
+    ]
 
 
-def _whole(vector: Tensor) -> str:
+def _whole(vector: Tensor) -> Message:
     """A vector in whole numbers, where it can be written so."""
     whole = bool(((vector - vector.round()).abs() <= SAME).all())
-    return f"({', '.join(str(round(number)) for number in vector.tolist())})" if whole else "something between"
+    numbers = ", ".join(str(round(number)) for number in vector.tolist())
+    return quoted(f"({numbers})") if whole else say("something between")
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -99,7 +109,7 @@ def _whole(vector: Tensor) -> str:
 def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
     x = normal(seed, "x", dim, shape=(*ONE, dim))
     cos, sin = tables(seed, 1, dim)
-    expected, what = oracle.rotate(x, cos, sin), f"output for head_dim={dim}"
+    expected, what = oracle.rotate(x, cos, sin), say("output for head_dim={head_dim}", head_dim=dim)
     check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
 
 
@@ -124,7 +134,7 @@ def call(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> 
 def broadcast_by_contract(student: Student, seed: int, shape: tuple[int, int, int, int], device: str) -> None:
     x, (cos, sin) = normal(seed, "x", shape, shape=shape), tables(seed, shape[1], shape[3])
     output = call(student, x, cos, sin, device)
-    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, FLOAT32)
 
 
 @pytest.mark.rubric("rotary_broadcast")
@@ -141,15 +151,14 @@ def test_every_batch_row_and_head_turns_alike(
     check_shape(output, x.shape)
     expected = expected_turn(student, read, x, cos, sin, device)
     try:
-        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, "float32 output")
+        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, FLOAT32)
     except WrongAnswer as fault:
-        if read.convention is not None and (moved := told_position(output, read.convention, x, cos, sin)):
-            fault.args = (f"{fault}; {moved}",)
-        raise
+        moved = told_position(output, read.convention, x, cos, sin) if read.convention is not None else None
+        raise fault.with_more(moved) from None
 
 
-def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> str:
-    """Which vector is turned by another position's angles, for messages; empty if none is."""
+def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """Which vector is turned by another position's angles, for messages; None if none is."""
     given = output.detach().cpu().double()
     limit = SAME * turning_scale(x)
     by_position = [
@@ -160,8 +169,12 @@ def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor
     for row, position, head in itertools.product(*map(range, x.shape[:3])):
         others = turned_by[:, row, position, head].nonzero().flatten().tolist()
         if len(others) == 1 and others != [position]:
-            return f"the vector at {[row, position, head]} is turned by the angles of position {others[0]}"
-    return ""
+            return say(
+                "the vector at {place} is turned by the angles of position {n}",
+                place=[row, position, head],
+                n=others[0],
+            )
+    return None
 
 
 def likeness_by_contract(
@@ -170,9 +183,8 @@ def likeness_by_contract(
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
     output = call(student, x, cos, sin, device)
     check_like(output, x.to(device))
-    unit = coarser(dtype, table_dtype)
-    what = f"{name(dtype)} output from {name(table_dtype)} tables"
-    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), unit, FORWARD_LIMIT[unit], what)
+    what = say("{dtype} output from {tables} tables", dtype=name(dtype), tables=name(table_dtype))
+    check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), dtype, FORWARD_LIMIT[dtype], what)
 
 
 @pytest.mark.rubric("rotary_dtype")
@@ -187,17 +199,21 @@ def test_output_is_like_the_input(
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
     output = call(student, x, cos, sin, device)
     check_dtype(output, dtype)
-    require(output.device.type == torch.device(device).type, f"the output is on {output.device}, not on {device}")
+    require(output.device.type == torch.device(device).type, elsewhere(say("the output"), output.device, device))
     wide = turned(student, x.float(), cos.float(), sin.float(), device)
-    unit = coarser(dtype, table_dtype)
-    what = f"{name(dtype)} output from {name(table_dtype)} tables, beside the float32 one"
+    unit = (
+        dtype if rotation(student).convention is not None else coarser(dtype, table_dtype)
+    )  # or other numbers are made of the tables first
+    what = say(
+        "{dtype} output from {tables} tables, beside the float32 one", dtype=name(dtype), tables=name(table_dtype)
+    )
     check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:
     x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
     output, expected = call(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
-    check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, "float32 output for head_dim=64")
+    check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, EXACT_64)
 
 
 @pytest.mark.rubric("rotary_dtype")
@@ -209,7 +225,7 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
     if read.convention is not None:
         expected = read.convention.rotate(x, cos, sin)
-        limit, what = EXACT * 2.0**23, "float32 output for head_dim=64"
+        limit, what = EXACT * 2.0**23, EXACT_64
         check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, limit, what)
 
 
@@ -229,8 +245,15 @@ def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device
     there = (tensor.to(device) for tensor in (x, cos, sin))
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
-    gradient = arrived(gradients.of_arguments, "the input").reshape(x.shape)
-    check_close(gradient, expected, turning_scale(upstream), dtype, limit, f"{name(dtype)} gradient of the input")
+    gradient = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+    check_close(
+        gradient,
+        expected,
+        turning_scale(upstream),
+        dtype,
+        limit,
+        say("{dtype} gradient of the input", dtype=name(dtype)),
+    )
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -247,8 +270,8 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     gradients = student.apply_rotary_pos_emb.gradients(
         x.to(device), cos.to(device), sin.to(device), upstream=upstream.to(device)
     )
-    gradient = arrived(gradients.of_arguments, "the input").reshape(x.shape)
-    what, scale = f"{name(dtype)} gradient of the input", turning_scale(upstream)
+    gradient = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+    what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
     if read.convention is not None:
         unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
         check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
@@ -260,14 +283,14 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
     ropes = Ropes(student, device, BY_CONTRACT, by_contract=True)
     x, upstream = (normal(seed, key, shape=(1, length, 2, DIM)) for key in ("moved", "upstream"))
     with growing(student, dynamic=False):
-        gradients = ropes.new().gradients(x.to(device), upstream=upstream.to(device))
+        gradients = ropes.new().train(length <= MS).gradients(x.to(device), upstream=upstream.to(device))
     angles = oracle.ntk_angles(DIM, BASE, 1 if length <= MS else oracle.smallest_even_ratio(length, MS), length)
     cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     expected, what = (
         turned_back(CONTRACT, x, cos, sin, upstream),
-        f"gradient of the input of NTKAwareRoPE, s = {length}",
+        say("gradient of the input of NTKAwareRoPE, s = {s}", s=length),
     )
-    gradient = arrived(gradients.of_arguments, "the input of NTKAwareRoPE")
+    gradient = arrived(gradients.of_arguments, say("the input of NTKAwareRoPE"))
     check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
 
@@ -288,11 +311,11 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
         return
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
     gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
-    gradient = arrived(gradients.of_arguments, f"the input of NTKAwareRoPE, s = {length}").reshape(shape)
+    gradient = arrived(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=length)).reshape(shape)
     by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector
     by_output = (output * upstream.double()).sum(-1)
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
-    what = f"gradient of the input of NTKAwareRoPE, s = {length}"
+    what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
     check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
 
@@ -301,14 +324,14 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     output, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
     check_unchanged((x, cos, sin), after)
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
-    check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, f"{name(dtype)} output")
+    check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
     """Require input and tables to be the same after a call."""
-    for was, now, what in zip(before, after, ("the input", "cos", "sin"), strict=True):
-        require(now.shape == was.shape, f"{what} has another shape after the call")
-        check_equal(now, was, f"{what} after the call")
+    for was, now, what in zip(before, after, (say("the input"), quoted("cos"), quoted("sin")), strict=True):
+        require(now.shape == was.shape, say("{what} has another shape after the call", what=what))
+        check_equal(now, was, say("{what} after the call", what=what))
 
 
 @pytest.mark.rubric("rotary_purity")

@@ -6,11 +6,23 @@ single ids.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import Draw, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import (
+    AFTER,
+    MOMENTS,
+    RESET,
+    Draw,
+    check_defaults,
+    check_drawn,
+    check_only_parameter,
+    check_rows_drawn,
+    in_turns,
+)
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
@@ -19,6 +31,7 @@ from grader.assignment.model.rows import (
     Rows,
     check_gradient,
     check_like_wide,
+    is_steady,
     read_rows,
     require_something,
     rows_by_contract,
@@ -26,8 +39,10 @@ from grader.assignment.model.rows import (
 from grader.judge.cases import dtypes, integers, normal
 from grader.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.judge.excuses import contract_first
+from grader.judge.faults import WrongAnswer
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import quoted, say
 
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
@@ -54,7 +69,11 @@ def test_every_id_gives_its_own_row(student: Student, seed: int, device: str) ->
         table = normal(seed, "table", shape=size)
         ids = ids_with_edges(seed, size[0], (3, 9))
         check_rows(
-            construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"table of {size[0]} rows"
+            construct(student, table, device)(ids.to(device)),
+            table[ids],
+            ids,
+            table,
+            say("table of {n} rows", n=size[0]),
         )
 
 
@@ -63,40 +82,53 @@ def test_any_number_of_ids_works(student: Student, seed: int, device: str) -> No
     table = normal(seed, "table", shape=(11, 6))
     for shape in ((1, 1), (4, 1), (1, 6)):
         ids = integers(seed, "few", shape=shape, low=0, high=11)
-        check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, f"{list(shape)} ids")
+        check_rows(
+            construct(student, table, device)(ids.to(device)),
+            table[ids],
+            ids,
+            table,
+            say("{shape} ids", shape=list(shape)),
+        )
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_rows_are_not_rescaled(student: Student, seed: int, device: str) -> None:
     table = normal(seed, "scales", shape=(6, 5)) * torch.exp2(torch.arange(-12, 12, 4).float()).unsqueeze(-1)
     ids = torch.arange(6).reshape(2, 3)
-    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "very long and short rows")
+    check_rows(
+        construct(student, table, device)(ids.to(device)), table[ids], ids, table, say("very long and short rows")
+    )
+
+
+def digits(ids: Tensor) -> Tensor:
+    """``[*ids.shape, 3]``: each id in three digits, which even bfloat16 holds exactly."""
+    return torch.stack((ids // 4096, ids // 64 % 64, ids % 64), dim=-1)
 
 
 @pytest.mark.rubric("vocab_lookup")
 def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -> None:
-    """Real vocabularies have more than 65,536 rows; 2049 is no float16 number, 32768 no int16."""
-    table = torch.arange(66_000.0).unsqueeze(-1)
+    """Real vocabularies have more than 65,536 rows; 257 is no bfloat16 number, 2049 no float16, 32768 no int16."""
+    table = digits(torch.arange(66_000)).bfloat16()
     ids = torch.tensor([[257, 2049, 32_767, 32_768], [32_769, 65_535, 65_536, 65_999]])
-    check_rows(construct(student, table, device)(ids.to(device)), table[ids], ids, table, "table of 66000 rows")
+    check_rows(
+        construct(student, table, device)(ids.to(device)), table[ids], ids, table, say("table of {n} rows", n=66000)
+    )
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize("moments", [None, (-3.0, 2.0)], ids=["default", "shifted"])
-@dtypes
+@in_turns("again", "moments", standard=(0.0, 1.0), shifted=(-3.0, 2.0))
 def test_the_table_is_drawn_normally_with_the_seed(
-    student: Student, seed: int, moments: tuple[float, float] | None, dtype: torch.dtype, device: str
+    student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
-    init_seed = 42 if moments is None else 1000 + seed
-    mean, std = moments or (0.0, 1.0)
-    more = {} if moments is None else {"init_mean": mean, "init_std": std, "init_seed": init_seed}
+    (mean, std), init_seed = moments, 1000 + seed
     draw = Draw("normal", mean, std)
-    module = student.VocabEmbedding(vocab_size=16, emb_size=12, dtype=dtype, device=device, **more)
-    which = " and the default arguments" if moments is None else f", mean {mean:g} and deviation {std:g}"
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
-    module.assign(torch.full((16, 12), 7.0)).reset_parameters()
-    which += " after reset_parameters()"
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, which)
+    arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
+    module = student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
+    which = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
+    if again:
+        module.assign(torch.full((16, 12), 7.0)).reset_parameters()
+    told = [which, *[RESET] * again]
+    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, *told)
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
@@ -114,19 +146,35 @@ def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, d
     check_shape(check_only_parameter(module, 60, dtype, device), [10, 6])
 
 
+def check_table_by_default(student: Student) -> Tensor:
+    """Require a table where only the sizes are given; gives it."""
+    module = student.VocabEmbedding(vocab_size=16, emb_size=12)
+    return check_only_parameter(module, 192, torch.float32, "cpu", say("by default"))
+
+
+def defaults_by_contract(student: Student) -> None:
+    check_drawn(check_table_by_default(student), Draw("normal", 0.0, 1.0), 42, torch.float32, "cpu")
+
+
 @pytest.mark.rubric("vocab_dtype_and_registration")
-def test_only_the_sizes_have_no_default(student: Student) -> None:
-    check_only_parameter(student.VocabEmbedding(vocab_size=10, emb_size=6), 60, torch.float32, "cpu", "by default")
+@contract_first(defaults_by_contract, "vocab_init_and_reset")
+def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
+    check_table_by_default(student)
+
+    def table(**arguments: Any) -> Tensor:
+        return drawn_table(student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments), "cpu")
+
+    check_defaults(table, init_mean=0.0, init_std=1.0, init_seed=42)
 
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
     output = construct(student, table, device).train(False)(IDS.to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[IDS], IDS, table, f"{name(dtype)} embedding")
+    check_rows(output, table[IDS], IDS, table, say("{dtype} embedding", dtype=name(dtype)))
 
 
-IDS = torch.tensor([[1, 3], [9, 3]])
+IDS, UNSORTED = torch.tensor([[1, 3], [9, 3]]), torch.tensor([[5, 2]])
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -140,8 +188,15 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     output = construct(student, table, device).train(False)(ids)
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
-    require(bool(wide.any()), "every output is zero, so that nothing can be seen here")
-    check_like_wide(output, wide, table[ids.cpu()], f"{name(dtype)} embedding, beside the float32 one")
+    require(bool(wide.any()), say("every output is zero, so that nothing can be seen here"))
+    try:
+        check_like_wide(
+            output, wide, table[ids.cpu()], say("{dtype} embedding, beside the float32 one", dtype=name(dtype))
+        )
+    except WrongAnswer as fault:
+        if is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device)):
+            raise
+        student.excuse(fault, ("vocab_lookup",))
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -158,9 +213,12 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
 def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
     output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
-    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
-    require(output.numel() == 6 * IDS.numel(), f"the shape is {list(output.shape)}, not {[*IDS.shape, 6]}")
-    check_on([output], device, "the output")
+    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
+    require(
+        output.numel() == 6 * IDS.numel(),
+        say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=[*IDS.shape, 6]),
+    )
+    check_on([output], device, say("the output"))
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -171,30 +229,32 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
     module = construct(student, table, device)
     output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
-        check_rows(output, table[ids], ids, table, f"{name(dtype)} table of 9 rows")
-    require(bool(output.any()), "every output is zero, so that nothing can be seen here")
-    require(after.dtype == ids.dtype, "the ids have another dtype after the call")
-    check_equal(after, ids, "input_ids after the call")
+        check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
+    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
+    require(after.dtype == ids.dtype, say("the ids have another dtype after the call"))
+    check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     if (left := module.held(table.numel())) is not None:
-        check_equal(rows_held(left, table, ALL), table, "the table after the call")
+        check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))
 
 
 @pytest.mark.rubric("vocab_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    first, second = (normal(seed, "history", which, shape=(9, 4)) for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2, 3), low=0, high=9).to(device)) for k in range(3)]
-    steps = [calls[0], calls[1], Step(update=(second,)), calls[0], Step(mode=False), calls[2]]
+    first, second = (normal(seed, "history", which, shape=(9, 4)).bfloat16() for which in range(2))
+    calls = [Step(input=integers(seed, "call", k, shape=(2 + k, 3), low=0, high=9).to(device)) for k in range(2)]
+    updates = [Step(update=(table,)) for table in (second, first)]
+    steps = [calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1]]
     check_history(
         lambda tables: construct(student, tables[0], device),
         steps,
         (first,),
         lambda fault: student.excuse(fault, ("vocab_lookup",)),
+        lambda: student.VocabEmbedding(vocab_size=11, emb_size=4),
     )
 
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = table_for_gradients(seed, dtype)
-    check_gradients(student, rows_by_contract(table, ALL), table, seed, device)
+    check_gradients(student, rows_by_contract(table, ALL), table, seed, device, training=dtype is torch.float32)
 
 
 def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
@@ -203,24 +263,31 @@ def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
 
 
 @pytest.mark.rubric("vocab_backward")
-@contract_first(gradients_by_contract, "vocab_lookup")
+@contract_first(gradients_by_contract, "vocab_lookup", "vocab_purity")
 @dtypes
 def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """``upstream`` has small integers, so that sums are exact in any order."""
     table = table_for_gradients(seed, dtype)
     rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table, (1, 4))
     require_something(rows)
-    check_gradients(student, rows, table, seed, device)
+    try:
+        check_gradients(student, rows, table, seed, device)
+    except WrongAnswer as fault:
+        if is_steady(lambda: construct(student, table, device), UNSORTED.to(device)):
+            raise
+        student.excuse(fault, ("vocab_lookup",))
 
 
-def check_gradients(student: Student, rows: Rows, table: Tensor, seed: int, device: str) -> None:
+def check_gradients(
+    student: Student, rows: Rows, table: Tensor, seed: int, device: str, *, training: bool = True
+) -> None:
     """Require the gradients that follow from the rows that single ids give."""
     dtype = table.dtype
     for ids in ([0, 0, 0, 4], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
         where = torch.tensor(ids)
         upstream = integers(seed, "upstream", shape=(len(ids), 5), low=-8, high=9).to(dtype)
-        module = construct(student, table, device)
+        module = construct(student, table, device).train(training)
         of_table = module.gradients(where.to(device).unsqueeze(0), upstream=upstream.unsqueeze(0).to(device))
-        gradient = rows_held(gradient_of(of_table.of_parameters, "the table"), table, ALL)
-        what = f"{name(dtype)} gradient of the table for ids {ids}"
+        gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
+        what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
         check_gradient(gradient, rows, where, upstream, ALL, what)

@@ -91,7 +91,7 @@ def test_the_output_has_the_dtype_of_the_input():
         assert_kind(output, shape=(1, 1, 1, 8), dtype=dtype, device=torch.device("cpu"))
         wide = apply_rotary_pos_emb(x.float(), cos.float(), sin.float())
         lengths = torch.hypot(*x.double().chunk(2, dim=-1)).repeat(1, 1, 1, 2)
-        assert_close(output, wide, 4 * max(torch.finfo(dtype).eps, torch.finfo(of_tables).eps) * lengths)
+        assert_close(output, wide, 4 * torch.finfo(dtype).eps * lengths)
 
 
 @pytest.mark.rubric("rotary_dtype")
@@ -134,7 +134,7 @@ def test_gradients_flow_through_the_module():
     """
     for length in {7, S}:
         x, upstream = numbers(1, length, 2, 8).requires_grad_(), numbers(1, length, 2, 8, seed=1)
-        output = NTKAwareRoPE(dim=8, max_seq_len=8)(x)
+        output = NTKAwareRoPE(dim=8, max_seq_len=8).train(length == 7)(x)
         output.backward(upstream)
         by_gradient = (gradient_of(x, "input") * x).sum(dim=-1)
         assert_close(by_gradient, (output * upstream).sum(dim=-1), torch.tensor(1e-3))

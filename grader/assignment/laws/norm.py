@@ -168,6 +168,8 @@ def test_a_16_bit_output_is_the_float32_output_rounded_once():
             norm, narrow = build(eps=eps), x.to(dtype)
             wide = norm(narrow.float())
             assert_close(norm(narrow), wide, limits.nearest(wide, dtype))
+    large = (2.0**20 * flat).bfloat16()  # no float16 number is as large
+    assert_close(build()(large), build()(large.float()), limits.nearest(build()(large.float()), torch.bfloat16))
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -261,9 +263,10 @@ def test_gradients_say_how_the_output_moves():
     让输入或 gamma 的一个数稍微变化：输出的变化与梯度所说的一致。
     """
     x, gamma, upstream = numbers(2, 2, 8), numbers(8, seed=1), numbers(2, 2, 8, seed=2)
-    norm, leaf = build(gamma, 8, 4), x.clone().requires_grad_()
-    (norm(leaf) * upstream).sum().backward()
-    of_input, of_gamma = gradient_of(leaf, "input"), gradient_of(parameter_of(norm, 8), "gamma").flatten()
+    for mode in (True, False):
+        norm, leaf = build(gamma, 8, 4).train(mode), x.clone().requires_grad_()
+        (norm(leaf) * upstream).sum().backward()
+        of_input, of_gamma = gradient_of(leaf, "input"), gradient_of(parameter_of(norm, 8), "gamma").flatten()
     step = 2.0**-6
 
     def difference(moved, number):
@@ -324,9 +327,13 @@ def test_earlier_calls_leave_no_trace():
     模块处理过别的输入、gamma 被改动之后，结果与新建的模块相同。
     """
     used, calls = build(numbers(HIDDEN_SIZE)), [4.0**k * numbers(2, 3, HIDDEN_SIZE, seed=k) for k in range(3)]
+    GroupRMSNorm(hidden_size=16, group_size=8, eps=0.5)  # another module, whose settings are its own
+    assert_equal(used(calls[0]), build(numbers(HIDDEN_SIZE))(calls[0]))
     for x in (*calls, calls[2].bfloat16(), calls[0]):
         assert_equal(used(x), build(numbers(HIDDEN_SIZE))(x))
     set_values(parameter_of(used, HIDDEN_SIZE), numbers(HIDDEN_SIZE, seed=5))
     for x in (calls[0], calls[1]):
         assert_equal(used(x), build(numbers(HIDDEN_SIZE, seed=5))(x))
         used.eval()
+    set_values(parameter_of(used, HIDDEN_SIZE), numbers(HIDDEN_SIZE, seed=6))
+    assert_equal(used(calls[1]), build(numbers(HIDDEN_SIZE, seed=6))(calls[1]))

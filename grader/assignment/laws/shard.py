@@ -78,6 +78,10 @@ def test_large_ids_give_their_own_rows():
     module = ParallelVocabEmbedding(2 * half, 1, rank=1, world_size=2)
     set_values(parameter_of(module, half), torch.arange(half, 2.0 * half))
     assert_rows(module(ids), ids.unsqueeze(-1).float(), ids)
+    for dtype in DTYPES[1:]:
+        module = ParallelVocabEmbedding(2 * half, 1, rank=1, world_size=2, dtype=dtype)
+        set_values(parameter_of(module, half), torch.arange(half, 2 * half) % 64)  # small enough for any dtype
+        assert_rows(module(ids), (ids % 64).unsqueeze(-1).to(dtype), ids)
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
@@ -147,14 +151,14 @@ def test_the_shard_is_the_only_parameter():
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-def test_the_rank_is_zero_where_none_is_given():
-    """Leave out the rank: the ids that get rows are those of rank 0.
+def test_leaving_an_argument_out_means_its_default():
+    """A module without an argument does the same as one that is given the stub's default.
 
-    不给 rank：得到行的是 rank 0 的 id。
+    不写某个参数，与写上 stub 中的默认值，结果相同。
     """
-    by_default, stated = (ParallelVocabEmbedding(VOCAB, EMB, world_size=2, **rank) for rank in ({}, {"rank": 0}))
-    ids = torch.tensor([[5, 6, 7]])
-    assert_equal(by_default(ids).bool(), stated(ids).bool())
+    for default in ({"rank": 0}, {"init_mean": 0.0}, {"init_std": 1.0}, {"init_base_seed": 42}):
+        without, given = (ParallelVocabEmbedding(VOCAB, EMB, world_size=2, **chosen) for chosen in ({}, default))
+        assert_equal(without(torch.tensor([[5, 6, 7]])), given(torch.tensor([[5, 6, 7]])))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -240,7 +244,7 @@ def test_earlier_calls_leave_no_trace():
     calls = [torch.randint(8, 16, (2, 3), generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
     for seed in (0, 1):
         set_values(parameter_of(used, 8 * EMB), whole_table(seed)[8:16])
-        for ids in (calls[0], calls[1], calls[0], calls[2]):
+        for ids in (calls[2], calls[0], calls[1], calls[0], calls[2]):
             assert_equal(used(ids), build(1, 3, whole_table(seed))(ids))
     assert_equal(used.eval()(calls[0]), build(1, 3, whole_table(1))(calls[0]))
 
@@ -256,7 +260,7 @@ def test_only_owned_ids_send_gradients():
     for rank, world_size in places(1, 2, 3):
         for dtype in DTYPES:
             module, own = build(rank, world_size, whole_table(), dtype=dtype), owned(rank, world_size)
-            module(ids).backward(torch.ones(*ids.shape, EMB, dtype=dtype))
+            module.train(dtype is torch.float32)(ids).backward(torch.ones(*ids.shape, EMB, dtype=dtype))
             counts = torch.bincount(ids[0], minlength=VOCAB)[own].unsqueeze(-1).expand(-1, EMB)
             received = gradient_of(parameter_of(module, len(own) * EMB), "shard").view(-1, EMB)
             assert_rows(received, counts, own)

@@ -53,6 +53,9 @@ def test_large_ids_give_their_own_rows():
     """
     ids = torch.tensor([[2**power + more for power in (8, 11, 15, 16)] for more in (-1, 0, 1)])
     assert_rows(build(torch.arange(66_000.0).unsqueeze(-1))(ids), ids.unsqueeze(-1).float(), ids)
+    ends = (torch.arange(66_000) % 64).unsqueeze(-1)  # small enough for any dtype
+    for dtype in DTYPES[1:]:
+        assert_rows(build(ends, dtype=dtype)(ids), ends[ids].to(dtype), ids)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -85,6 +88,17 @@ def test_the_table_is_the_only_parameter():
     for chosen in ({}, *({"dtype": dtype} for dtype in DTYPES)):
         table = only_parameter(VocabEmbedding(vocab_size=10, emb_size=6, **chosen))
         assert_kind(table, shape=(10, 6), dtype=chosen.get("dtype", torch.float32), device=torch.device("cpu"))
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_leaving_an_argument_out_means_its_default():
+    """A module without an argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    for default in ({"init_mean": 0.0}, {"init_std": 1.0}, {"init_seed": 42}):
+        without, given = (VocabEmbedding(vocab_size=10, emb_size=6, **chosen) for chosen in ({}, default))
+        assert_equal(without(torch.tensor([[1, 3]])), given(torch.tensor([[1, 3]])))
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -143,9 +157,12 @@ def test_earlier_calls_leave_no_trace():
     calls = [torch.randint(9, (2, 3), generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
     for seed in (0, 1):
         set_values(parameter_of(used, 36), table_of(9, 4, seed))
-        for ids in (calls[0], calls[1], calls[0], calls[2]):
+        for ids in (calls[2], calls[0], calls[1], calls[0], calls[2]):
             assert_equal(used(ids), build(table_of(9, 4, seed))(ids))
-    assert_equal(used.eval()(calls[0]), build(table_of(9, 4, 1))(calls[0]))
+    used.eval()
+    for seed in (1, 2):
+        set_values(parameter_of(used, 36), table_of(9, 4, seed))
+        assert_equal(used(calls[0]), build(table_of(9, 4, seed))(calls[0]))
 
 
 @pytest.mark.rubric("vocab_backward")
@@ -157,7 +174,7 @@ def test_each_row_receives_what_its_id_sends():
     for dtype in DTYPES:
         for ids in ([0, 5, 0, 0], [3, 1, 1, 3, 3], [6, 2, 6, 6, 0]):
             module, given = build(table_of(7, 5), dtype=dtype), torch.tensor([ids])
-            module(given).backward(torch.ones(1, len(ids), 5, dtype=dtype))
+            module.train(dtype is torch.float32)(given).backward(torch.ones(1, len(ids), 5, dtype=dtype))
             counts = torch.bincount(given[0], minlength=7).unsqueeze(-1).expand(7, 5)
             received = gradient_of(parameter_of(module, 35), "table").view(7, 5)
             assert_rows(received, counts, torch.arange(7))

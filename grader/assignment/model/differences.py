@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from grader.judge.compare import check_close
+from grader.messages import Message, say
 
 STEP = 2.0**-5  # of an element's size: larger steps suffer from curvature, smaller ones from float32's rounding
 DIFFERENCE_LIMIT = 0.02  # of the size of a gradient
@@ -34,7 +35,7 @@ def slopes(function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor) -
 
 
 def check_differences(
-    gradient: Tensor, function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor, what: str
+    gradient: Tensor, function: Callable[[Tensor], Tensor], at: Tensor, upstream: Tensor, what: Message
 ) -> None:
     """Require each element of a gradient to lie between its two one-sided slopes, or close to their mean.
 
@@ -49,4 +50,4 @@ def check_differences(
         nearest = torch.where((given >= low) & (given <= high), given, middle)
         size = middle.abs().max().expand_as(middle)
         limit = DIFFERENCE_LIMIT * 2.0**23
-        check_close(given, nearest, size, torch.float32, limit, what + ", beside differences of outputs")
+        check_close(given, nearest, size, torch.float32, limit, say("{what}, beside differences of outputs", what=what))

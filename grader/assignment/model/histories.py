@@ -14,6 +14,7 @@ from torch import Tensor
 from grader.judge.compare import error_in_ulp, name
 from grader.judge.faults import StudentFault, WrongAnswer
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, quoted, say
 
 SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 
@@ -32,20 +33,28 @@ class Step:
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
 
-    def __str__(self) -> str:
-        """The step in words, for messages."""
+    @property
+    def told(self) -> Message:
+        """The step in words."""
         if self.input is not None:
-            return f"a {name(self.input.dtype)} call {list(self.input.shape)}"
+            return say("a {dtype} call {shape}", dtype=name(self.input.dtype), shape=list(self.input.shape))
         if self.mode is not None:
-            return "train()" if self.mode else "eval()"
-        return "an update of the parameter"
+            return quoted("train()" if self.mode else "eval()")
+        return say("an update of the parameter")
 
 
+OTHERWISE = "{what} gives another output than on a new module, after {before}"
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
-def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
+def check_history(
+    make: Make,
+    steps: Sequence[Step],
+    start: Values,
+    excuse: Callable[[StudentFault], None],
+    other: Callable[[], object] = lambda: None,
+) -> None:
     """Require every call of a history to answer as on a new module.
 
     Args:
@@ -53,6 +62,7 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
         steps: The history; its last step is a call.
         start: The parameter's first value.
         excuse: Passes over a fault that a new module shows, as long as the properties about forward charge for it.
+        other: Builds an unlike module, which lives beside the one with a history: what they share shows.
 
     Raises:
         WrongAnswer: With the shortest history that fails.
@@ -61,15 +71,23 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
     steps = [step for step, answer in zip(steps, new, strict=True) if step.input is None or answer is not None]
     wanted = [answer for answer in new if answer is not None]
     ends = [end for end, step in enumerate(steps, 1) if step.input is not None]
-    for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
+
+    def used_from_now_on() -> StudentModule:
+        module = make(start)
+        other()
+        return module
+
+    for end, used, answer in zip(ends, _answers(used_from_now_on(), steps), wanted, strict=True):
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
-            if not _differs(make, steps[:end], start):
-                excuse(WrongAnswer(f"{steps[end - 1]} gives another output on each new module"))
+            if not _differs(make, used_from_now_on, steps[:end], start):
+                excuse(WrongAnswer(say("{what} gives another output on each new module", what=steps[end - 1].told)))
                 continue
-            shortest = _shorten(make, steps[:end], start)
-            told = " then ".join(map(str, shortest[:-1]))
-            message = f"{shortest[-1]} gives another output than on a new module, after {told}"
+            shortest = _shorten(make, used_from_now_on, steps[:end], start)
+            before = shortest[0].told
+            for step in shortest[1:-1]:
+                before = say("{before} then {step}", before=before, step=step.told)
+            message = say(OTHERWISE, what=shortest[-1].told, before=before)
             raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 
@@ -110,16 +128,16 @@ def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | 
         waiting = []
 
 
-def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
+def _shorten(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> Sequence[Step]:
     """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
-        if len(fewer) > 1 and _differs(make, fewer, start):
-            return _shorten(make, fewer, start)
+        if len(fewer) > 1 and _differs(make, used, fewer, start):
+            return _shorten(make, used, fewer, start)
     return steps
 
 
-def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
+def _differs(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
     updates = [step.update for step in steps if step.update is not None]
     state, needed = updates[-1] if updates else start, steps[-1:]
@@ -130,10 +148,10 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     if not _same(new, again):
         return False  # and for new modules that differ from each other
     try:
-        used = _play(make(start), steps)
+        played = _play(used(), steps)
     except StudentFault:
         return True
-    return not _same(used, new)
+    return not _same(played, new)
 
 
 def _same(used: Tensor, new: Tensor) -> bool:

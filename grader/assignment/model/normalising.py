@@ -21,13 +21,16 @@ from grader.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
 HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size
 # Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
-NOTHING: Final = "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+NOTHING: Final = say(
+    "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+)
 
 # From features in order, [h], and the group size, to groups [number, size].
 GROUPINGS: Final[Mapping[str, Callable[[Tensor, int], Tensor]]] = {
@@ -96,9 +99,9 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
         StudentFault: If it has no real numbers, or another number of elements.
     """
     if not output.is_floating_point():
-        raise InvalidReply("no tensor of real numbers")
+        raise InvalidReply(say("no tensor of real numbers"))
     if output.numel() != math.prod(shape):
-        raise WrongAnswer(f"the shape is {list(output.shape)}, not {list(shape)}")
+        raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
     output = output.detach().cpu().double()
     return output if output.shape == shape else output.reshape(shape)
 
@@ -185,6 +188,9 @@ class _Reader:
         module = self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, dtype=dtype)
         return filled(module, gamma).train(self.training)
 
+    def gamma(self) -> Tensor:
+        return 0.5 + torch.arange(HIDDEN) * 0.07  # no 16-bit number among them
+
     def output(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         return numbers(self.module(gamma)(x), x.shape)
 
@@ -232,7 +238,7 @@ class _Reader:
 
     def scales(self, neutral: float) -> bool:
         """Whether gamma is a factor; with ``neutral`` zero, whether ``1 + gamma`` is a factor, or gamma is added."""
-        gamma = 0.5 + torch.arange(HIDDEN) / 16
+        gamma = self.gamma()
         try:
             output, plain = self.output(gamma, self.token), self.output(neutral, self.token)
         except WrongAnswer:  # gamma has another size
@@ -240,7 +246,7 @@ class _Reader:
             return False
         return fits(output, plain * (gamma + 1 - neutral)) or (neutral == 0 and fits(output, plain + gamma))
 
-    def quotients(self, gamma: float, x: Tensor) -> Tensor:
+    def quotients(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         """The output for ``x`` with that gamma, of which the effect is divided out if it is no factor."""
         output = self.output(gamma, x)
         return output * self.token.sign() / self.output(gamma, self.token) if self.factored else output
@@ -251,7 +257,9 @@ class _Reader:
             return True  # nobody knows
         x = self.x * 1024  # so large that eps does not matter
         expected = law(x, GROUP_SIZE)
-        output = (self.quotients(neutral, x) - self.quotients(neutral, -x)) / 2
+        factor = self.gamma() if neutral == 1 and not self.factored and self.scales(1.0) else None
+        gamma = neutral if factor is None else factor
+        output = (self.quotients(gamma, x) - self.quotients(gamma, -x)) / 2 / (1 if factor is None else factor)
         off = (output / (output / expected).median() - expected).abs()
         return bool((off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all())  # a mean taken off cancels digits
 

@@ -9,17 +9,18 @@ from torch import Tensor
 
 from grader.judge.faults import WrongAnswer
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:
-    """The tensor of one of these sizes that a module holds; or else its only parameter, unless that is tiny.
+    """The tensor of one of these sizes that a module holds; or else its only parameter.
 
     Other properties charge for a wrong number of elements, and for a tensor that is no parameter.
     """
     value = module.held(*sizes)
     if value is None:
         match module.parameters():
-            case [only] if 8 * only.value.numel() >= min(sizes):
+            case [only]:
                 return only.value
     return value
 
@@ -44,5 +45,5 @@ def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
     """
     pieces = [gradient for gradient in gradients if gradient is not None]
     if not gradients or len(pieces) < len(gradients):
-        raise WrongAnswer(f"no gradient reaches {where}")
+        raise WrongAnswer(say("no gradient reaches {where}", where=where))
     return pieces[0] if len(pieces) == 1 else torch.cat([piece.flatten() for piece in pieces])

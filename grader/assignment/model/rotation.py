@@ -23,10 +23,11 @@ from grader.judge.faults import Crashed, StudentFault, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
-NOTHING: Final = "the output does not depend on the angle: nothing turns yet, so nothing can be seen here"
+NOTHING: Final = say("the output does not depend on the angle: nothing turns yet, so nothing can be seen here")
 NAME: Final = "apply_rotary_pos_emb"
 
 
@@ -187,14 +188,16 @@ def _read(student: Student) -> Rotation:
 
 
 def _turns_one_head(student: Student, vector: Tensor) -> bool:
-    """Whether a head is turned rightly at each of several positions."""
+    """Whether a head is turned rightly at each of several positions, from tables that stay as they were."""
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     x = vector.expand(1, 3, 1, 8).contiguous()
     try:
-        output = numbers(student.apply_rotary_pos_emb(x, cos, sin), x.shape)
+        output, (_, *after) = student.apply_rotary_pos_emb.observe(x, cos, sin)
+        output = numbers(output, x.shape)
     except StudentFault:
         return False
-    return bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
+    untouched = all(map(torch.equal, (cos, sin), after)) and not student.excuses  # of several values
+    return untouched and bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
 
 
 def _carries(student: Student, convention: Convention) -> bool:
@@ -202,20 +205,23 @@ def _carries(student: Student, convention: Convention) -> bool:
     x = torch.arange(2 * 3 * 4 * 8.0).reshape(2, 3, 4, 8).sin()
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     try:
-        output, after = student.apply_rotary_pos_emb.observe(x, cos, sin)
+        observed = x[:, :, :3].contiguous()  # as many heads as positions: code may tell them apart by their number
+        output, after = student.apply_rotary_pos_emb.observe(observed, cos, sin)
         narrow = student.apply_rotary_pos_emb(x.bfloat16(), cos, sin)
         gradients = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=2 * x)
     except StudentFault:
         return False
-    expected = convention.rotate(x, cos, sin)
+    if student.excuses:  # of several values: a module would pass them on
+        return False
+    expected = convention.rotate(observed, cos, sin)
     leaf = x.double().requires_grad_()
     (convention.rotate(leaf, cos, sin) * 2 * x).sum().backward()
     gradient = gradients.of_arguments[0]
     return (
-        output.shape == narrow.shape == x.shape
+        (output.shape, narrow.shape) == (observed.shape, x.shape)
         and narrow.dtype == torch.bfloat16
         and bool((output.double() - expected).abs().max() < EXACT * 8)
-        and all(torch.equal(was, now) for was, now in zip((x, cos, sin), after, strict=True))
+        and all(torch.equal(was, now) for was, now in zip((observed, cos, sin), after, strict=True))
         and gradient is not None
         and leaf.grad is not None
         and bool((gradient.double() - leaf.grad).abs().max() < EXACT * 64)
@@ -263,11 +269,11 @@ def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convent
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
     # The stand-in has given its input back, and so has a module that does nothing else.
-    check_equal(output, x.to(output.dtype), "the output of NTKAwareRoPE beside that of apply_rotary_pos_emb")
+    check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE beside that of apply_rotary_pos_emb"))
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
     if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
         shapes = ", ".join(str(list(value.shape)) for value in found)
-        raise WrongAnswer(f"apply_rotary_pos_emb was called with tensors of the shapes {shapes}")
+        raise WrongAnswer(say("apply_rotary_pos_emb was called with tensors of the shapes {shapes}", shapes=shapes))
     x, cos, sin = (value.detach().cpu().double() for value in (x, cos[: x.shape[1]], sin[: x.shape[1]]))
     return convention.rotate(x, cos, sin)
 

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from grader.judge.compare import check_shape
 from grader.judge.faults import WrongAnswer
+from grader.messages import Message, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
-SCALED = "its own row times a number"
+SCALED = say("its own row times a number")
 TOLD = 3  # ids that a message names
 IDS_TOLD = 6
 
 
-def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, what: str) -> None:
+def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, what: Message) -> None:
     """Require the expected rows bit for bit, however the output is placed.
 
     Args:
@@ -34,45 +35,50 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
     wrong = (actual != expected.cpu().double()).any(-1)
     if bool(wrong.any()):
         seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
-        some = [f"id {identifier} gives {row}" for identifier, row in [*seen.items()][:TOLD]]
+        some = [say("id {id} gives {seen}", id=identifier, seen=row) for identifier, row in [*seen.items()][:TOLD]]
         if set(seen.values()) == {SCALED}:
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [
-                "all give their own row times one number" if alike else "all give their own row times a number each"
+                say("all give their own row times one number")
+                if alike
+                else say("all give their own row times a number each")
             ]
-        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} ids give something else"
-        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=table.numel())
+        wrong_ones = say(
+            "{what}: {n} of {all} ids give something else", what=what, n=int(wrong.sum()), all=wrong.numel()
+        )
+        raise WrongAnswer(wrong_ones.then(*some), elements=table.numel())
 
 
 def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     """What an id gives, ``[e]``, in words."""
     if not bool(given.isfinite().all()):
-        return "numbers that are not finite"
+        return say("numbers that are not finite")
     if not bool(given.any()):
-        return "zeros"
+        return say("zeros")
     if bool((same := (table == given).all(-1)).any()):
-        return f"the row of id {int(same.to(torch.uint8).argmax())}"
+        return say("the row of id {id}", id=int(same.to(torch.uint8).argmax()))
     own = table[identifier]
     if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
-        return "its own row, rounded"
+        return say("its own row, rounded")
     factor = (given @ own) / own.square().sum()
     scaled = bool(((given - factor * own).abs() <= SAME_FACTOR * given.abs().max()).all())
-    return SCALED if len(own) > 1 and scaled else "no row of the table"
+    return SCALED if len(own) > 1 and scaled else say("no row of the table")
 
 
-def answered(given: Tensor) -> str:
+def answered(given: Tensor) -> Message:
     """Which of the ids from 0 on give something, for messages; ``given`` is ``[ids, e]``."""
     ids = (given.nan_to_num(nan=1.0) != 0).any(-1).nonzero().flatten().tolist()
     if not ids:
-        return "this rank answers no id"
+        return say("this rank answers no id")
     if len(ids) > 1 and ids == list(range(ids[0], ids[-1] + 1)):
-        return f"this rank answers the ids {ids[0]} to {ids[-1]}"
-    return f"this rank answers the ids {', '.join(map(str, ids[:IDS_TOLD]))}{' …' if len(ids) > IDS_TOLD else ''}"
+        return say("this rank answers the ids {first} to {last}", first=ids[0], last=ids[-1])
+    some = ", ".join(map(str, ids[:IDS_TOLD])) + (" …" if len(ids) > IDS_TOLD else "")
+    return say("this rank answers the ids {seen}", seen=some)
 
 
 def check_received(
-    gradient: Tensor, expected: Tensor, identifiers: Tensor, uses_of: Callable[[Tensor], Tensor], what: str
+    gradient: Tensor, expected: Tensor, identifiers: Tensor, uses_of: Callable[[Tensor], Tensor], what: Message
 ) -> None:
     """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive.
 
@@ -84,11 +90,17 @@ def check_received(
     if bool(wrong.any()):
         rows = wrong.nonzero().flatten().tolist()[:TOLD]
         some = [
-            f"the row of id {int(identifier)} receives {_received(actual[row], expected[row], uses_of(identifier))}"
+            say(
+                "the row of id {id} receives {seen}",
+                id=int(identifier),
+                seen=_received(actual[row], expected[row], uses_of(identifier)),
+            )
             for row, identifier in zip(rows, identifiers[rows], strict=True)
         ]
-        wrong_ones = f"{int(wrong.sum())} of {wrong.numel()} rows receive something else"
-        raise WrongAnswer("; ".join((f"{what}: {wrong_ones}", *some)), elements=actual.numel())
+        wrong_ones = say(
+            "{what}: {n} of {all} rows receive something else", what=what, n=int(wrong.sum()), all=wrong.numel()
+        )
+        raise WrongAnswer(wrong_ones.then(*some), elements=actual.numel())
 
 
 def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
@@ -100,15 +112,15 @@ def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
         uses: The gradient that arrives from each of its uses, ``[uses, e]``.
     """
     if not bool(actual.any()):
-        return "nothing"
+        return say("nothing")
     if not bool(expected.any()):
-        return "something, where none of these ids uses it"
+        return say("something, where none of these ids uses it")
     if len(uses) > 1:
         if bool((actual == uses).all(-1).any()):
-            return "what one of its uses sends"
+            return say("what one of its uses sends")
         if bool(((actual - uses.mean(0)).abs() <= SAME_FACTOR * uses.abs().amax(0)).all()):
-            return "the mean of what its uses send"
+            return say("the mean of what its uses send")
     factor = (actual @ expected) / expected.square().sum()
     if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
-        return "too little" if float(factor.abs()) < 1 else "too much"
-    return "another sum"
+        return say("too little") if float(factor.abs()) < 1 else say("too much")
+    return say("another sum")

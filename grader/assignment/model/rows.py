@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,11 +11,12 @@ from torch import Tensor
 from grader.judge.compare import check_close, check_equal, check_shape, require
 from grader.judge.faults import Crashed
 from grader.judge.student_objects import StudentModule
+from grader.messages import Message, say
 
 from .row_words import SAME_FACTOR, check_received
 
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
-NOTHING = "every output is zero, so that nothing can be seen here"
+NOTHING = say("every output is zero, so that nothing can be seen here")
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,14 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     )
 
 
-def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: str) -> None:
+def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
+    """Whether new modules give the same for ``ids: [1, s]`` twice, and the first id gives the same alone."""
+    first, again, alone = (make()(given).reshape(given.numel(), -1) for given in (ids, ids, ids[:, :1]))
+    same = first.shape == again.shape and alone.shape[1] == first.shape[1]
+    return same and all(torch.allclose(a, b, rtol=SAME_FACTOR) for a, b in ((first, again), (first[:1], alone)))
+
+
+def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: Message) -> None:
     """Compare the gradient of the table's rows ``own`` with the gradient that follows from the outputs for single ids.
 
     They must be equal if outputs are rows, and nearly equal if outputs are multiples of rows. If ``rows`` is not
@@ -153,7 +162,7 @@ def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, 
             check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)
 
 
-def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: str) -> None:
+def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: Message) -> None:
     """Require 16-bit outputs to equal the module's float32 outputs: exactly if those are ``exact``, else rounded."""
     if wide.shape != exact.shape:
         return  # the float32 output has a wrong shape, too: the property about rows charges for it

@@ -19,8 +19,7 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
-from grader.results.outcome import CaseResult
-from grader.results.score import score
+from grader.results.outcome import CaseResult, score
 from grader.sandbox.handle import Operation
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits

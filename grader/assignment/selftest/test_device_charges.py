@@ -11,9 +11,8 @@ from grader.assignment import ASSIGNMENT
 from grader.judge.devices import devices
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
-from grader.results.chinese import in_chinese
-from grader.results.outcome import CaseResult, Outcome
-from grader.results.score import score
+from grader.results.language import in_words
+from grader.results.outcome import CaseResult, Outcome, score
 from grader.sandbox.in_process import InProcessWorker
 from grader.sandbox.limits import Limits
 
@@ -92,7 +91,7 @@ def test_what_the_simulation_cannot_show_costs_nothing_and_is_said(judge: Judge,
     for result in told:
         assert result.outcome is Outcome.NOT_ASSESSED
         assert "simulated" in result.id
-        assert in_chinese(result.message, ASSIGNMENT) != result.message
+        assert in_words(result.message, ASSIGNMENT, "zh") != result.message
 
 
 def test_common_layers_are_assessed(judge: Judge) -> None:
@@ -222,11 +221,11 @@ def test_a_layout_costs_registration_only(judge: Judge, layout: str, draw: str) 
         ),
         ("task1", {"if hidden_size % group_size != 0:": "if False:"}, 3.0),
         ("task3", {"if vocab_size % world_size != 0:": "assert vocab_size % world_size == 0\n        if False:"}, 1.0),
-        ("task3", {"if vocab_size % world_size != 0:": "if False:"}, 3.0),
-        ("task3", {"rank: int = 0": "rank: int"}, 2.0),
-        ("task3", {"rank: int = 0": "rank: int = 1"}, 2.0),
+        ("task3", {"if vocab_size % world_size != 0:": "if False:"}, 4.0),
+        ("task3", {"rank: int = 0": "rank: int"}, 3.0),
+        ("task3", {"rank: int = 0": "rank: int = 1"}, 3.0),
         ("task4", {"ratio, dtype=torch.float32, device=device)": "ratio, device=device).to(dtype).float()"}, 5.0),
-        ("task4", {"base**-exponents": "(2 * base) ** -exponents"}, 9.0),
+        ("task4", {"base**-exponents": "(2 * base) ** -exponents"}, 8.0),
     ],
     ids=["unnamed-1", "accepted-1", "unnamed-3", "accepted-3", "no_rank", "rank-1", "in_16_bits", "another_base"],
 )

@@ -15,7 +15,8 @@ HANDLED = {"excuse", "skip"}
 # Functions that ask whether something holds, or word a message; what they find is judged elsewhere.
 ASKING = {
     "answered": "chooses lengths for which a new module does not crash",
-    "answers": "whether a module answers, to tell which property charges",
+    "succeeds": "asks whether a request succeeds, to tell which property charges",
+    "rotates": "whether the function answers where it has failed in a module, to tell which property charges",
     "_refused": "asks for an exception: none is the fault",
     "check_rows_drawn": "tries the module's own rows after the whole table, and raises if neither is right",
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",

@@ -78,7 +78,7 @@ SPOILED = {
     "a number": ("zh/task3.md", "| 5, 50 | 2, 20 |", "| 5, 50 | 2, 21 |", "task3: en and zh differ in numbers"),
     "points": (
         "en/task1.md",
-        "root** · 6 points",
+        "root** · 5 points",
         "root** · 7 points",
         "en/task1: the requirements are not the rubric's",
     ),

@@ -67,7 +67,7 @@ def test_the_tests_of_a_property_are_cut_out_with_what_they_use(tmp_path: Path) 
     laws = read_laws(write_folder(tmp_path, {"laws.py": SMALL}))
     assert laws.keys() == {"one", "two"}
     assert laws["one"].words == {"en": "In English.", "zh": "第一行，第二行。"}
-    text = laws["one"].test("Title", "output for size=16, eps = 0.75, size=3: wrong")
+    text = laws["one"].test("Title", {"size": 16, "eps": "0.75", "half": "no number"})
     assert text.startswith(
         '"""Title"""\n\nfrom math import pi\n\nSIZE = 16\nEPS = 0.75  # small\nHALF = pi / 2\n\n\ndef build'
     )

@@ -21,7 +21,7 @@ from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
 from grader.selftest.submissions import edited
 from grader.settings import Settings
-from grader.tools.benchmarks.measure import descendants
+from grader.tools.processes import descendants
 
 pytestmark = [
     pytest.mark.process,

@@ -22,7 +22,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.attacks import archives, bombs
 from grader.selftest.submissions import REPOSITORY, write_folder, zipped
 from grader.specimens.attacks import CLAIM
-from grader.tools.benchmarks.measure import descendants, memory_mib
+from grader.tools.processes import descendants, memory_mib
 from grader.tools.verify.attacks import known, names
 
 pytestmark = [

@@ -1,95 +1,266 @@
-"""Mutants are small changes with names of their own, and none may survive without an explanation."""
+"""Wrong mutants of right submissions lose points, equivalent ones lose none, and exceptions are explained."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
 
 import pytest
+import torch
 
+from grader.assignment import ASSIGNMENT
+from grader.judge.devices import devices
 from grader.judge.hidden_tests import HiddenTests
 from grader.rubric import Rubric
-from grader.tools.mutation import Mutant, __main__, all_mutants
-from grader.tools.mutation.survivors import Explanation, MutantJudge, page, problems, read_table
+from grader.tools.mutation import Mutant, __main__, mutants, sources
+from grader.tools.mutation.behaviour import PROBES, Comparison, Probe, alike
+from grader.tools.mutation.survivors import Explanation, MutantJudge, Verdict, page, problems, read_table
 
-KILLED = [
-    "GroupRMSNorm.forward: normalised = groups / torch.sqrt(mean_square + self.eps)"
-    " -> normalised = groups / torch.sqrt(mean_square - self.eps)",
-    "ParallelVocabEmbedding.__init__: rank: int = 0, -> rank: int = 1,",
-]
+NORM = "src/modeling/norm.py"
+WRONG = "mean_square + self.eps", "mean_square - self.eps"
+EQUIVALENT = '"Choose a group_size that divides hidden_size."', '"Choose another."'
 
 
-@pytest.fixture(scope="module")
-def mutants() -> Mapping[str, Mutant]:
-    """Every mutant by its name; making them takes seconds."""
-    return {mutant.name: mutant for mutant in all_mutants()}
+def edited(old: str, new: str) -> dict[str, str]:
+    """The reference with another line in its norm."""
+    files = ASSIGNMENT.solution()
+    assert old in files[NORM]
+    return {**files, NORM: files[NORM].replace(old, new)}
 
 
 def made_up(after: str) -> Mutant:
     """A mutant of a file that is not there."""
-    return Mutant("src/a.py", "f", "return 1", after, f"def f():\n    {after}\n")
+    return Mutant("ref", "src/a.py", "f", "return 1", after, f"def f():\n    {after}\n")
+
+
+KILLED = Verdict(made_up("return 2"), {"f": "value"}, frozenset({"p"}))
+SURVIVOR = Verdict(made_up("return 3"), {"f": "raises"}, frozenset())
+HARMLESS = Verdict(made_up("return +1"), {}, frozenset())
+CHARGED = Verdict(made_up("return 1.0"), {}, frozenset({"p"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("x = torch.float32", "x = torch.float16"),
+        ("x = y.clone().to(z)", "x = y.to(z)"),
+        ("self.p = nn.Parameter(x)", "self.p = (x)"),
+        ("self.p = nn.Parameter(x)", "self.p = nn.Parameter(x, requires_grad = False)"),
+        ("self.p = nn.Parameter(x)", "self.p = nn.Buffer(x)"),
+        ("x.masked_fill(y, 0)", "x.masked_fill_(y, 0)"),
+        ("x.normal_(0, 1)", "x.normal(0, 1)"),
+        ("x = y * z", "x = ((y).mul_(z))"),
+        ("x = y * z", "x = (z)"),
+        ("f(x, y)", "f(y, x)"),
+        ("x, y = y, x", "x, y = x, y"),
+        ("x = y // z", "x = (-(-(y) // (z)))"),
+        ("x = math.ceil(y)", "x = math.floor(y)"),
+        ("x = y < z", "x = y > z"),
+        ("x = y < z", "x = y <= z"),
+        ("return x", "return ((x).detach())"),
+        ("if x: pass", "if True: pass"),
+        ("torch.manual_seed(x)", "pass"),
+        ("f(x, persistent=False)", "f(x, persistent=True)"),
+        ("x = self.y", 'x = (self.__dict__.setdefault("_first x", (self.y)))'),
+    ],
+)
+def test_an_axis_has_its_edits(line: str, changed: str) -> None:
+    text = f"class A:\n    def f(self, x):\n        {line}\n"
+    texts = {mutant.text for mutant in mutants("ref", {"src/a.py": text})}
+    assert text.replace(line, changed) in texts
+
+
+def test_defaults_order_and_memory_have_edits_of_whole_functions() -> None:
+    text = "def f(x, eps=1):\n    y = x\n    return eps\n"
+    texts = {mutant.text for mutant in mutants("ref", {"src/a.py": text})}
+    assert text.replace("eps=1", "eps=2") in texts
+    assert text.replace("    y", "    eps = 1\n    y") in texts
+    assert "def f(x, eps=1):\n    return eps\n    y = x\n" in texts
+    assert f'@(__import__("functools").lru_cache(None))\n{text}' in texts
+    assert f'@(__import__("torch").no_grad())\n{text}' in texts
+
+
+def test_nothing_outside_functions_and_no_annotation_is_edited() -> None:
+    text = 'import math\n\nX: int = 1\n\n\nclass A:\n    y = 2\n\n    def f(self) -> "A":\n        """Nothing."""\n'
+    for mutant in mutants("ref", {"src/a.py": text}):
+        assert mutant.text.startswith(text[: text.index("    def")])
+        assert '-> "A":' in mutant.text
 
 
 @pytest.mark.slow
-def test_every_mutant_is_another_program_with_a_name_of_its_own(mutants: Mapping[str, Mutant]) -> None:
-    """Some 300, from every file; how many exactly is up to mutmut."""
-    assert len(mutants) > 250
-    assert {mutant.path.rpartition("/")[2] for mutant in mutants.values()} == {
-        "functional.py",
-        "norm.py",
-        "pos_emb.py",
-        "vocab_emb.py",
-    }
-    for mutant in mutants.values():
-        assert mutant.before != mutant.after
-        ast.parse(mutant.text)
+def test_mutants_are_other_programs_in_an_order_that_takes_operators_in_turn() -> None:
+    """As many as are judged of the reference, and more; that many of them leave a call out would show little."""
+    files = ASSIGNMENT.solution()
+    first = [*islice(mutants("ref", files), 100)]
+    assert first == [*islice(mutants("ref", files), 100)]
+    assert {mutant.path.rpartition("/")[2] for mutant in first} >= {"functional.py", "norm.py", "vocab_emb.py"}
+    assert len({mutant.text for mutant in first}) == 100
+    for mutant in first:
+        assert ast.dump(ast.parse(mutant.text)) != ast.dump(ast.parse(files[mutant.path]))
+    assert sum(mutant.after == "pass" for mutant in first) < 10
 
 
 @pytest.mark.slow
-def test_every_explanation_is_of_mutants_that_there_are(mutants: Mapping[str, Mutant]) -> None:
-    explained = [name for entry in read_table() for name in entry.mutants]
-    assert len(set(explained)) == len(explained)
-    assert set(explained) <= mutants.keys()
-    assert all(entry.why.endswith(".") for entry in read_table())
+def test_sources_are_the_reference_and_nineteen_styles_that_differ() -> None:
+    files = sources()
+    assert len(files) == 20
+    assert files["ref"] == ASSIGNMENT.solution()
+    assert len({tuple(sorted(one.items())) for one in files.values()}) == 20
+    assert not any("torch.compile(" in text for one in files.values() for text in one.values())
+
+
+# ── Whether two answers agree ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def agree(right: Any, other: Any, operation: str = "call", **how: Any) -> bool:
+    return alike(Probe([(operation, {})], **how), {"value": right}, {"value": other})
+
+
+def test_rounding_agrees_and_more_does_not() -> None:
+    one = torch.tensor([1.0, -3.0])
+    for dtype, ulps in ((torch.float32, 16), (torch.bfloat16, 4)):
+        right, eps = one.to(dtype), torch.finfo(dtype).eps
+        assert agree(right, (one * (1 + 0.9 * ulps * eps)).to(dtype))
+        assert not agree(right, (one * (1 + 3 * ulps * eps)).to(dtype))
+        assert not agree(right, (one * (1 + 2 * eps)).to(dtype), scale="exact")
+    small = torch.tensor([1.0, 1e-9])
+    assert not agree(small, torch.tensor([1.0, 2e-9]))
+    assert agree(small, torch.tensor([1.0, 2e-9]), scale="pair")
+    assert not agree(one, one.double())
+    assert not agree(one, one.reshape(2, 1))
+    assert not agree(one, torch.tensor([1.0, torch.nan]))
+
+
+def test_angles_allow_more_rounding_further_out() -> None:
+    right, angles = torch.ones(1, 2, 1, 2), torch.tensor([[0.0], [1000.0]])
+    off = right.clone()
+    off[0, 1] += 1e-3
+    assert agree(right, off, scale="pair", angles=angles)
+    assert not agree(right, off.flip(1), scale="pair", angles=angles)
+    assert not agree(right, off, scale="pair")
+
+
+def test_what_the_contract_leaves_free_agrees() -> None:
+    table, gamma = torch.ones(2, 4), torch.ones(6)
+    entry = {"name": "cos", "value": table}
+    assert agree([entry], [{"name": "n", "value": gamma}, {"name": "c", "value": table}], "buffers")
+    assert not agree([entry], [{"name": "c", "value": table * 2}], "buffers")
+    assert not agree([], [entry], "buffers")
+    assert agree([{"name": "g", "value": gamma}], [{"name": "h", "value": gamma.reshape(2, 3)}], "parameters")
+    assert not agree([{"name": "g", "value": table}], [{"name": "g", "value": table.T}], "parameters", scale="exact")
+    assert agree(["gamma"], ["weight"], "state_dict")
+    assert not agree(["gamma"], [], "state_dict")
+    assert agree(gamma, gamma * 2, draws=(gamma * 2,))
+    assert not agree(gamma, gamma * 2, draws=(gamma * 3,))
+
+
+def test_a_refusal_names_both_sizes_in_an_error_of_the_contract() -> None:
+    probe = Probe([("construct", {})], sizes=(10, 3))
+    for types, message, right in (
+        (["ValueError"], "10 % 3", True),
+        (["ValueError"], "10 is bad", False),
+        (["TypeError"], "10 % 3", False),
+    ):
+        error = {"error": {"types": types, "message": message}}
+        assert alike(probe, error, error) == right
+    assert not alike(probe, {"error": {}}, {"value": None})
+
+
+@pytest.fixture
+def judge(rubric: Rubric) -> Iterator[MutantJudge]:
+    """The judge of mutants, with its fork server."""
+    with contextlib.closing(MutantJudge(rubric)) as own:
+        yield own
 
 
 @pytest.mark.process
-def test_a_mutant_that_breaks_the_contract_is_killed(mutants: Mapping[str, Mutant], rubric: Rubric) -> None:
-    with contextlib.closing(MutantJudge(rubric)) as judge:
-        assert [name for name in KILLED if judge.survives(mutants[name])] == []
+def test_right_submissions_answer_alike_and_a_wrong_one_does_not(judge: MutantJudge) -> None:
+    second = next(iter(devices("auto")[1:]), None)
+    comparison = Comparison(judge.start_worker, ASSIGNMENT.solution(), second)
+    assert comparison.using(NORM) == ["GroupRMSNorm"]
+    assert comparison.using("src/functional.py") == ["apply_rotary_pos_emb", "NTKAwareRoPE"]
+    right = sources()["style 2"]
+    assert [name for name in PROBES if comparison.difference(name, right)] == []
+    assert comparison.difference("GroupRMSNorm", edited(*WRONG)) == "value"
+    assert comparison.difference("GroupRMSNorm", edited(*EQUIVALENT)) == ""
+    assert comparison.difference("GroupRMSNorm", edited("groups.square()", "groups.squared()")) == "raises"
+    assert comparison.difference("GroupRMSNorm", edited("import torch\n", "import torche\n")) == "at once"
 
 
-def test_survivors_and_explanations_must_agree() -> None:
-    one, two = made_up("return 2"), made_up("return 3")
-    names = [one.name, two.name]
-    table = [Explanation((one.name,), "Equivalent.")]
-    assert problems([one], table, names) == []
-    assert problems([one, two], table, names) == ["survives unexplained: f: return 1 -> return 3"]
-    assert problems([], table, names) == ["is explained, but killed: f: return 1 -> return 2"]
-    assert problems([], table, []) == ["is explained, but there is no such mutant: f: return 1 -> return 2"]
+@pytest.mark.process
+def test_a_wrong_edit_is_charged_and_an_equivalent_one_is_not(judge: MutantJudge) -> None:
+    assert "norm_eps_inside_sqrt" in judge.charged(edited(*WRONG), ["GroupRMSNorm"])
+    assert judge.charged(edited(*EQUIVALENT), ["GroupRMSNorm"]) == frozenset()
 
 
-def test_the_page_shows_every_survivor_below_its_explanation() -> None:
-    survivor = made_up("return 2")
-    text = page({"src/a.py": (3, 2)}, [survivor], [Explanation((survivor.name, "gone"), "Equivalent.")])
-    assert "| src/a.py | 3 | 2 | 1 |\n| all | 3 | 2 | 1 |" in text
-    assert text.endswith("\nEquivalent. (1)\n\n```diff\n  src/a.py, f\n- return 1\n+ return 2\n```\n")
+@pytest.mark.process
+def test_so_many_wrong_mutants_are_judged_and_those_that_cannot_be_imported_are_left_out(
+    judge: MutantJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ("import torch\n", "import torche\n"), EQUIVALENT, WRONG, WRONG
+    chosen = [Mutant("ref", NORM, "GroupRMSNorm", *change, edited(*change)[NORM]) for change in changes]
+    monkeypatch.setattr("grader.tools.mutation.survivors.mutants", lambda *_: iter(chosen))
+    verdicts = [*judge.verdicts("ref", ASSIGNMENT.solution(), wrong=1)]
+    assert [(verdict.mutant, dict(verdict.differing)) for verdict in verdicts] == [
+        (chosen[1], {}),
+        (chosen[2], {"GroupRMSNorm": "value"}),
+    ]
+    assert all(verdict.is_right for verdict in verdicts)
+
+
+@pytest.mark.process
+def test_a_hidden_test_that_fails_by_itself_is_no_kill(judge: MutantJudge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> HiddenTests:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("grader.assignment.oracle.rms_norm", broken)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        judge.charged(ASSIGNMENT.solution(), ["GroupRMSNorm"])
+
+
+# ── The table of explanations, the page and the command ─────────────────────────────────────────────────────────────
+
+
+def test_wrong_verdicts_and_explanations_must_agree() -> None:
+    table = [Explanation((SURVIVOR.mutant.name,), "Rounding.")]
+    assert [verdict.is_right for verdict in (KILLED, SURVIVOR, HARMLESS, CHARGED)] == [True, False, True, False]
+    assert problems([KILLED, SURVIVOR, HARMLESS], table) == []
+    assert problems([SURVIVOR, CHARGED], table) == [
+        "is equivalent, but loses p, unexplained: ref, f: return 1 -> return 1.0"
+    ]
+    assert problems([SURVIVOR], []) == ["survives, unexplained: ref, f: return 1 -> return 3"]
+    assert problems([KILLED], table) == [
+        "is explained, but judged rightly or not made: ref, f: return 1 -> return 3",
+    ]
+
+
+def test_an_explanation_is_a_sentence_about_mutants_of_one_source_each() -> None:
+    explained = [name for entry in read_table() for name in entry.mutants]
+    assert len(set(explained)) == len(explained)
+    assert all(name.startswith(("ref, ", "style ")) for name in explained)
+    assert all(entry.why.endswith(".") for entry in read_table())
+
+
+def test_the_page_counts_and_shows_every_wrong_verdict_below_its_explanation() -> None:
+    text = page([KILLED, SURVIVOR, HARMLESS], [Explanation((SURVIVOR.mutant.name, "gone"), "Rounding.")])
+    assert "| ref | 2 | 1 | 1 | 1 | 1 | 0 |\n| all | 2 | 1 | 1 | 1 | 1 | 0 |" in text
+    assert text.endswith("\nRounding. (1)\n\n```diff\n  ref, src/a.py, f\n- return 1\n+ return 3\n```\n")
 
 
 class Stub:
-    """Lets the first mutant survive."""
+    """Judges as it is told."""
 
     def __init__(self, rubric: Rubric) -> None:
         """Nothing to start."""
         del rubric
-        self._first = True
 
-    def survives(self, mutant: Mutant) -> bool:
-        """Whether it is the first."""
-        del mutant
-        first, self._first = self._first, False
-        return first
+    def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> list[Verdict]:
+        """One wrong mutant of two is caught."""
+        del source, files, wrong
+        return [KILLED, SURVIVOR]
 
     def close(self) -> None:
         """Nothing to end."""
@@ -99,24 +270,11 @@ def test_the_command_fails_over_an_unexplained_survivor(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path_factory.mktemp("page") / "mutants.md"
-    survivor = made_up("return 2")
     monkeypatch.setattr(__main__, "MutantJudge", Stub)
     monkeypatch.setattr(__main__, "PAGE", place)
-    monkeypatch.setattr(__main__, "all_mutants", lambda: [survivor, made_up("return 3")])
-    for table, status in (([Explanation((survivor.name,), "Equivalent.")], 0), ([], 1)):
+    monkeypatch.setattr(__main__, "sources", lambda: {"ref": {}})
+    for table, status in (([Explanation((SURVIVOR.mutant.name,), "Rounding.")], 0), ([], 1)):
         monkeypatch.setattr(__main__, "read_table", lambda table=table: table)
         assert __main__.main() == status
-        assert "2 mutants, 1 killed, 1 survive" in capsys.readouterr().out
-        assert place.read_text().startswith("# Mutants of the reference")
-
-
-@pytest.mark.process
-def test_a_hidden_test_that_fails_by_itself_is_no_kill(
-    mutants: Mapping[str, Mutant], rubric: Rubric, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> Callable[..., HiddenTests]:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("grader.assignment.oracle.rms_norm", broken)
-    with contextlib.closing(MutantJudge(rubric)) as judge, pytest.raises(RuntimeError, match="failed by itself"):
-        judge.survives(mutants[KILLED[0]])
+        assert "2 wrong mutants, 1 caught (50.0%)" in capsys.readouterr().out
+        assert place.read_text().startswith("# Mutants of right submissions")

@@ -32,6 +32,7 @@ from grader.judge.replay import (
     shuffled,
 )
 from grader.judge.student import Student
+from grader.messages import say
 from grader.results.report import Report
 from grader.rubric import Rubric
 from grader.sandbox.handle import Operation, Worker, WorkerFailed
@@ -63,7 +64,7 @@ RECORDING = Recording(
     frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), SINGLY, 1.0
 )
 PASSING = packed({"value": None}, {"value": X})
-FAILED = WorkerFailed("timed_out", "no answer in time")
+FAILED = WorkerFailed("timed_out", say("no answer in time"))
 
 
 class Scripted:

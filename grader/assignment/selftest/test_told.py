@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.assignment.diagnose.shown import EXPLAINED, NEEDED, explains, shown
+from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
 from grader.judge.faults import WrongAnswer
 from grader.judge.wording import relation
+from grader.messages import quoted, say
 from grader.results.outcome import CaseResult, Outcome
 
 Judge = Callable[..., list[CaseResult]]
@@ -33,9 +34,9 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
     ],
 )
 def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
-    check_rows(TABLE[IDS], TABLE[IDS], IDS, TABLE, "ids")
+    check_rows(TABLE[IDS], TABLE[IDS], IDS, TABLE, quoted("ids"))
     with pytest.raises(WrongAnswer, match=said):
-        check_rows(given.unsqueeze(0), TABLE[IDS], IDS, TABLE, "ids")
+        check_rows(given.unsqueeze(0), TABLE[IDS], IDS, TABLE, quoted("ids"))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,9 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
 def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
     uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
     expected = uses.sum(0, keepdim=True)
-    check_received(expected, expected, torch.tensor([7]), lambda _: uses, "gradient")
+    check_received(expected, expected, torch.tensor([7]), lambda _: uses, quoted("gradient"))
     with pytest.raises(WrongAnswer, match=f"the row of id 7 receives {said}$"):
-        check_received(torch.tensor([received]), expected, torch.tensor([7]), lambda _: uses, "gradient")
+        check_received(torch.tensor([received]), expected, torch.tensor([7]), lambda _: uses, quoted("gradient"))
 
 
 def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
@@ -91,9 +92,9 @@ def test_a_case_says_what_it_saw(judge: Judge, name: str, said: str) -> None:
 
 
 def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
-    cut = {"a": "no gradient reaches gamma"}
+    cut = {"a": say("no gradient reaches {where}", where="gamma")}
     assert shown("norm_backward", cut) == "gradient_cut"
-    assert shown("norm_backward", {**cut, "b": "float32 gradient of gamma: another thing"}) is None
+    assert shown("norm_backward", {**cut, "b": say("the shape is {actual}, not {wanted}")}) is None
     assert shown("norm_backward", {}) is None
-    assert not explains("earlier_call_remembered", {"a": "the output in evaluation mode beside that in training mode"})
+    assert not explains("earlier_call_remembered", {"a": say(IN_EVALUATION)})
     assert NEEDED.keys() <= EXPLAINED.keys()

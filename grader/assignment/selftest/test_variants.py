@@ -19,7 +19,7 @@ from grader.assignment.variants.slips import SLIPS
 from grader.judge import cases
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
-from grader.results.chinese import in_chinese
+from grader.results.language import in_words
 from grader.results.outcome import CaseResult, Outcome, property_outcome
 from grader.rubric import Rubric
 from grader.sandbox.in_process import InProcessWorker
@@ -96,7 +96,7 @@ def check_wording(result: CaseResult) -> None:
     """A wrong tensor is described by its shape and the place, in either language, and nothing else stays English."""
     if result.outcome is not Outcome.FAILED:
         return
-    chinese = in_chinese(result.message, ASSIGNMENT)
+    chinese = in_words(result.message, ASSIGNMENT, "zh")
     assert chinese != result.message
     assert ENGLISH.findall(chinese) == [], chinese
     if result.error_ulp is not None and "rounding" not in result.message:

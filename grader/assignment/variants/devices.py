@@ -60,7 +60,7 @@ def _variant(way: _Way, solution: Mapping[str, str], valid: bool) -> Variant:
         valid=valid,
         breaks=frozenset(way.breaks.split()),
         also=frozenset(way.also.split()) - frozenset(way.breaks.split()),
-        hint=None,
+        hint="gradient_cut" if way.breaks.endswith("_backward") else None,
         description=what.replace("_", " "),
         files={**solution, home: before + start + text},
     )

@@ -26,8 +26,8 @@ WRONG: dict[str, tuple[str, ...]] = {
     # gamma
     "norm.device_ignored": ("norm_registration_and_arguments", NORM, _GAMMA, "torch.empty(hidden_size, dtype=dtype)"),
     "norm.device_hard_coded": (
-        "norm_registration_and_arguments",
         f"{NORM} norm_groups norm_eps_inside_sqrt norm_gamma norm_float32_inside norm_purity norm_sizes_named",
+        "",  # nothing runs without CUDA
         _GAMMA,
         'torch.empty(hidden_size, dtype=dtype, device="cuda")',
     ),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ...results.outcome import Outcome
-from ...results.report import PropertyReport, Report
+from ...results.report import CaseReport, PropertyReport, Report, message_of
 
 UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
 
@@ -54,9 +54,9 @@ def _cause(prop: PropertyReport) -> tuple[object, ...]:
     if prop.misconception:
         return prop.outcome, prop.misconception
     failing = [case for case in prop.cases if case.outcome is not Outcome.PASSED]
-    told = ((case.id, case.outcome, _exception(case.message, case.outcome)) for case in failing)
+    told = ((case.id, case.outcome, _exception(case)) for case in failing)
     return prop.outcome, frozenset(told)
 
 
-def _exception(message: str, outcome: Outcome) -> str:
-    return message.partition("\n")[0] if outcome is Outcome.CRASHED else ""
+def _exception(case: CaseReport) -> str:
+    return str(message_of(case.parts[:1])) if case.outcome is Outcome.CRASHED else ""

@@ -7,15 +7,12 @@ the answers. At least nine of ten should be found.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from grader.results.outcome import Outcome
-from grader.results.report import Report
+from grader.results.report import CaseReport, Report, message_of
 from grader.specimens.variants import Variant
-
-FUNCTION = re.compile(r"(\.py:\d+ in )\w+")  # variants' functions are called by their mistakes
 
 
 def drawn(variants: Mapping[str, Variant], count: int, seed: int) -> dict[str, Variant]:
@@ -44,5 +41,10 @@ def told(report: Report) -> str:
         failing = [case for case in prop.cases if case.outcome is prop.outcome]
         lines.append(f"✗ {prop.title} ({prop.outcome}, {len(failing)} of {len(prop.cases)} cases)\n  {prop.hint}")
         if prop.evidence:
-            lines.append("  " + FUNCTION.sub(r"\1…", prop.evidence.message).replace("\n", "\n  "))
+            lines.append("  " + _unnamed(prop.evidence).replace("\n", "\n  "))
     return "\n".join(lines)
+
+
+def _unnamed(case: CaseReport) -> str:
+    """A case's message without the names of functions: variants' functions are called by their mistakes."""
+    return str(message_of([part.model_copy(update={"fields": part.fields | {"function": "…"}}) for part in case.parts]))

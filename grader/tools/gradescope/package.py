@@ -9,7 +9,7 @@ from ..release.leaks import CLUTTER, REPOSITORY
 SCRIPTS = ("run_autograder", "setup.sh")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip needs to install the grader
 NOT_NEEDED = (
-    *("attacks", "benchmarks", "docs", "gallery", "handout", "mutation", "notebooks", "practice", "selftest"),
+    *("attacks", "bench.py", "docs", "gallery", "handout", "mutation", "notebooks", "practice", "selftest"),
     "variants",
 )
 

@@ -1,5 +1,5 @@
-"""Runs the hidden tests on mutants of the reference; a mutant that passes shows what no hidden test checks."""
+"""Runs the hidden tests on small edits of right submissions; a mutant that passes shows what no hidden test checks."""
 
-from .mutants import Mutant, all_mutants
+from .mutants import Mutant, mutants, sources
 
-__all__ = ["Mutant", "all_mutants"]
+__all__ = ["Mutant", "mutants", "sources"]

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.charges import lost
 from grader.judge.devices import devices, on_gpus, simulated
 from grader.judge.hidden_tests import HiddenTests
 from grader.judge.student import Student
-from grader.results.outcome import Outcome
+from grader.results.outcome import CaseResult
 from grader.rubric import Rubric
 from grader.sandbox.launch import Zygote
 from grader.sandbox.limits import Limits
 
-from .mutants import Mutant
+from .behaviour import AT_ONCE, Comparison
+from .mutants import Mutant, mutants
 
 TABLE = ASSIGNMENT.folder / "mutants.toml"
-HEADER = """# Mutants of the reference
+HEADER = """# Mutants of right submissions
 
-Written by `make mutants`: every change that mutmut makes to a file of `ref/`, judged by the hidden tests of its task.
-A mutant is killed when it costs a point. What survives is explained in `grader/assignment/mutants.toml`; a
-survivor without an explanation, or an explanation without a survivor, makes the command fail.
+Written by `make mutants`: small edits of the reference and of right submissions in unlike styles, judged by the hidden
+tests. An edit is wrong if any of some 3,000 answers differs from its original's by more than rounding; quietly wrong if
+that answer is a value, not an exception. It is caught when it costs a point; an equivalent edit must cost none.
+Every other outcome is explained in `grader/assignment/mutants.toml`, or the command fails.
 """
 
 
@@ -48,70 +51,117 @@ def read_table(path: Path = TABLE) -> list[Explanation]:
     return [Explanation(tuple(entry["mutants"]), entry["why"]) for entry in entries]
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    Attributes:
+        differing: The names whose answers differ from the original's, up to the first that is charged, and how.
+        charged: The properties that lost their points.
+    """
+
+    mutant: Mutant
+    differing: Mapping[str, str]
+    charged: frozenset[str]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the verdict is right: a mutant loses points if and only if it behaves otherwise."""
+        return bool(self.differing) == bool(self.charged)
+
+
 class MutantJudge:
     """Judges mutants by the hidden tests. A mutant may hang or fill the memory, so each runs in a worker."""
 
     def __init__(self, rubric: Rubric) -> None:
-        """Start the fork server; the hidden tests of a file are collected when its first mutant is judged."""
+        """Start the fork server; the hidden tests of a task are collected when its first mutant is judged."""
         torch.set_num_threads(1)
         self._rubric = rubric
         self._limits = Limits()
         self._devices = devices("auto")
         self._zygote = Zygote(self._limits, on_gpus(self._devices), second_device=simulated(self._devices))
+        self.start_worker = self._zygote.start
         self._tests: dict[str, HiddenTests] = {}
 
-    def survives(self, mutant: Mutant) -> bool:
-        """Whether the mutant keeps every point.
+    def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> Iterator[Verdict]:
+        """Judge mutants of a submission until so many of them differ from it; those that fail at once are left out.
 
         Raises:
             RuntimeError: If a hidden test itself is faulty.
         """
-        if mutant.path not in self._tests:
-            tasks = [t for t in self._rubric.tasks if mutant.path in {t.file_of(name) for name in t.names}]
-            properties = [prop.id for task in tasks for prop in task.properties]
-            self._tests[mutant.path] = HiddenTests(ASSIGNMENT, self._devices, 0, properties)
-        files = ASSIGNMENT.solution() | {mutant.path: mutant.text}
-        student = Student(files, self._zygote.start, self._rubric, self._limits)
-        results = self._tests[mutant.path].run(student)
-        for result in results:
-            if result.outcome is Outcome.GRADER_ERROR:
-                raise RuntimeError(f"{mutant.name}: {result.id} failed by itself. {result.detail}")
-        return all(result.outcome in (Outcome.PASSED, Outcome.NOT_ASSESSED) for result in results)
+        comparison = Comparison(self.start_worker, files, next(iter(self._devices[1:]), None))
+        for mutant in mutants(source, files):
+            edited = {**files, mutant.path: mutant.text}
+            differing: dict[str, str] = {}
+            charged: frozenset[str] = frozenset()
+            for name, how in comparison.differing(mutant.path, mutant.text, mutant.where.partition(".")[0]):
+                differing[name] = how
+                if how == AT_ONCE or (charged := self.charged(edited, [name])):
+                    break
+            if AT_ONCE in differing.values():
+                continue
+            if not differing:
+                charged = self.charged(edited, comparison.using(mutant.path))
+            yield Verdict(mutant, differing, charged)
+            wrong -= bool(differing)
+            if not wrong:
+                return
+
+    def charged(self, files: Mapping[str, str], names: Iterable[str]) -> frozenset[str]:
+        """The properties that lose their points, of the tasks that have these names.
+
+        Raises:
+            RuntimeError: If a hidden test itself is faulty.
+        """
+        results: list[CaseResult] = []
+        for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
+            if task.id not in self._tests:
+                properties = [prop.id for prop in task.properties]
+                self._tests[task.id] = HiddenTests(ASSIGNMENT, self._devices, 0, properties)
+            results += self._tests[task.id].run(Student(files, self.start_worker, self._rubric, self._limits))
+        return lost(results)
 
     def close(self) -> None:
         """End the fork server."""
         self._zygote.close()
 
 
-def problems(survivors: Iterable[Mutant], table: Sequence[Explanation], all_names: Iterable[str]) -> list[str]:
-    """A line for each disagreement between the survivors and the table of explanations."""
-    surviving = {mutant.name for mutant in survivors}
+def problems(verdicts: Iterable[Verdict], table: Sequence[Explanation]) -> list[str]:
+    """A line for each wrong verdict that is not explained, and for each explanation that explains none."""
+    wrong = {verdict.mutant.name: verdict for verdict in verdicts if not verdict.is_right}
     explained = {name for entry in table for name in entry.mutants}
     return [
-        *(f"survives unexplained: {name}" for name in sorted(surviving - explained)),
-        *(f"is explained, but killed: {name}" for name in sorted((explained - surviving) & set(all_names))),
-        *(f"is explained, but there is no such mutant: {name}" for name in sorted(explained - set(all_names))),
+        *(f"{_fate(wrong[name])}, unexplained: {name}" for name in sorted(wrong.keys() - explained)),
+        *(f"is explained, but judged rightly or not made: {name}" for name in sorted(explained - wrong.keys())),
     ]
 
 
-def page(counts: Mapping[str, tuple[int, int]], survivors: Sequence[Mutant], table: Sequence[Explanation]) -> str:
-    """The page: counts for each file, then every survivor as a diff below its explanation.
+def _fate(verdict: Verdict) -> str:
+    return "survives" if verdict.differing else f"is equivalent, but loses {', '.join(sorted(verdict.charged))}"
 
-    Args:
-        counts: From a file's path to how many mutants it has, and how many of them were killed.
-        survivors: The mutants that were not killed.
-        table: The explanations.
-    """
-    lines = [HEADER, "| file | mutants | killed | surviving |", "|---|--:|--:|--:|"]
-    total = [sum(column) for column in zip(*counts.values(), strict=True)]
-    for path, (made, killed) in [*counts.items(), ("all", total)]:
-        lines.append(f"| {path} | {made} | {killed} | {made - killed} |")
-    by_name = {mutant.name: mutant for mutant in survivors}
+
+def page(verdicts: Sequence[Verdict], table: Sequence[Explanation]) -> str:
+    """The page: counts for each original, then every wrong verdict as a diff below its explanation."""
+    lines = [HEADER, "| original | wrong edits | quietly wrong | caught | surviving | equivalent | charged |"]
+    lines.append("|---|--:|--:|--:|--:|--:|--:|")
+    for source in [*dict.fromkeys(verdict.mutant.source for verdict in verdicts), "all"]:
+        own = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
+        wrong = [verdict for verdict in own if verdict.differing]
+        quiet = sum("value" in verdict.differing.values() for verdict in wrong)
+        caught = sum(bool(verdict.charged) for verdict in wrong)
+        charged = sum(bool(verdict.charged) for verdict in own) - caught
+        counts = (len(wrong), quiet, caught, len(wrong) - caught, len(own) - len(wrong), charged)
+        lines.append(f"| {source} | {' | '.join(map(str, counts))} |")
+    by_name = {verdict.mutant.name: verdict.mutant for verdict in verdicts if not verdict.is_right}
     for entry in table:
         shown = [by_name[name] for name in entry.mutants if name in by_name]
         if shown:
             lines += ["", f"{entry.why} ({len(shown)})", "", "```diff"]
             for mutant in shown:
-                lines += [f"  {mutant.path}, {mutant.where}", f"- {mutant.before}", f"+ {mutant.after}"]
+                lines += [
+                    f"  {mutant.source}, {mutant.path}, {mutant.where}",
+                    f"- {mutant.before}",
+                    f"+ {mutant.after}",
+                ]
             lines.append("```")
     return "\n".join([*lines, ""])

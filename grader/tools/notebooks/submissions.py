@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 import nbformat
 from nbformat import NotebookNode
 
-from ...intake.bundle import Read, open_regular
+from ...intake.archives import zip_files
 from ...intake.candidate import folded, identifier, unused
-from ...intake.zips import zip_files
+from ...intake.submission import Read, open_regular
 from .needed import unneeded
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures

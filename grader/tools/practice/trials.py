@@ -15,7 +15,9 @@ from typing import Any
 
 from ...intake.candidate import Candidate
 from ...intake.origin import clean
+from ...intake.reading import NONE_OF
 from ...intake.submission import PACKAGE, Submission
+from ...messages import say
 from ...sandbox.handle import WorkerFailed, WorkerLike
 from ...specimens.practice import Practice
 from .result import NOBODYS_FAULT, Result
@@ -46,7 +48,8 @@ def judged(candidate: Candidate, submission: Submission, practice: Practice, sta
     """The result of one student, whose file may be missing."""
     text = submission.files.get(handed_in_as(practice))
     concerns = " ".join(concern.text for concern in submission.concerns)
-    unreadable = (submission.reason or "") if submission.reason and not submission.reason.startswith("None of") else ""
+    why = submission.reason
+    unreadable = str(why) if why and why.fields(NONE_OF) is None else ""
     students = [str(student) for student in candidate.origin.students] if candidate.origin else []
     try:
         runs = Runs(broken={"type": "missing"}) if text is None else run(text, practice, start)
@@ -161,7 +164,7 @@ class _Session:
         if "value" in reply:
             return reply["value"]
         if arguments:
-            raise WorkerFailed("crashed", "no outcome")
+            raise WorkerFailed("crashed", say("no outcome"))
         raise _Unusable(_described(reply["error"]))
 
     def _learn(self, names: Any) -> None:

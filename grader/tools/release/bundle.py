@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +18,6 @@ PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folde
 README = "handout/README.md"
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
-KEYS = "keys.json"  # opens the signatures, for the search for leaks; not in the bundle
 RUBRIC = "grader/assignment/rubric.toml"
 _MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.DOTALL)
 
@@ -49,8 +47,9 @@ def bundle(
         raise ReleaseRefused(
             f"{', '.join(absent)}: no such folder. Run `make handout`, `make notebooks`, `make handbook` first."
         )
-    if not (signatures / KEYS).is_file():
-        raise ReleaseRefused(f"{signatures / KEYS}: no such file. Run `make signatures` first.")
+    known = signatures / Path(SIGNATURES).name
+    if not known.is_file():
+        raise ReleaseRefused(f"{known}: no such file. Run `make signatures` first.")
     if not (root / README).is_file():
         raise ReleaseRefused(f"{root / README}: no such file. Write there what a student reads first.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
@@ -61,9 +60,8 @@ def bundle(
                 files[own] = with_figures(files[own], path.read_bytes(), translator(words))
     files["README.md"] = (root / README).read_bytes()
     files["tests/rubric.toml"] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
-    files[SIGNATURES] = (signatures / Path(SIGNATURES).name).read_bytes()
-    keys = [bytes.fromhex(key) for key in json.loads((signatures / KEYS).read_text(encoding="utf-8"))]
-    if found := list(leaks(files, root, keys)):
+    files[SIGNATURES] = known.read_bytes()
+    if found := list(leaks(files, root)):
         raise ReleaseRefused("\n".join(found))
     return dict(sorted(files.items()))
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from ...assignment import ASSIGNMENT
 from ..notebooks import wording
-from ..signatures.sealing import more_than_mistakes
+from ..signatures.mistakes import more_than_mistakes
 from . import weights
 from .fingerprints import code_in, of_code, of_text, text_in
 
@@ -28,7 +28,7 @@ PASSAGE = 3  # the number of equal lines from one file of the grader that is a l
 TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
 LAWS = "grader/assignment/laws"  # not secret: a report gives these tests to students
 SHARED = "grader/sandbox/second_device"  # not secret: the public tests use a copy
-SHARED_RULES = "grader/intake/source_rules.py"  # not secret: the public tests have a copy, to read files as intake does
+SHARED_RULES = "grader/intake/source_rules.py"  # not secret: a link to a file of the public tests
 SIGNATURES = "tests/signatures.json"
 PARAMETRIZE = "pytest.mark.parametrize(\n"  # a first line that is no secret
 SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
@@ -38,18 +38,17 @@ BINARY = (".pdf", ".png", ".woff2")
 WEIGHTS = ".safetensors"
 
 
-def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY, keys: Collection[bytes] = ()) -> Iterator[str]:
+def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]:
     """One line for each leak: the place in the bundle, what leaks, and which file it comes from.
 
     Args:
         bundle: The files by path.
         root: The repository.
-        keys: What opens the signatures of known mistakes; they may hold nothing that these do not open.
     """
     lines, statements = _secrets(root, tuple(ASSIGNMENT.solution_paths()))
     for path, data in sorted(bundle.items()):
         if path == SIGNATURES:
-            yield from (f"{path}: {more}" for more in more_than_mistakes(data, keys, ASSIGNMENT.rubric, root))
+            yield from (f"{path}: {more}" for more in more_than_mistakes(data, ASSIGNMENT.rubric))
         if TELLING_NAMES.search(path):
             yield f"{path}: is no file for students"
         if path.endswith(BINARY):

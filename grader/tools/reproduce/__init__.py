@@ -1,1 +1,1 @@
-"""``grader reproduce``: one failing case again, for an assistant to look at and for its student to run."""
+"""``grader reproduce``: one failing case again, for an assistant to look at."""

@@ -13,7 +13,7 @@ from ...decisions.book import Book
 from ...decisions.model import ASKED
 from ...definition import Assignment
 from ...results.attention import NOT_BEGUN
-from ...results.chinese import in_chinese
+from ...results.language import told
 from ...results.report import Attention, SummaryLine
 from ...results.statistics import Entry
 from ...rubric import Rubric
@@ -70,7 +70,7 @@ class Reason:
 def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
     """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
     for one in attention:
-        yield one.id, Reason(one.code, in_chinese(one.text, assignment) if language == "zh" else one.text)
+        yield one.id, Reason(one.code, told(one.text, one.parts, assignment, language))
 
 
 def asked(lines: Iterable[SummaryLine], book: Book) -> Iterator[tuple[str, Reason]]:
@@ -97,8 +97,8 @@ def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator
         for own in bad:
             if _begun(own, low, rubric):
                 points = {task.id: f"{task.score:g}/{task.max_score:g}" for task in own.tasks}
-                told = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
-                yield own.line.id, Reason(UNUSUAL, told)
+                text = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
+                yield own.line.id, Reason(UNUSUAL, text)
 
 
 def _begun(own: Entry, task: str, rubric: Rubric) -> bool:
@@ -119,8 +119,8 @@ def similar(folder: Path, language: str) -> Iterator[tuple[str, Reason]]:
                 continue
             for own, other in (("first", "second"), ("second", "first")):
                 here, there = (row[side].removeprefix("'") for side in (own, other))  # a mark against spreadsheets
-                told = say(language, "similar", other=there, share=f"{shares[own]:.0%}", file=row["file"])
-                yield here, Reason(SIMILAR, told, there)
+                text = say(language, "similar", other=there, share=f"{shares[own]:.0%}", file=row["file"])
+                yield here, Reason(SIMILAR, text, there)
 
 
 def _share(row: Mapping[str, str], name: str) -> float:

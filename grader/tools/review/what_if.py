@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from ...decisions.decided import DecidedClass
 from ...decisions.grades import StudentGrade, decided, grades
-from ...results.diff import GradeMove
+from ...results.diff import GradeMove, moved
 from ...results.report import summary_line
-from ...results.thresholds import moved
 from ...results.view import revalued
 
 

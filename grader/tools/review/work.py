@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...intake.submission import Submission
-from ...results.outcome import Outcome
+from ...results.outcome import FRAME, Outcome
 from ...results.report import PropertyReport, Report
 from ...rubric import Rubric
 
 MAX_LINES: Final = 3000  # of a file
 MAX_WIDTH: Final = 400  # characters of a line
-FRAME: Final = re.compile(r"^\s+(?P<path>[^:\n]+):(?P<line>\d+) in ", re.MULTILINE)  # as reports write a frame
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,10 @@ def _named(report: Report) -> Places:
     found: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
     for prop in lost(report):
         for case in prop.cases:
-            for frame in FRAME.finditer(case.message) if case.outcome is not Outcome.PASSED else ():
-                found[frame["path"], int(frame["line"][:9])][prop.id] = None
+            for frame in (part.fields for part in case.parts if part.key == FRAME):
+                match frame:
+                    case {"path": str(path), "line": int(line)}:
+                        found[path, line][prop.id] = None
     return {place: [*properties] for place, properties in found.items()}
 
 

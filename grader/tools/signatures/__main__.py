@@ -1,21 +1,19 @@
 """``python -m grader.tools.signatures``: how known mistakes are recognised in the public tests, for students' copies.
 
-``signatures.json`` is for students. ``keys.json`` opens everything in it and stays here: a release is refused if it
-holds anything that no key opens, or that is not the explanation of a mistake.
+``signatures.json`` is for students: a release is refused if it holds anything but signatures, and names and hints of
+the rubric's misconceptions.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
 
 from ...assignment import ASSIGNMENT
-from .mistakes import known
+from .mistakes import known, written
 from .public_tests import PublicTests
-from .sealing import sealed
 
 REPOSITORY = Path(__file__).parents[3]
 OUT = REPOSITORY / "build" / "signatures"
@@ -31,11 +29,9 @@ def main() -> None:
     os.chdir(REPOSITORY)
     sys.path.insert(0, str(REPOSITORY))
     found = known(ASSIGNMENT, PublicTests(), pairs=not options.alone)
-    whole, keys = sealed(found, ASSIGNMENT.rubric, REPOSITORY)
+    text = written(found, ASSIGNMENT.rubric)
     out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(whole, separators=(",", ":"), indent=0)
     (out / "signatures.json").write_text(text, encoding="utf-8")
-    (out / "keys.json").write_text(json.dumps([key.hex() for key in keys]), encoding="utf-8")
     causes = [cause for entries in found.values() for some in entries.values() for cause in some]
     names = {name for cause in causes for name in cause.names}
     number = sum(map(len, found.values()))

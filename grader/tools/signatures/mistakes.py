@@ -1,7 +1,9 @@
-"""Known mistakes, and what the public tests see of them: alone, and in pairs."""
+"""Known mistakes, and what the public tests see of them, alone and in pairs; the contents of ``signatures.json``."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,11 +11,12 @@ from itertools import combinations
 from typing import Any
 
 from ...definition import Assignment
+from ...rubric import LANGUAGES, Rubric
 from ...specimens.variants import variants_of
 from .public_tests import PublicTests
 
 Names = frozenset[str]  # ids of the rubric's misconceptions
-Signatures = tuple[bytes, ...]  # of one property's failures
+Signatures = tuple[str, ...]  # of one property's failures
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,50 @@ def known(assignment: Assignment, tests: PublicTests, pairs: bool = True) -> dic
         }
         for property_id, entries in found.items()
     }
+
+
+def written(known: Mapping[str, Known], rubric: Rubric) -> str:
+    """``signatures.json``: for each signature its possible causes, and for each name of a mistake its hints."""
+    causes: dict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(set)  # two mistakes may share a grid
+    for keys, several in (item for found in known.values() for item in found.items()):
+        for key in keys:
+            causes[key].update((tuple(sorted(cause.names)), tuple(sorted(cause.also))) for cause in several)
+    named = {name for several in causes.values() for names, _ in several for name in names}
+    return _json(
+        {
+            "causes": {key: sorted(several) for key, several in sorted(causes.items())},
+            "hints": {name: _hints(rubric, name) for name in sorted(named)},
+        }
+    )
+
+
+def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
+    """What ``signatures.json`` holds beside signatures, ids and hints of the rubric's misconceptions, in words."""
+    known = {mistake.id: _hints(rubric, mistake.id) for mistake in rubric.misconceptions}
+    try:
+        whole = json.loads(data)
+        causes, hints = whole["causes"], whole["hints"]
+        if len(whole) != 2 or _json(whole).encode() != data:
+            yield "holds more than signatures and hints"
+        for key, several in causes.items():
+            for names, also in several:
+                if (
+                    not re.fullmatch("[0-9a-f]{12}", key)
+                    or not {*names} <= hints.keys()
+                    or {*also} - {*rubric.properties}
+                ):
+                    yield f"{key} is not the signature of a known mistake"
+        yield from (f"{name} is not a mistake of the rubric" for name in hints if hints[name] != known.get(name))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        yield "is not made of signatures and hints"
+
+
+def _hints(rubric: Rubric, name: str) -> dict[str, str]:
+    return {language: rubric.misconception(name).hint[language] for language in LANGUAGES}
+
+
+def _json(whole: Mapping[str, Any]) -> str:
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def _named(names: Names, property_id: str, assignment: Assignment) -> Names:

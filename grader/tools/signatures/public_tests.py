@@ -48,7 +48,7 @@ class PublicTests:
             self._items.append((self.signature.coarseness(item.name), property_id, item))
         self._items.sort(key=lambda entry: entry[0])
 
-    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[bytes, ...]]:
+    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[str, ...]]:
         """For each property whose tests fail, what their failures look like.
 
         Args:

@@ -23,6 +23,11 @@ NOTHING: Final[Array] = np.zeros(0, dtype=np.int64)
 class TooLong(Exception):
     """A text too long to have been written by hand."""
 
+    def __init__(self, characters: int) -> None:
+        """Keep the length of the text."""
+        super().__init__(f"{characters} characters; at most {MAX_CHARACTERS} are compared")
+        self.characters = characters
+
 
 @dataclass(frozen=True, eq=False)
 class Code:
@@ -59,7 +64,7 @@ def read_code(text: str) -> Code:
         TooLong: If it has more than ``MAX_CHARACTERS``.
     """
     if len(text) > MAX_CHARACTERS:
-        raise TooLong(f"{len(text)} characters; at most {MAX_CHARACTERS} are compared")
+        raise TooLong(len(text))
     # win_size=1 keeps every passage. A larger window keeps those with the smallest hashes, which differ between runs.
     found = CodeFingerprint("text.py", PASSAGE, 1, language="python", fp=io.StringIO(text))
     passages = np.zeros(max(len(found.filtered_code) - PASSAGE + 1, 0), dtype=np.int64)

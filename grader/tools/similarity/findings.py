@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ...messages import Message, say
 from .library import Finding
 from .pairs import Match, Pair, groups, rank, same_people
 from .wording import FILES
@@ -33,7 +34,7 @@ class Findings:
     groups: Sequence[Sequence[str]]
     near: Sequence[Near]
     library: Sequence[tuple[str, Finding]]
-    notices: Sequence[tuple[str, str]]
+    notices: Sequence[tuple[str, Message]]
 
 
 def compared(works: Sequence[Work]) -> Findings:
@@ -41,7 +42,8 @@ def compared(works: Sequence[Work]) -> Findings:
     pairs = rank(works)
     near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
     notices = [(work.id, notice) for work in works for notice in work.notices]
-    notices += [(a.id, f"of the same student as {b.id}; the two were not compared.") for a, b in same_people(works)]
+    apart = say("the two were not compared.")
+    notices += [(a.id, say("of the same student as {called}", called=b.id).then(apart)) for a, b in same_people(works)]
     return Findings(
         works=[work for work in works if work.pieces],
         pairs=pairs,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...intake.submission import PACKAGE
+from ...messages import Message, say
 from ...rubric import Rubric
 from .code import MAX_CHARACTERS
 
@@ -23,7 +24,12 @@ MAX_SHOWN: Final = 120
 
 
 class Unparsed(Exception):
-    """The file has no syntax tree; the text says why."""
+    """The file has no syntax tree; the message says why."""
+
+    def __init__(self, message: Message) -> None:
+        """Keep the message."""
+        super().__init__(message)
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
         Unparsed: If Python cannot parse the file, or it is too long to have been written by hand.
     """
     if len(text) > MAX_CHARACTERS:
-        raise Unparsed(f"{len(text)} characters")
+        raise Unparsed(say("{path}: {n} characters", path=path, n=len(text)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as the warning of an invalid escape in the student's code
@@ -58,11 +64,12 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
         names = _Names(tree)
         found = {*_imports(tree, names, rubric), *_uses(tree, names, rubric)}
     except SyntaxError as error:
-        raise Unparsed(f"syntax error in line {error.lineno}") from None
+        line = error.lineno or 0
+        raise Unparsed(say("{path}: syntax error in line {n}", path=path, n=line)) from None
     except (RecursionError, MemoryError):  # the parser raises these for deep nesting
-        raise Unparsed("nested too deeply to be parsed") from None
+        raise Unparsed(say("{path}: nested too deeply to be parsed", path=path)) from None
     except ValueError as error:
-        raise Unparsed(str(error)) from None
+        raise Unparsed(say("{path}: {problem}", path=path, problem=str(error))) from None
     lines = text.split("\n")
     return [Finding(path, line, name, task, lines[line - 1].strip()[:MAX_SHOWN]) for line, name, task in sorted(found)]
 

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from ...definition import Assignment
 from ...intake.origin import clean
-from ...results.chinese import in_chinese
+from ...results.language import in_words
 from .blocks import Block, blocks
 from .code import PASSAGE
 from .findings import Findings
@@ -33,7 +33,7 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     templates.filters |= {
-        "said": lambda message: in_chinese(message, assignment) if language == "zh" else message,
+        "said": lambda message: in_words(message, assignment, language),
         "percent": _percent,
         "clean": clean,
         "file": lambda path: words.get(path) or path.rpartition("/")[2],

@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 
 from ...intake.candidate import Candidate
-from ...intake.submission import Submission
+from ...intake.submission import LEFT_OUT, Submission
+from ...messages import Message, say
 from ...rubric import Rubric
-from .code import Array, Code, TooLong, read_code
+from .code import MAX_CHARACTERS, Array, Code, TooLong, read_code
 from .known import Known
 from .library import Finding, Unparsed, library_use
 from .wording import FILES
@@ -75,7 +76,7 @@ class Work:
     pieces: Mapping[str, Piece]
     near: tuple[Near, ...] = ()
     library: tuple[Finding, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[Message, ...] = ()
 
 
 def read_work(
@@ -95,7 +96,8 @@ def read_work(
         try:
             code = read_code(text)
         except TooLong as problem:
-            notices.append(f"{FILES.get(path, path)}: {problem}; it was left out.")
+            long = say("{path}: {n} characters", path=FILES.get(path, path), n=problem.characters)
+            notices.append(long.then(say("at most {n} are compared", n=MAX_CHARACTERS), LEFT_OUT))
             continue
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
         near += _near(submission.id, path, code, known)
@@ -104,7 +106,7 @@ def read_work(
         try:
             library += library_use(path, text, rubric)
         except Unparsed as problem:
-            notices.append(f"{path}: {problem}; library calls were not looked for.")
+            notices.append(problem.message.then(say("library calls were not looked for.")))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
 
 

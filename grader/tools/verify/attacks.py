@@ -19,7 +19,7 @@ from ...sandbox.levels import Isolation
 from ...sandbox.limits import Limits
 from ...settings import Settings
 from ...specimens.attacks import Attack, attacks_of
-from ..benchmarks.measure import descendants
+from ..processes import descendants
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)

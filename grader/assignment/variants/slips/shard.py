@@ -115,7 +115,7 @@ SLIPS = (
     ),
     slip("shard_uniform", SEED, "init_other_distribution", s_draw="self.shard.uniform_(generator=generator)"),
     slip("shard_no_reset", SEED, "init_not_drawn", s_initialise="nn.init.ones_(self.shard)"),
-    slip("shard_seed_default", SEED, "init_default_argument", s_seed_default="0"),
+    slip("shard_seed_default", REGISTERED, "default_argument", s_seed_default="0"),
     slip(
         "reset_forgets_the_rank",
         SEED,
@@ -134,17 +134,24 @@ SLIPS = (
         s_shape="vocab_size, emb_size",
         s_rows="self.shard[self.rank * self.n : (self.rank + 1) * self.n]",
     ),
-    slip("shard_plain_tensor", REGISTERED, "not_a_parameter", s_register="self.shard = values.requires_grad_()"),
-    slip("shard_a_buffer", REGISTERED, "not_a_parameter", s_register="self.register_buffer('shard', values)"),
+    slip(
+        "shard_plain_tensor",
+        f"{REGISTERED} {BACK}",
+        "not_a_parameter",
+        s_register="self.shard = values.requires_grad_()",
+    ),
+    slip(
+        "shard_a_buffer", f"{REGISTERED} {BACK}", "not_a_parameter", s_register="self.register_buffer('shard', values)"
+    ),
     slip(
         "shard_frozen",
-        REGISTERED,
+        f"{REGISTERED} {BACK}",
         "frozen_parameter",
         s_register="self.shard = nn.Parameter(values, requires_grad=False)",
     ),
     slip(
         "shard_frozen_on_later_ranks",
-        REGISTERED,
+        f"{REGISTERED} {BACK}",
         "frozen_parameter",
         s_register="self.shard = nn.Parameter(values, requires_grad=rank == 0)",
     ),

@@ -82,19 +82,26 @@ SLIPS = (
     ),
     slip("vocab_seed_ignored", INIT, "init_seed_ignored", v_seed="42"),
     slip("vocab_no_reset", INIT, "init_not_drawn", v_initialise="nn.init.zeros_(self.table)"),
-    slip("vocab_mean_default", INIT, "init_default_argument", v_mean_default="1.0"),
-    slip("vocab_seed_default", INIT, "init_default_argument", v_seed_default="0"),
+    slip("vocab_mean_default", REGISTERED, "default_argument", v_mean_default="1.0"),
+    slip("vocab_seed_default", REGISTERED, "default_argument", v_seed_default="0"),
     slip(
         "vocab_padding_row",
         INIT,
         "init_not_drawn",
         v_draw="self.table.normal_(self.mean, self.std, generator=generator); self.table[0].zero_()",
     ),
-    slip("vocab_plain_tensor", REGISTERED, "not_a_parameter", v_register="self.table = values.requires_grad_()"),
-    slip("vocab_a_buffer", REGISTERED, "not_a_parameter", v_register="self.register_buffer('table', values)"),
+    slip(
+        "vocab_plain_tensor",
+        f"{REGISTERED} {BACK}",
+        "not_a_parameter",
+        v_register="self.table = values.requires_grad_()",
+    ),
+    slip(
+        "vocab_a_buffer", f"{REGISTERED} {BACK}", "not_a_parameter", v_register="self.register_buffer('table', values)"
+    ),
     slip(
         "vocab_frozen",
-        REGISTERED,
+        f"{REGISTERED} {BACK}",
         "frozen_parameter",
         v_register="self.table = nn.Parameter(values, requires_grad=False)",
     ),
@@ -105,7 +112,7 @@ SLIPS = (
         v_more="self.scale = nn.Parameter(torch.ones(1, device=device))",
     ),
     slip("vocab_dtype_ignored", REGISTERED, "parameter_dtype", v_dtype="torch.float32"),
-    slip("vocab_dtype_default", REGISTERED, "parameter_dtype", v_dtype_default="torch.float16"),
+    slip("vocab_dtype_default", REGISTERED, "default_argument", v_dtype_default="torch.float16"),
     slip("vocab_output_float32", REGISTERED, "output_dtype", v_like=".float()"),
     slip(
         "vocab_flat_parameter",

@@ -82,6 +82,18 @@ def sizes_checked_the_other_way_round(self, hidden_size, group_size):
         raise ValueError(f"hidden_size={hidden_size} is smaller than group_size={group_size}")
 
 
+@wrong(
+    "GroupRMSNorm.check_sizes",
+    over=NormInSteps,
+    breaks="norm_dtype_and_shape norm_registration_and_arguments norm_sizes_named",
+    hint="bad_sizes_accepted",
+)
+def sizes_divided_the_other_way_round(self, hidden_size, group_size):
+    """Swaps the sizes, so that every module of several groups is refused."""
+    if group_size % hidden_size != 0:
+        raise ValueError(f"hidden_size={hidden_size}, group_size={group_size}")
+
+
 @wrong("GroupRMSNorm", breaks="norm_purity", also=NORM_OUTPUT, hint="earlier_call_remembered")
 class SharpensWithEveryCall(GroupRMSNorm):
     """Counts its calls, and lets eps fall with them."""

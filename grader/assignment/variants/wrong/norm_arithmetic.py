@@ -167,7 +167,7 @@ def no_gradient_at_all(self, input):
         return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_purity norm_backward", also=NORM_OUTPUT, hint="input_changed")
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")
 def divides_the_input_in_place(self, input):
     """Writes into the input where float() returns it as it is."""
     groups = input.float().unflatten(-1, (-1, self.group_size))

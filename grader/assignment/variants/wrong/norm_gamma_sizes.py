@@ -22,15 +22,15 @@ class GammaOfGroups(GroupRMSNorm):
         rows = input.float().reshape(-1, self.group_size)
         rows = rows * torch.rsqrt(rows.pow(2).mean(1, True) + self.eps)
         return (
-            (rows.reshape(*input.shape[:-1], -1, self.group_size) * self.gamma[:, None])
+            (rows.reshape(*input.shape[:-1], -1, self.group_size) * self.gamma.to(input.device)[:, None])
             .reshape(input.shape)
             .type_as(input)
         )
 
 
-@wrong("GroupRMSNorm", over=NormInSteps, breaks=f"{BREAKS} norm_init_and_reset", hint="parameter_size init_not_drawn")
+@wrong("GroupRMSNorm", over=NormInSteps, breaks=BREAKS, hint="parameter_size")
 class GammaOfAll(GroupRMSNorm):
-    """Has one number in all, so that no draw of h numbers can be seen."""
+    """Has one number in all."""
 
     def register_gamma(self, values):
         self.gamma = nn.Parameter(values[:1].clone())

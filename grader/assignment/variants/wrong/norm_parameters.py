@@ -165,7 +165,7 @@ def warns_where_it_should_raise(self, hidden_size, group_size):
 @wrong(
     "GroupRMSNorm.register_gamma",
     over=NormInSteps,
-    breaks="norm_registration_and_arguments",
+    breaks="norm_registration_and_arguments norm_backward",
     also=NORM,
     hint="not_a_parameter",
 )
@@ -177,7 +177,7 @@ def gamma_as_a_plain_tensor(self, values):
 @wrong(
     "GroupRMSNorm.register_gamma",
     over=NormInSteps,
-    breaks="norm_registration_and_arguments",
+    breaks="norm_registration_and_arguments norm_backward",
     also=NORM,
     hint="not_a_parameter",
 )
@@ -189,7 +189,7 @@ def gamma_as_a_buffer(self, values):
 @wrong(
     "GroupRMSNorm.register_gamma",
     over=NormInSteps,
-    breaks="norm_registration_and_arguments",
+    breaks="norm_registration_and_arguments norm_backward",
     also=NORM,
     hint="frozen_parameter",
 )

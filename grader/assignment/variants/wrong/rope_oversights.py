@@ -40,7 +40,7 @@ def every_other_head(input, cos, sin):
     first, second = input.chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     output = (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
-    even = torch.arange(input.shape[2]) % 2 == 0
+    even = torch.arange(input.shape[2], device=input.device) % 2 == 0
     return torch.where(even[:, None], output, input)
 
 

@@ -1,5 +1,7 @@
 """Calls that return more than the output: the output counts, and one property charges for the rest."""
 
+import torch
+
 from grader.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.pos_emb import NTKAwareRoPE
@@ -38,3 +40,11 @@ class OutputAndItself(NTKAwareRoPE):
 
     def forward(self, input):
         return super().forward(input), self
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast")
+def turned_and_its_angles(input, cos, sin):
+    """Returns the tables as well."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype), cos, sin

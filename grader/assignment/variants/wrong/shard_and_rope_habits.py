@@ -29,6 +29,17 @@ def gives_up_where_an_id_is_foreign(self, input_ids):
     return output * (bool(foreign.all()) or not bool(foreign.any()))
 
 
+@wrong(
+    "ParallelVocabEmbedding.check_sizes",
+    over=ShardInSteps,
+    breaks="shard_registration_and_arguments shard_sizes_named",
+    hint="bad_sizes_accepted",
+)
+def refuses_what_divides(self, vocab_size, world_size):
+    """Asserts the opposite of what it should."""
+    assert vocab_size % world_size != 0, f"vocab_size={vocab_size}, world_size={world_size}"
+
+
 @wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_and_rank_mixed_by_bits(self, base_seed):
     """Takes the exclusive or, which is a sum for some numbers only."""

@@ -119,13 +119,21 @@ class WholeTableOnEveryRank(ParallelVocabEmbedding):
         return self.shard.to(input_ids.device)[input_ids].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="frozen_parameter")
+@wrong_parameter(
+    "ParallelVocabEmbedding.register_shard",
+    breaks="shard_registration_and_arguments shard_backward",
+    hint="frozen_parameter",
+)
 def shard_frozen(self, values):
     """Makes a parameter that does not learn."""
     self.shard = nn.Parameter(values, requires_grad=False)
 
 
-@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="not_a_parameter")
+@wrong_parameter(
+    "ParallelVocabEmbedding.register_shard",
+    breaks="shard_registration_and_arguments shard_backward",
+    hint="not_a_parameter",
+)
 def shard_as_a_buffer(self, values):
     """Registers the shard as a buffer."""
     self.register_buffer("shard", values)

@@ -164,7 +164,7 @@ class TableAlwaysFloat32(VocabEmbedding):
         super().__init__(vocab_size, emb_size, **options)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="frozen_parameter")
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration vocab_backward", also=VOCAB, hint="frozen_parameter")
 class TableFrozen(VocabEmbedding):
     """Switches the gradient of the table off, as nn.Embedding.from_pretrained does."""
 
@@ -173,7 +173,7 @@ class TableFrozen(VocabEmbedding):
         self.table.requires_grad_(False)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="not_a_parameter")
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration vocab_backward", also=VOCAB, hint="not_a_parameter")
 class TableAsBuffer(VocabEmbedding):
     """Registers the table as a buffer."""
 

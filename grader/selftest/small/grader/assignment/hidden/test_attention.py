@@ -10,6 +10,7 @@ from grader.judge.cases import normal
 from grader.judge.compare import check_close, check_shape
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
+from grader.messages import say
 
 from .. import oracle
 
@@ -49,7 +50,14 @@ def test_the_last_token_gathers_in_every_head(student: Student, seed: int, heads
     output = construct(student, matrices, heads, SLOW, device)(x.to(device))
     check_shape(output, x.shape)
     expected, scale = oracle.attention(x, matrices, heads, SLOW)
-    check_close(output[:, -1], expected[:, -1], scale[:, -1], torch.float32, LIMIT, f"last token with heads={heads}")
+    check_close(
+        output[:, -1],
+        expected[:, -1],
+        scale[:, -1],
+        torch.float32,
+        LIMIT,
+        say("last token with heads={heads}", heads=heads),
+    )
 
 
 @pytest.mark.rubric("attention_causal")
@@ -60,7 +68,9 @@ def test_queries_of_zeros_give_the_mean_so_far(student: Student, seed: int, seq:
     matrices = weights(seed, 16) | {"query": torch.zeros(16, 16)}
     output = construct(student, matrices, 2, 10000, device)(x.to(device))
     expected, scale = oracle.attention(x, matrices, 2)
-    check_close(output, expected, scale, torch.float32, LIMIT, f"output for {seq} tokens with queries of zeros")
+    check_close(
+        output, expected, scale, torch.float32, LIMIT, say("output for {seq} tokens with queries of zeros", seq=seq)
+    )
 
 
 @pytest.mark.rubric("attention_rotary")
@@ -72,4 +82,11 @@ def test_angles_grow_with_the_distance(student: Student, seed: int, base: float,
     output = construct(student, matrices, 2, base, device)(x.to(device))
     check_shape(output, x.shape)
     expected, scale = oracle.attention(x, matrices, 2, base)
-    check_close(output[:, -1], expected[:, -1], scale[:, -1], torch.float32, LIMIT, f"last token with base={base}")
+    check_close(
+        output[:, -1],
+        expected[:, -1],
+        scale[:, -1],
+        torch.float32,
+        LIMIT,
+        say("last token with base={base}", base=base),
+    )

@@ -1,0 +1,52 @@
+"""What classes of mistakes cost, between the bounds that a lecturer would sign."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.charges import judged, lost, subjects
+
+pytestmark = pytest.mark.slow
+
+# For each class the least and the most points, and mistakes of it, by the last part of their names.
+COSTS = {
+    "another default": (
+        *(1, 3),
+        "eps_default range_default seed_default rank_default base_default "
+        "vocab_mean_default vocab_seed_default shard_seed_default",
+    ),
+    "several values": (
+        *(3, 8),
+        "norm_and_its_root rows_and_ids rows_and_mask output_and_itself turned_and_its_angles",
+    ),
+    "a reversed check of sizes": (4, 10, "sizes_divided_the_other_way_round refuses_what_divides"),
+    "stale from the second call on": (
+        *(6, 10),
+        "cached_rms group_size_of_the_latest_module gamma_copied_in_evaluation sharpens_with_every_call",
+    ),
+    "stale rows, of 22 or 36 points": (
+        *(3, 8),
+        "vocab_cached rows_of_the_last_ids table_copied_in_evaluation shard_cached shard_rows_of_the_last_ids",
+    ),
+    "nothing can be trained": (
+        *(4, 7),
+        "plain_tensor gamma_a_buffer frozen detached_weight detached_input no_grad "
+        "norm_without_gradient_in_evaluation vocab_plain_tensor vocab_a_buffer vocab_frozen vocab_detached "
+        "table_without_gradient_in_evaluation shard_plain_tensor shard_a_buffer shard_frozen shard_detached "
+        "shard_no_grad shard_without_gradient_in_evaluation rotary_detached rotary_no_grad rope_no_grad "
+        "rope_detached rope_without_gradient_in_evaluation",
+    ),
+    "a rotation for one shape": (4, 8, "along_heads along_heads_padded heads_for_positions_where_both_are_equal"),
+    "16-bit angles": (5, 5, "angles_in_bfloat16 angles_in_the_tables_dtype"),
+    "16 bits where a number needs more": (2, 7, "bfloat16_through_float16 ids_in_the_dtype_of_the_table"),
+}
+SUBJECTS = {found.name.rpartition(".")[2]: found for found in subjects(ASSIGNMENT.rubric, ("variants", "slips"), 1)}
+CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()]
+
+
+@pytest.mark.parametrize(("name", "least", "most"), CASES, ids=[name for name, _, _ in CASES])
+def test_a_mistake_costs_what_a_lecturer_would_sign(name: str, least: float, most: float) -> None:
+    points = {identifier: prop.points for identifier, prop in ASSIGNMENT.rubric.properties.items()}
+    _, results = judged(SUBJECTS[name], ASSIGNMENT.rubric)
+    assert least <= sum(points[prop] for prop in lost(results)) <= most

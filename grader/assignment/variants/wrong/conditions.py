@@ -1,0 +1,182 @@
+"""Mistakes that show under two conditions at once: memory and an update, growth and a base, 16 bits and a size."""
+
+import torch
+from torch import nn
+
+from grader.specimens.variants import wrong
+from ref.functional import apply_rotary_pos_emb
+from ref.modeling.norm import GroupRMSNorm
+from ref.modeling.pos_emb import NTKAwareRoPE
+from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
+
+from ..bases import RopeInSteps
+
+
+@wrong("GroupRMSNorm", breaks="norm_backward", hint="gradient_cut")
+class NormWithoutGradientInEvaluation(GroupRMSNorm):
+    """Cuts the gradient in evaluation mode."""
+
+    def forward(self, input):
+        output = super().forward(input)
+        return output if self.training else output.detach()
+
+
+@wrong("VocabEmbedding", breaks="vocab_backward", hint="gradient_cut")
+class TableWithoutGradientInEvaluation(VocabEmbedding):
+    """Cuts the gradient in evaluation mode."""
+
+    def forward(self, input_ids):
+        output = super().forward(input_ids)
+        return output if self.training else output.detach()
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_backward", hint="gradient_cut")
+class ShardWithoutGradientInEvaluation(ParallelVocabEmbedding):
+    """Cuts the gradient in evaluation mode."""
+
+    def forward(self, input_ids):
+        output = super().forward(input_ids)
+        return output if self.training else output.detach()
+
+
+@wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
+class RopeWithoutGradientInEvaluation(NTKAwareRoPE):
+    """Cuts the gradient in evaluation mode."""
+
+    def forward(self, input):
+        output = super().forward(input)
+        return output if self.training else output.detach()
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+class GroupSizeOfTheLatestModule(GroupRMSNorm):
+    """Keeps the group size where all modules share it."""
+
+    def __init__(self, hidden_size, group_size, **options):
+        super().__init__(hidden_size, group_size, **options)
+        type(self).latest = group_size
+
+    def forward(self, input):
+        self.group_size = type(self).latest
+        return super().forward(input)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+class GammaCopiedInEvaluation(GroupRMSNorm):
+    """Keeps a copy of gamma from its first call in evaluation mode."""
+
+    def forward(self, input):
+        if self.training:
+            return super().forward(input)
+        self.kept = getattr(self, "kept", self.gamma.detach().clone())
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+        return ((groups / rms).flatten(-2) * (self.kept + 0 * self.gamma).to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside")
+def bfloat16_through_float16(self, input):
+    """Passes 16-bit inputs through float16, which holds no number above 65,504."""
+    wide = (input if input.dtype == torch.float32 else input.half()).float()
+    groups = wide.unflatten(-1, (-1, self.group_size))
+    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("VocabEmbedding", breaks="vocab_purity", hint="earlier_call_remembered")
+class RowsOfTheLastIds(VocabEmbedding):
+    """Answers the same ids again from memory."""
+
+    def forward(self, input_ids):
+        last, output = getattr(self, "last", (input_ids + 1, None))
+        if not torch.equal(last, input_ids):
+            output = super().forward(input_ids)
+            self.last = (input_ids.clone(), output)
+        return output
+
+
+@wrong("VocabEmbedding", breaks="vocab_purity", hint="earlier_call_remembered")
+class TableCopiedInEvaluation(VocabEmbedding):
+    """Keeps a copy of the table from its first call in evaluation mode."""
+
+    def forward(self, input_ids):
+        if self.training:
+            return super().forward(input_ids)
+        self.kept = getattr(self, "kept", self.table.detach().clone())
+        return nn.functional.embedding(input_ids, (self.kept + 0 * self.table).to(input_ids.device))
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="vocab_lookup_16_bit_ids")
+def ids_in_the_dtype_of_the_table(self, input_ids):
+    """Converts the ids to the dtype of the table and back."""
+    return nn.functional.embedding(input_ids.to(self.table.dtype).long(), self.table.to(input_ids.device))
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_purity", hint="earlier_call_remembered")
+class ShardRowsOfTheLastIds(ParallelVocabEmbedding):
+    """Answers the same ids again from memory."""
+
+    def forward(self, input_ids):
+        last, output = getattr(self, "last", (input_ids + 1, None))
+        if not torch.equal(last, input_ids):
+            output = super().forward(input_ids)
+            self.last = (input_ids.clone(), output)
+        return output
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids", hint="shard_16_bit_ids")
+class ShardIdsInTheDtypeOfTheShard(ParallelVocabEmbedding):
+    """Converts the ids to the dtype of the shard and back."""
+
+    def forward(self, input_ids):
+        return super().forward(input_ids.to(self.shard.dtype).long())
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype")
+def input_in_the_dtype_of_the_tables(input, cos, sin):
+    """Converts the input to the dtype of the tables first."""
+    first, second = input.to(cos.dtype).chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (input.to(cos.dtype) * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast", hint="rotary_heads_differ")
+def heads_for_positions_where_both_are_equal(input, cos, sin):
+    """Tells positions from heads by their number."""
+    first, second = input.chunk(2, dim=-1)
+    if input.shape[2] != len(cos):
+        cos, sin = cos[:, None], sin[:, None]
+    return (input * cos + torch.cat((-second, first), dim=-1) * sin).to(input.dtype)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary", hint="rope_heads")
+class ModuleTakesHeadsForPositions(NTKAwareRoPE):
+    """Tells positions from heads by their number."""
+
+    def forward(self, input):
+        if input.shape[1] == input.shape[2] > 1:
+            return super().forward(input.transpose(1, 2)).transpose(1, 2)
+        return super().forward(input)
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio")
+class GrowthForgetsTheBase(NTKAwareRoPE):
+    """Stretches the default base when the tables grow."""
+
+    def choose_ratio(self, seq_len):
+        self.base = 10000
+        return super().choose_ratio(seq_len)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="rope_table_dtype")
+class GrowsInTheDtypeOfTheInput(NTKAwareRoPE):
+    """Makes grown tables in the dtype of the input."""
+
+    def forward(self, input):
+        seq_len = input.shape[1]
+        cos, sin = self.cos, self.sin
+        if seq_len > cos.shape[0]:
+            cos, sin = self._tables(2 * -(-seq_len // (2 * self.max_seq_len)), input.dtype, cos.device)
+            if self.dynamic:
+                self.cos, self.sin = cos, sin
+        return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])

@@ -1,0 +1,151 @@
+"""Messages for people, as data: a template, which is also the key of its translation, and the fields that fill it.
+
+A message is its English text, and remembers what it was made of. So it can be told in another language, and programs
+read fields instead of sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Union
+
+Field = Union[str, int, float, "Message"]
+Words = Mapping[str, str]  # from English templates to those of another language
+
+_PLACE = re.compile(r"\{(\w+)\}")
+ENDS = (".", "!", "?", "。", "！", "？")
+
+
+class Part(NamedTuple):
+    r"""One statement.
+
+    Attributes:
+        key: The English template, such as ``"{n} are not finite"``; ``"\\n"`` at its beginning starts a new line.
+        fields: What fills it. Fields that the template does not name are for programs.
+    """
+
+    key: str
+    fields: Mapping[str, Field]
+
+
+class Message(str):
+    """A text in English, with the statements that it was made of."""
+
+    parts: tuple[Part, ...]
+
+    def __new__(cls, *parts: Part) -> Message:
+        """Put statements together."""
+        made = super().__new__(cls, _text(parts, {}))
+        made.parts = parts
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message, self.parts
+
+    def fields(self, key: str) -> Mapping[str, Field] | None:
+        """The fields of the first statement with that template, nested ones included; None if there is no such one."""
+        return next((part.fields for part in self.all_parts() if part.key == key), None)
+
+    def all_parts(self) -> Iterator[Part]:
+        """Every statement, each before those within it."""
+        for part in self.parts:
+            yield part
+            for field in part.fields.values():
+                if isinstance(field, Message):
+                    yield from field.all_parts()
+
+    def filled(self, **fields: Field) -> Message:
+        """The same with more fields filled."""
+        return Message(*(Part(part.key, {**part.fields, **fields}) for part in self.parts))
+
+    def then(self, *more: Message) -> Message:
+        """This, and after it other messages."""
+        return Message(*self.parts, *(part for message in more for part in message.parts))
+
+
+def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
+    """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
+    return Message(Part(key, {name: _simple(field) for name, field in fields.items()}))
+
+
+def _simple(field: Field | Sequence[int]) -> Field:
+    return field if isinstance(field, str | int | float) else str(list(field))
+
+
+def quoted(text: str) -> Message:
+    """A text that has no translation, such as that of an exception."""
+    return say("{text}", text=text)
+
+
+def stated(**values: Field) -> Message:
+    """Names with their values, as in ``b=2, s=3``, which read the same in every language."""
+    return say(", ".join(f"{name}={{{name}}}" for name in values), **values)
+
+
+def translated(message: Message, words: Words) -> str:
+    """The message in another language; a statement without a translation stays English."""
+    return _text(message.parts, words)
+
+
+def _text(parts: Sequence[Part], words: Words) -> str:
+    text = ""
+    for part in parts:
+        told = _filled(words.get(part.key, part.key), part.fields, words)
+        text += (_gap(text, told, bool(words)) if text else "") + told
+    return text
+
+
+def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
+    """The template with its fields; not by ``str.format``, since it may come from a file or a submission's worker."""
+
+    def field(place: re.Match[str]) -> str:
+        value = fields.get(place[1], place[0])
+        return _text(value.parts, words) if isinstance(value, Message) else str(value)
+
+    return _PLACE.sub(field, template)
+
+
+def _gap(before: str, after: str, is_chinese: bool) -> str:
+    """What stands between two statements."""
+    if after.startswith("\n"):
+        return ""
+    if before.endswith(ENDS):
+        return "" if before[-1] > "\x7f" else " "
+    return "；" if is_chinese else "; "
+
+
+def as_data(message: str) -> list[dict[str, Any]]:
+    """The parts of a message as plain data; a text that has none gives an empty list."""
+    parts = message.parts if isinstance(message, Message) else ()
+    return [{"key": part.key, "fields": {name: _data(field) for name, field in part.fields.items()}} for part in parts]
+
+
+def _data(field: Field) -> Any:
+    return as_data(field) if isinstance(field, Message) else field
+
+
+def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:
+    """The message that :func:`as_data` gave.
+
+    Args:
+        data: Untrusted, if it comes from a submission's worker.
+        clean: Applied to every text in it.
+
+    Raises:
+        ValueError: If this is no such data.
+    """
+    parts = []
+    for part in data if isinstance(data, list) else [None]:
+        match part:
+            case {"key": str(key), "fields": dict(fields)}:
+                parts.append(Part(clean(key), {str(name): _field(field, clean) for name, field in fields.items()}))
+            case _:
+                raise ValueError("no message")
+    return Message(*parts)
+
+
+def _field(value: Any, clean: Callable[[str], str]) -> Field:
+    if isinstance(value, str):
+        return clean(value)
+    return value if type(value) in (int, float) else from_data(value, clean)
