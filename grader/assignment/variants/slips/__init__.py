@@ -34,12 +34,15 @@ def task_of_slip(slip: Slip) -> str:
 
 
 def pairs_of_slips() -> list[tuple[Slip, Slip]]:
-    """Every pair in one task that costs different properties and touches no step twice."""
+    """Every pair in one task that costs different properties, touches no step twice, and runs."""
     return [
         (first, second)
         for slips in FAMILIES
         for first, second in combinations(slips, 2)
-        if not first.properties & second.properties and not first.steps.keys() & second.steps.keys()
+        if not first.properties & second.properties
+        and not first.steps.keys() & second.steps.keys()
+        and first.name not in second.excludes
+        and second.name not in first.excludes
     ]
 
 

@@ -90,9 +90,9 @@ SLIPS = (
         "rms_of_the_first_group", GROUPS, "norm_groups_share", mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"
     ),
     slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
-    slip("eps_absent", EPS, "norm_eps_absent", root="mean_square.sqrt()"),
-    slip("eps_constant", EPS, "norm_eps_constant", root="(mean_square + 1e-6).sqrt()"),
-    slip("eps_ignored", EPS, "norm_eps_constant", keep_eps="1e-5"),
+    slip("eps_absent", EPS, "norm_eps_absent", "eps_default", root="mean_square.sqrt()"),
+    slip("eps_constant", EPS, "norm_eps_constant", "eps_default", root="(mean_square + 1e-6).sqrt()"),
+    slip("eps_ignored", EPS, "norm_eps_constant", "eps_default", keep_eps="1e-5"),
     slip("eps_squared", EPS, "norm_eps_squared", root="(mean_square + self.eps ** 2).sqrt()"),
     slip("eps_as_a_floor", EPS, "norm_eps_as_floor", root="mean_square.clamp(min=self.eps).sqrt()"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
@@ -134,6 +134,7 @@ SLIPS = (
         "upcast_after_squaring",
         WIDE,
         "norm_squares_before_upcast",
+        "whole count strided",
         mean="input.square().float().unflatten(-1, (-1, gz)).mean(-1, keepdim=True)",
     ),
     slip("in_gamma_dtype", WIDE, "norm_rounded_to_gamma", convert="input.to(self.gamma.dtype)"),
@@ -164,8 +165,10 @@ SLIPS = (
         norm_draw="self.gamma.uniform_(min(self.init_range[0], 0.0), self.init_range[1], generator=generator)",
     ),
     slip("seed_ignored", INIT, "init_seed_ignored", norm_seed="42"),
-    slip("never_drawn", INIT, "init_not_drawn", norm_draw="self.gamma.fill_(1.0)"),
-    slip("no_reset_in_init", INIT, "init_not_drawn", initialise="nn.init.ones_(self.gamma)"),
+    slip("never_drawn", INIT, "init_not_drawn", "range_default seed_default", norm_draw="self.gamma.fill_(1.0)"),
+    slip(
+        "no_reset_in_init", INIT, "init_not_drawn", "range_default seed_default", initialise="nn.init.ones_(self.gamma)"
+    ),
     slip("range_default", REGISTERED, "default_argument", range_default="(0.0, 1.0)"),
     slip("seed_default", REGISTERED, "default_argument", seed_default="0"),
     slip("no_check", f"{REGISTERED} {NAMED}", "bad_sizes_accepted", check=""),

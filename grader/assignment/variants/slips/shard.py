@@ -114,7 +114,7 @@ SLIPS = (
         "shard_std_ignored", SEED, "init_other_scale", s_draw="self.shard.normal_(self.mean, 1.0, generator=generator)"
     ),
     slip("shard_uniform", SEED, "init_other_distribution", s_draw="self.shard.uniform_(generator=generator)"),
-    slip("shard_no_reset", SEED, "init_not_drawn", s_initialise="nn.init.ones_(self.shard)"),
+    slip("shard_no_reset", SEED, "init_not_drawn", "shard_seed_default", s_initialise="nn.init.ones_(self.shard)"),
     slip("shard_seed_default", REGISTERED, "default_argument", s_seed_default="0"),
     slip(
         "reset_forgets_the_rank",

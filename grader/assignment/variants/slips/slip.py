@@ -15,12 +15,14 @@ class Slip:
         properties: The properties that the mistake breaks, and that alone may lose their points.
         steps: The steps of a template that it changes, and what stands there instead.
         misconception: What it should be known by, where the rubric has a name for it; several with spaces between.
+        excludes: The slips whose code it leaves unused, or which do not run together with it, by name.
     """
 
     name: str
     properties: frozenset[str]
     steps: Mapping[str, str]
     misconception: str | None = None
+    excludes: frozenset[str] = frozenset()
 
     @property
     def hints(self) -> frozenset[str]:
@@ -28,6 +30,6 @@ class Slip:
         return frozenset((self.misconception or "").split())
 
 
-def slip(name: str, breaks: str, misconception: str | None = None, **steps: str) -> Slip:
+def slip(name: str, breaks: str, misconception: str | None = None, excludes: str = "", **steps: str) -> Slip:
     """A slip that breaks the properties of that space-separated list."""
-    return Slip(name, frozenset(breaks.split()), steps, misconception)
+    return Slip(name, frozenset(breaks.split()), steps, misconception, frozenset(excludes.split()))

@@ -81,7 +81,13 @@ SLIPS = (
         v_draw="self.table.normal_(self.mean, self.std ** 0.5, generator=generator)",
     ),
     slip("vocab_seed_ignored", INIT, "init_seed_ignored", v_seed="42"),
-    slip("vocab_no_reset", INIT, "init_not_drawn", v_initialise="nn.init.zeros_(self.table)"),
+    slip(
+        "vocab_no_reset",
+        INIT,
+        "init_not_drawn",
+        "vocab_seed_default vocab_mean_default",
+        v_initialise="nn.init.zeros_(self.table)",
+    ),
     slip("vocab_mean_default", REGISTERED, "default_argument", v_mean_default="1.0"),
     slip("vocab_seed_default", REGISTERED, "default_argument", v_seed_default="0"),
     slip(
