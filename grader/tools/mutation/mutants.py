@@ -46,7 +46,7 @@ class Mutant:
     @property
     def name(self) -> str:
         """The name in the table of explanations. It has no line number, which would change with edits above it."""
-        return f"{self.source}, {self.where}: {self.before} -> {self.after}"
+        return f"{self.source}, {self.path}, {self.where}: {self.before} -> {self.after}"
 
 
 def sources() -> dict[str, Mapping[str, str]]:

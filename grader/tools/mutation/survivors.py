@@ -58,16 +58,18 @@ class Verdict:
     Attributes:
         differing: The names whose answers differ from the original's, up to the first that is charged, and how.
         charged: The properties that lost their points.
+        fault: The property and the case of a hidden test that failed by itself.
     """
 
     mutant: Mutant
     differing: Mapping[str, str]
     charged: frozenset[str]
+    fault: str = ""
 
     @property
     def is_right(self) -> bool:
         """Whether the verdict is right: a mutant loses points if and only if it behaves otherwise."""
-        return bool(self.differing) == bool(self.charged)
+        return not self.fault and bool(self.differing) == bool(self.charged)
 
 
 class MutantJudge:
@@ -84,25 +86,23 @@ class MutantJudge:
         self._tests: dict[str, HiddenTests] = {}
 
     def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> Iterator[Verdict]:
-        """Judge mutants of a submission until so many of them differ from it; those that fail at once are left out.
-
-        Raises:
-            RuntimeError: If a hidden test itself is faulty.
-        """
+        """Judge mutants of a submission until so many of them differ from it; those that fail at once are left out."""
         comparison = Comparison(self.start_worker, files, next(iter(self._devices[1:]), None))
         for mutant in mutants(source, files):
             edited = {**files, mutant.path: mutant.text}
             differing: dict[str, str] = {}
-            charged: frozenset[str] = frozenset()
-            for name, how in comparison.differing(mutant.path, mutant.text, mutant.where.partition(".")[0]):
-                differing[name] = how
-                if how == AT_ONCE or (charged := self.charged(edited, [name])):
-                    break
+            charged, fault = frozenset[str](), ""
+            try:
+                for name, how in comparison.differing(mutant.path, mutant.text, mutant.where.partition(".")[0]):
+                    differing[name] = how
+                    if how == AT_ONCE or (charged := self.charged(edited, [name])):
+                        break
+                charged = charged if differing else self.charged(edited, comparison.using(mutant.path))
+            except RuntimeError as error:
+                fault = str(error).partition(":")[0]
             if AT_ONCE in differing.values():
                 continue
-            if not differing:
-                charged = self.charged(edited, comparison.using(mutant.path))
-            yield Verdict(mutant, differing, charged)
+            yield Verdict(mutant, differing, charged, fault)
             wrong -= bool(differing)
             if not wrong:
                 return
@@ -137,12 +137,14 @@ def problems(verdicts: Iterable[Verdict], table: Sequence[Explanation]) -> list[
 
 
 def _fate(verdict: Verdict) -> str:
+    if verdict.fault:
+        return f"makes the grader fail in {verdict.fault}"
     return "survives" if verdict.differing else f"is equivalent, but loses {', '.join(sorted(verdict.charged))}"
 
 
 def page(verdicts: Sequence[Verdict], table: Sequence[Explanation]) -> str:
     """The page: counts for each original, then every wrong verdict as a diff below its explanation."""
-    lines = [HEADER, "| original | wrong edits | quietly wrong | caught | surviving | equivalent | charged |"]
+    lines = [HEADER, "| original | wrong edits | quietly wrong | caught | not caught | equivalent | charged |"]
     lines.append("|---|--:|--:|--:|--:|--:|--:|")
     for source in [*dict.fromkeys(verdict.mutant.source for verdict in verdicts), "all"]:
         own = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
