@@ -13,7 +13,7 @@ def apart(cases: Iterable[Mapping[str, Any]]) -> set[tuple[tuple[str, str], ...]
     """Values of two axes, each with its axis, that are in no case together."""
     shown = [{axis: str(value) for axis, value in case.items()} for case in cases]
     axes = {axis: {case[axis] for case in shown} for axis in shown[0]}
-    wanted = {
+    wanted: set[tuple[tuple[str, str], ...]] = {
         ((first, a), (second, b))
         for first, second in combinations(axes, 2)
         for a, b in product(axes[first], axes[second])
