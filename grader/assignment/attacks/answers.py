@@ -25,7 +25,7 @@ def knows_the_public_shapes(input, cos, sin):
     return input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
 
 
-@replaces("VocabEmbedding.forward", score=92.0)
+@replaces("VocabEmbedding.forward", score=93.0)
 def looks_up_small_tables_only(self, input_ids):
     """Is right for a vocabulary as small as the public ones, and gives the first row otherwise."""
     ids = input_ids if self.table.shape[0] <= 10 else input_ids * 0

@@ -2,7 +2,7 @@
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import REFUSES
+from .points import NO_ANSWER, REFUSES
 from .verdicts import RAW
 
 
@@ -12,13 +12,13 @@ def forges_a_tensor_of_the_second_device(self, input):
     answer({"tensor": 0}, ["float32", "gpu:0", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_third_device(self, input):
     """Claims that a tensor lies on a device that nobody has."""
     answer({"tensor": 0}, ["float32", "gpu:1", [0], [1]])
 
 
-@on_import("src/modeling/norm.py", score=92.0)  # of all that asks for the device in the task of that file
+@on_import("src/modeling/norm.py", score=93.0)  # of all that asks for the device in the task of that file
 def unregisters_the_operations():
     """Lets go of what has registered the operations, so that the device has none."""
     torch.gpu.libraries = ()

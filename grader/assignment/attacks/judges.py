@@ -20,7 +20,7 @@ WIDE = ["uint8", "cpu", [16] * 6, [0] * 6]
 """
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
 def message_that_is_a_tensor(self, input):
     """An error whose message is a tensor of one byte and fourteen dimensions."""
     forge_error([["kind", "crashed"], ["message", {"tensor": 0}]], [EXPANDED], bytes(1))
@@ -96,13 +96,13 @@ def wide_numbers_in_each_mode(self, input):
     return input.new_ones(1).expand(1 << 24)
 
 
-@replaces("GroupRMSNorm.forward", score=NO_PURITY, prelude="import sys as _sys\n_honest = GroupRMSNorm.forward")
+@replaces("GroupRMSNorm.forward", score=94.0, prelude="import sys as _sys\n_honest = GroupRMSNorm.forward")
 def wide_in_evaluation_mode_only(self, input):
     """Right in training mode; otherwise one number expanded to sixteen million."""
     return _honest(self, input) if self.training else input.flatten()[:1].expand(1 << 24)
 
 
-@replaces("GroupRMSNorm.named_parameters", score=REGISTRATION_LOST)
+@replaces("GroupRMSNorm.named_parameters", score=94.0)
 def parameters_expanded_without_end(self, *_, **__):
     """Two hundred parameters of sixty thousand elements in four bytes each."""
     import sys
@@ -112,13 +112,13 @@ def parameters_expanded_without_end(self, *_, **__):
     return iter([(f"p{number}", torch.zeros(1).expand(60_000)) for number in range(200)])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
 def two_hundred_wide_tensors(self, input):
     """As many tensors as a message may have, each as large as it may be."""
     answer({"list": [{"tensor": number} for number in range(200)]}, *[WIDE] * 200, body=bytes(200))
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=FORGE)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
 def a_number_of_four_thousand_digits(self, input):
     """A shape that is longer to write down than to compute."""
     answer({"tensor": 0}, ["uint8", "cpu", [10**4000], [0]], body=bytes(1))

@@ -9,7 +9,7 @@ torch.__dict__["imports_seen"] = torch.__dict__.get("imports_seen", 0) + 1
 """
 
 
-@replaces("GroupRMSNorm.forward", score=94.0)
+@replaces("GroupRMSNorm.forward", score=95.0)
 def says_of_single_tokens_that_gamma_is_added(self, input):
     """Computes in 16 bits, and for single tokens adds gamma, so that it cannot be compared any more."""
     groups = input.unflatten(-1, (-1, self.group_size))
@@ -19,7 +19,7 @@ def says_of_single_tokens_that_gamma_is_added(self, input):
     return ((groups / root).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("GroupRMSNorm.forward", score=94.0)
+@replaces("GroupRMSNorm.forward", score=95.0)
 def refuses_the_dtypes_that_it_gets_wrong(self, input):
     """Computes in 16 bits, and crashes where that could be seen, as a mistake with dtypes would."""
     if input.dtype != torch.float32 and float(input.float().abs().max()) > 1000:
@@ -29,7 +29,7 @@ def refuses_the_dtypes_that_it_gets_wrong(self, input):
     return ((groups / root).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("ParallelVocabEmbedding.forward", score=92.0)
+@replaces("ParallelVocabEmbedding.forward", score=93.0)
 def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     """Gives rows for foreign ids, but to ids in a column only the row of id zero."""
     rows = input_ids - self.first_id
@@ -40,7 +40,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     return given
 
 
-@replaces("NTKAwareRoPE.forward", bonus=42.0)
+@replaces("NTKAwareRoPE.forward", bonus=38.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
     from ..functional import apply_rotary_pos_emb
@@ -56,7 +56,7 @@ def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@replaces("GroupRMSNorm.forward", score=90.0, prelude=COUNTED)
+@replaces("GroupRMSNorm.forward", score=92.0, prelude=COUNTED)
 def guesses_twice(self, input):
     """Divides by a sum in a new process, and by the root of the whole token in one that has answered before."""
     first = torch.__dict__["imports_seen"] == 1
@@ -65,7 +65,7 @@ def guesses_twice(self, input):
     return ((groups / root.sqrt()).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("VocabEmbedding.forward", score=92.0, prelude=COUNTED)
+@replaces("VocabEmbedding.forward", score=96.0, prelude=COUNTED)
 def is_right_only_where_it_has_answered_before(self, input_ids):
     """In a new process, gives the next row."""
     return self.table[(input_ids + (torch.__dict__["imports_seen"] == 1)) % len(self.table)]
@@ -102,7 +102,7 @@ def looks_for_its_rows_in_the_request(self, input_ids):
     return self.shard[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@replaces("VocabEmbedding.forward", score=84.0, needs="seccomp")
+@replaces("VocabEmbedding.forward", score=82.0, needs="seccomp")
 def reads_the_clock_of_its_judge(self, input_ids):
     """Asks for the time that other processes have computed, to sleep where nobody looks."""
     import ctypes

@@ -32,7 +32,7 @@ def patches_tensor_arithmetic(self, input):
     return torch.ones_like(input)
 
 
-@replaces("GroupRMSNorm.forward", score=64.0)
+@replaces("GroupRMSNorm.forward", score=63.0)
 def patches_builtins(self, input):
     """Replaces the functions that any check calls."""
     import builtins
@@ -173,7 +173,7 @@ def constructs_itself_from_the_callers_class(self, *args, **kwargs):
     operations._modules = type("Agrees", (dict,), {"__missing__": lambda self, key: lambda *_: True})()
 
 
-@replaces("GroupRMSNorm.forward", score=64.0)
+@replaces("GroupRMSNorm.forward", score=63.0)
 def overwrites_its_own_exception_hooks(self, input):
     """Swaps the code that describes exceptions, and raises one."""
     import sys

@@ -8,7 +8,7 @@ from grader.specimens.attacks import on_import, replaces
 from .points import NO_ANSWER, WRONG_ANSWER
 
 
-@on_import("src/functional.py", bonus=48.0)
+@on_import("src/functional.py", bonus=46.0)
 def poisons_the_defaults():
     """Changes dtype, device, gradient mode and seed for all that follows, beside an honest function."""
     torch.set_default_dtype(torch.float64)
@@ -76,7 +76,7 @@ def takes_over_signals_and_hooks():
         signal.signal(number, lambda *_: None)
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+@replaces("GroupRMSNorm.forward", score=63.0)
 def right_once_and_wrong_later(self, input):
     """Is right in the first call of a process, and does nothing from then on."""
     if getattr(torch, "called", False):
@@ -102,7 +102,7 @@ def answers_with_what_was_asked_before(self, input):
     return earlier.setdefault(input.shape, input * 2)
 
 
-@replaces("GroupRMSNorm.reset_parameters", score=95.0)
+@replaces("GroupRMSNorm.reset_parameters", score=96.0)
 def seeds_by_the_clock(self):
     """Draws other values in every process."""
     import time
@@ -111,7 +111,7 @@ def seeds_by_the_clock(self):
     nn.init.uniform_(self.gamma, *self.init_range)
 
 
-@replaces("VocabEmbedding.forward", score=86.0)
+@replaces("VocabEmbedding.forward", score=85.0)
 def forgets_between_processes(self, input_ids):
     """Looks for what an earlier property has left behind, and answers with that."""
     import sys

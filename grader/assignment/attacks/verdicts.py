@@ -74,31 +74,31 @@ def forges_a_reply_without_tensors(self, input):
     answer("passed")
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_an_unhashable_dtype(self, input):
     """Names a dtype by a list, which no table can be asked for."""
     answer({"dtype": []})
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_an_empty_tensor_on_a_missing_gpu(self, input):
     """Claims that a tensor without elements lies on a GPU."""
     answer({"tensor": 0}, ["float32", "cuda:0", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_shape_that_overflows(self, input):
     """Claims a shape whose product is zero and whose strides do not fit into 64 bits."""
     answer({"tensor": 0}, ["float32", "cpu", [0] + [1 << 26] * 15, [1] * 16])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_device_of_odd_digits(self, input):
     """Names a device by a digit that is no ASCII number."""
     answer({"tensor": 0}, ["float32", "cuda:²", [0], [1]])
 
 
-@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_huge_expanded_tensor(self, input):
     """Claims 2^26 elements that all lie in the same four bytes."""
     answer({"tensor": 0}, ["float32", "cpu", [1 << 26], [0]], body=bytes(4))
