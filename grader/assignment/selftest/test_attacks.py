@@ -88,7 +88,7 @@ def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() ->
 def test_points_that_were_not_earned_are_told(guarded: Judge, tmp_path: Path) -> None:
     attack = replace(ATTACKS[0], score=100.0, bonus=50.0)
     (problem,) = problems(ASSIGNMENT, attack, guarded, tmp_path)
-    assert problem.startswith("gets 66.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
+    assert problem.startswith("gets 65.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
 
 
 def test_a_submission_that_could_not_be_read_is_told(guarded: Judge) -> None:

@@ -85,7 +85,7 @@ def test_the_same_repository_gives_the_same_bytes(packed: Path, tmp_path: Path) 
 def test_a_submission_is_graded_in_a_clean_place(root: Path) -> None:
     write_folder(root / "submission", edited((NORM, "mean_square + self.eps", "mean_square"), of=ASSIGNMENT))
     results, output = run(root)
-    assert (results["score"], len(results["tests"])) == (144, len(ASSIGNMENT.rubric.properties)), output
+    assert (results["score"], len(results["tests"])) == (145, len(ASSIGNMENT.rubric.properties)), output
     assert [test["name"] for test in results["tests"] if test["status"] == "failed"] == [
         "GroupRMSNorm: eps is added inside the square root"
     ]

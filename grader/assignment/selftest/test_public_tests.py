@@ -59,7 +59,7 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
     assert result.returncode == 1
     assert re.search(r"^ +read +handout/en/task1.html#norm_eps_inside_sqrt$", result.stdout, re.MULTILINE)
     assert "✗ eps is added inside the square root" in result.stdout
-    assert "36 / 42" in result.stdout
+    assert "37 / 42" in result.stdout
 
 
 def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) -> None:

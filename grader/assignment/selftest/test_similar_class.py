@@ -39,7 +39,7 @@ def honest(size: int) -> list[Files]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subtracted", "whole_within", "single_within"),
-    [([LECTURE], 15, 15), ([], 15, 500)],
+    [([LECTURE], 15, 20), ([], 15, 500)],
     ids=["the lecture subtracted", "the lecture shared by many"],
 )
 def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
@@ -69,5 +69,5 @@ def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
     assert len(whole) == 10
     assert len(single) == 5
     assert len(works) == 70  # so 2415 pairs
-    assert whole <= set(ranked[:whole_within])
-    assert single <= set(ranked[:single_within])
+    assert max(map(ranked.index, whole)) < whole_within
+    assert max(map(ranked.index, single)) < single_within
