@@ -130,7 +130,7 @@ def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:
 
     Args:
         data: Untrusted, if it comes from a submission's worker.
-        clean: Applied to every text in it.
+        clean: Applied to every text in it, and to numbers as they are told.
 
     Raises:
         ValueError: If this is no such data.
@@ -148,4 +148,7 @@ def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:
 def _field(value: Any, clean: Callable[[str], str]) -> Field:
     if isinstance(value, str):
         return clean(value)
-    return value if type(value) in (int, float) else from_data(value, clean)
+    if type(value) not in (int, float):
+        return from_data(value, clean)
+    shown = clean(str(value))
+    return value if shown == str(value) else shown

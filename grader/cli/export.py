@@ -105,7 +105,7 @@ def prepared(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         format_: The format of the file; None for the one called ``to``.
-        comment: What a student is told beside the grade; None for nothing.
+        comment: What a student is told beside the grade; None if there is no comment.
 
     Raises:
         ExportError: If the platform would refuse the file.

@@ -169,7 +169,7 @@ def require(condition: bool, message: Message) -> None:
 
 def other_shape(actual: Sequence[int], wanted: Sequence[int]) -> Message:
     """Says that an output has another shape."""
-    return say(OTHER_SHAPE, actual=str(list(actual)), wanted=str(list(wanted)))
+    return say(OTHER_SHAPE, actual=list(actual), wanted=list(wanted))
 
 
 def elsewhere(what: Message, here: torch.device, there: torch.device | str) -> Message:

@@ -8,6 +8,7 @@ import torch
 
 from ..messages import Message, Part, quoted, say
 from ..sandbox import second_device
+from ..sandbox.second_device.names import LABEL
 from ..settings import CannotGrade
 from .faults import Crashed, StudentFault
 
@@ -62,7 +63,7 @@ def on_gpus(chosen: Sequence[str]) -> bool:
 
 def label(device: str | torch.device) -> Message:
     """What reports call a device."""
-    return say("a second device (simulated)") if second_device.is_here(device) else quoted(str(device))
+    return say(LABEL) if second_device.is_here(device) else quoted(str(device))
 
 
 def is_elsewhere(case: str) -> bool:

@@ -14,6 +14,7 @@ from ..results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcom
 from ..sandbox import second_device
 
 MAX_MESSAGE = 300
+MAX_TOLD = 4 * MAX_MESSAGE  # what a worker tells by itself has few statements
 MAX_TYPES = 8  # an exception's class and its bases
 
 
@@ -128,9 +129,10 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
         return MemoryExceeded(say("more memory was used than the {n} MiB that a submission may add", n=memory_mib))
     if isinstance(kind, str) and kind in _TOLD_BY_THE_WORKER:
         try:
-            return _TOLD_BY_THE_WORKER[kind](from_data(fields.get("told"), masked))
+            told = from_data(fields.get("told"), masked)
         except (ValueError, RecursionError):
             return InvalidReply(MALFORMED)
+        return _TOLD_BY_THE_WORKER[kind](told) if len(told) <= MAX_TOLD else InvalidReply(MALFORMED)
     said = fields.get("message", "")
     if kind not in ("crashed", "not_implemented") or not isinstance(said, str):
         return InvalidReply(MALFORMED)

@@ -25,8 +25,7 @@ def places(what: Message, wrong: Tensor) -> Message:
     for size in reversed(wrong.shape):
         place, index = divmod(place, size)
         first.insert(0, index)
-    shape, n = str(list(wrong.shape)), int(wrong.sum())
-    return say(PLACES, what=what, shape=shape, n=n, all=wrong.numel(), place=str(first))
+    return say(PLACES, what=what, shape=wrong.shape, n=int(wrong.sum()), all=wrong.numel(), place=first)
 
 
 def own_look(values: Tensor) -> Message | None:

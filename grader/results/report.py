@@ -94,13 +94,6 @@ class CaseReport(Record):
     message: str = ""
     parts: list[MessagePart] = []
 
-    def fields(self, *keys: str) -> dict[str, str | int | float]:
-        """The fields of the message's statements, of those with such a template only, if any are given.
-
-        Of two fields with one name the first counts; nested messages give their own fields.
-        """
-        return fields_of(self.parts, keys)
-
 
 class PropertyReport(Record):
     """One rubric line; ``misconception`` names the mistake that the student's output fits, if one does."""
@@ -130,7 +123,7 @@ class PropertyReport(Record):
     def stated(self) -> dict[str, str | int | float]:
         """What the message about a wrong value states, such as the sizes of the hidden test; else nothing."""
         case = self.evidence
-        return case.fields() if case and self.outcome is Outcome.FAILED else {}
+        return fields_of(case.parts) if case and self.outcome is Outcome.FAILED else {}
 
 
 class TaskReport(Record):
@@ -277,14 +270,14 @@ def message_of(parts: Sequence[MessagePart], clean: Callable[[str], str] = str) 
     return from_data([part.model_dump() for part in parts], clean)
 
 
-def fields_of(parts: Sequence[MessagePart], keys: Sequence[str] = ()) -> dict[str, str | int | float]:
-    """See :meth:`CaseReport.fields`."""
+def fields_of(parts: Sequence[MessagePart]) -> dict[str, str | int | float]:
+    """The fields of all statements, nested ones included; of two with one name, the first counts."""
     found: dict[str, str | int | float] = {}
     for part in parts:
         nested = [field for field in part.fields.values() if isinstance(field, list)]
         own = {name: field for name, field in part.fields.items() if not isinstance(field, list)}
-        within = {name: field for inner in nested for name, field in fields_of(inner, keys).items()}
-        found = {**within, **(own if not keys or part.key in keys else {}), **found}
+        within = {name: field for inner in nested for name, field in fields_of(inner).items()}
+        found = {**within, **own, **found}
     return found
 
 

@@ -166,7 +166,7 @@ class Operations:
         several = isinstance(output, tuple | list)  # as for any call, the first counts
         output = output[0] if several else output
         if output.numel() != upstream.numel():
-            shapes = {"actual": str(list(output.shape)), "wanted": str(list(upstream.shape))}
+            shapes = {"actual": output.shape, "wanted": upstream.shape}
             raise _Unfit(say("the shape is {actual}, not {wanted}", **shapes))
         if flows := output.requires_grad:
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
@@ -239,7 +239,7 @@ class Operations:
                 names = ", ".join(parameters) or say("none")
                 raise _Unfit(say("a parameter {name} was expected; registered: {names}", name=name, names=names))
             if parameters[name].shape != value.shape:
-                shapes = {"actual": str(list(parameters[name].shape)), "wanted": str(list(value.shape))}
+                shapes = {"actual": parameters[name].shape, "wanted": value.shape}
                 raise _Unfit(say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
             with torch.no_grad():
                 parameters[name].copy_(value)

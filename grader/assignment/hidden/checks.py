@@ -85,8 +85,8 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
         look = own_look(value.detach().cpu().double()[wrong]) or say("other numbers than this draw gives")
-        fault.message = places(what, wrong).then(look)
-        raise fault.with_more() from None
+        told = places(what, wrong).then(look)
+        raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
 def check_rows_drawn(

@@ -160,3 +160,29 @@ def test_a_broken_machine_condemns_nobody(failures: list[Failure], condemned: bo
     task: Any = ASSIGNMENT.rubric.task_of("norm_groups")
     assert turn.condemned == (frozenset(prop.id for prop in task.properties) if condemned else frozenset())
     assert turn.number == number
+
+
+@pytest.mark.parametrize("value", [0.12345678, -1.5e-7, float("nan"), 3141592653589793, "0.12345678"], ids=str)
+def test_what_a_worker_tells_gives_no_number_of_an_input(value: float | str) -> None:
+    told = [
+        {
+            "key": "the parameter has {n} elements",
+            "fields": {"n": value, "more": [{"key": "{x}", "fields": {"x": value}}]},
+        }
+    ]
+    fault = fault_from_reply({"kind": "unfit", "told": told}, {}, 1)
+    assert isinstance(fault, WrongAnswer)
+    assert str(fault) == "the parameter has … elements"
+    assert [*fault.message.all_parts()][1].fields == {"x": "…"}
+
+
+@pytest.mark.parametrize(
+    "told", [[{"key": "x" * 200, "fields": {}}] * 100, 7, None, [{"key": 1, "fields": {}}]], ids=type
+)
+def test_what_no_worker_tells_is_malformed(told: object) -> None:
+    assert isinstance(fault_from_reply({"kind": "unfit", "told": told}, {}, 1), InvalidReply)
+
+
+def test_sizes_that_a_worker_tells_stay_numbers() -> None:
+    told = [{"key": "the parameter has {n} elements", "fields": {"n": 24}}]
+    assert fault_from_reply({"kind": "unfit", "told": told}, {}, 1).message.parts[0].fields == {"n": 24}

@@ -267,7 +267,7 @@ def test_the_page_counts_and_shows_every_wrong_verdict_below_its_explanation() -
 
 
 class Stub:
-    """Judges as it is told."""
+    """A judge with given verdicts."""
 
     def __init__(self, rubric: Rubric) -> None:
         """Nothing to start."""

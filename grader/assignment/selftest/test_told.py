@@ -7,12 +7,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
 from grader.judge.faults import WrongAnswer
 from grader.judge.wording import relation
 from grader.messages import quoted, say
+from grader.results.chinese import PHRASES
 from grader.results.outcome import CaseResult, Outcome
 
 Judge = Callable[..., list[CaseResult]]
@@ -98,3 +100,11 @@ def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
     assert shown("norm_backward", {}) is None
     assert not explains("earlier_call_remembered", {"a": say(IN_EVALUATION)})
     assert NEEDED.keys() <= EXPLAINED.keys()
+
+
+def test_clues_look_for_statements_that_are_made() -> None:
+    """A template that nothing says any longer would be looked for in vain."""
+    known = {**PHRASES, **ASSIGNMENT.phrases}.keys()
+    clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
+    looked_for = {key for clue in clues for key in (*clue.says, *clue.lacks, clue.within)} - {""}
+    assert looked_for <= known
