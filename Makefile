@@ -64,34 +64,34 @@ submit: $(VENV)/.student ## check your files and pack them into submission.zip (
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
 
 grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/bin/grader grade PATH --out DIR
-	@$(PY) -m grader.tools.sample_class build/class
+	@$(PY) -m grader.lab.sample_class build/class
 	@$(PY) -m grader grade build/class --out build/reports
 	@$(PY) -m grader report build/reports
 
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
-	@$(PY) -m grader.tools.handout
+	@$(PY) -m grader.lab.site.handout
 
 signatures: $(VENV)/.everything ## how known mistakes are recognised before the deadline, for the bundle: build/signatures
-	@$(PY) -m grader.tools.signatures
+	@$(PY) -m grader.lab.signatures
 
 release: handout notebooks handbook signatures ## what students receive, as a zip and as a git repository, in build/release
 	@$(PY) -m grader release build/release
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
-	@$(PY) -m grader.tools.notebooks build
+	@$(PY) -m grader.lab.site.notebooks build
 
 notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade IN=DIR (a folder or zip for each student; UNCONTAINED=1)
 	@test -n "$(IN)" || { echo "Name the folder of submissions: make notebooks-grade IN=DIR"; exit 2; }
-	@$(PY) -m grader.tools.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m grader.lab.site.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 handbook: $(VENV)/.notebooks ## the walk-through as HTML pages that need no network, in build/handbook
-	@$(PY) -m grader.tools.notebooks handbook
+	@$(PY) -m grader.lab.site.notebooks handbook
 
 # ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 # A file stays on one worker, which then makes once what its tests share. A test that hangs fails after ten minutes.
 # What pytest compiles of 250 files is kept, also where the environment says that nothing should be.
-SUITE   := grader/assignment/selftest grader/selftest
+SUITE   := grader/assignment/selftest grader/selftest grader/extras grader/lab
 PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
@@ -118,7 +118,7 @@ lint: $(VENV)/.everything ## ruff, import-linter, and what the rubric asks for b
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@mkdir -p build; $(VENV)/bin/lint-imports > build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }
-	@$(PY) -m grader.tools.missing
+	@$(PY) -m grader.lab.missing
 
 types: $(VENV)/.notebooks ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
@@ -127,13 +127,13 @@ verify: $(VENV)/.everything ## the grader proves itself on all variants and atta
 	@$(PY) -m grader verify
 
 gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
-	@$(PY) -m grader.tools.gallery
+	@$(PY) -m grader.lab.gallery
 
 mutants: $(VENV)/.everything ## a thousand small edits of right work, hidden tests as judge (an hour); writes grader/docs/mutants.md
-	@$(PY) -m grader.tools.mutation
+	@$(PY) -m grader.lab.mutants
 
 bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
-	@$(PY) -m grader.tools.bench
+	@$(PY) -m grader.lab.bench
 
 EXTRAS := grader cluster handout similar notebooks dev
 

@@ -1,6 +1,30 @@
-"""``python -m grader``."""
+"""``python -m grader``: the commands, for the assignment of this repository."""
 
-from .cli.app import app
+from __future__ import annotations
+
+from grader.core.cli.chosen import choose
+from grader.core.cli.program import program
+
+FEATURES = (
+    "grader.extras.decisions",
+    "grader.extras.feedback",
+    "grader.extras.diff",
+    "grader.extras.similarity",
+    "grader.extras.reproduce",
+    "grader.extras.practice",
+    "grader.extras.gradescope",
+    "grader.lab",
+)
+app = program(FEATURES)
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    from grader.assignment import ASSIGNMENT
+
+    choose(ASSIGNMENT)
+    app(prog_name="grader")
+
 
 if __name__ == "__main__":
-    app(prog_name="grader")
+    main()

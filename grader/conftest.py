@@ -13,17 +13,17 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from grader.assignment import ASSIGNMENT
-from grader.judge.judge import Judge
-from grader.rubric import Rubric
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
 from grader.selftest.commands import read_commands_once
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 from grader.selftest.warm import WarmPython
-from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
-from grader.settings import Settings
+
+__all__ = [
+    *("assignment", "book", "commands_are_about_the_assignment", "grader", "judge", "judged", "known", "page"),
+    *("rubric", "tab"),
+]
 
 # The same examples in every run, so that a commit passes or does not (GRADER_LONG: others), also on a busy machine.
 settings.register_profile(
@@ -57,31 +57,11 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def rubric() -> Rubric:
-    """The rubric of the assignment."""
-    return ASSIGNMENT.rubric
-
-
-@pytest.fixture(scope="session")
-def judge() -> RunHiddenTests:
-    """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
-    return hidden_tests_of(ASSIGNMENT)
-
-
-@pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
     """A fork server with torch imported, for all tests of the session."""
     server = Zygote(Limits())
     yield server
     server.close()
-
-
-@pytest.fixture(scope="session")
-def grader() -> Iterator[Judge]:
-    """A judge with default settings, on the CPU."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
-    yield warm
-    warm.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grader.judge.kept import kept
+from grader.core.judge.kept import kept
 
 
 @kept

@@ -6,12 +6,12 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.intake.origin import Origin, Student
-from grader.judge.wording import PLACES
-from grader.messages import quoted, say
-from grader.results.language import task_in_language
-from grader.results.outcome import FRAME, RAISED, Outcome
-from grader.results.report import (
+from grader.core.intake.origin import Origin, Student
+from grader.core.judge.wording import PLACES
+from grader.core.messages import quoted, say
+from grader.core.results.language import task_in_language
+from grader.core.results.outcome import FRAME, RAISED, Outcome
+from grader.core.results.report import (
     CaseReport,
     Environment,
     Practice,
@@ -25,8 +25,8 @@ from grader.results.report import (
     summary_line,
     write_json,
 )
-from grader.rubric import Property, Task
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.rubric import Property, Task
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 PROVENANCE = Provenance(
     grader_version="1.0.0",

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from grader.definition import Assignment
-from grader.intake.candidate import Candidate
-from grader.intake.submission import Submission
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.assignment import Assignment
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.submission import Submission
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.similarity.known import Known
+from grader.extras.similarity.work import Work, read_work
 from grader.selftest.submissions import SWIGLU
-from grader.tools.similarity.known import Known
-from grader.tools.similarity.work import Work, read_work
 
 Files = dict[str, str]
 

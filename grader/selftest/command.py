@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from grader.selftest.small.grader import assignment
+from grader.examples.small.grader import assignment
 
-if (
-    __name__ == "__main__"
-):  # and not in the processes that this one starts, which get their assignment with the settings
+if __name__ == "__main__":  # and not in processes that this one starts, which get their assignment with the settings
     sys.modules["grader.assignment"] = assignment
-    from grader.cli.app import app
+    from grader.__main__ import main
 
-    app()
+    main()

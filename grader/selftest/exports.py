@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from grader.export.table import written
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.export.table import written
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, zipped
 
 NAMES = ("Ada Lovelace", "O'Neil, Jr", "王芳", '=HYPERLINK("x")', 'Zoë "Z" Müller', "Nguyễn Văn An")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
-from grader.intake.submission import Submission
-from grader.pool.judge_process import NAME
-from grader.tools.processes import descendants
+from grader.core.intake.submission import Submission
+from grader.core.run.judge_process import NAME
+from grader.lab.processes import descendants
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def stumble() -> None:
 
 def break_the_oracle() -> None:
     """Have the hidden tests make a mistake."""
-    from grader.selftest.small.grader.assignment import oracle
+    from grader.examples.small.grader.assignment import oracle
 
     oracle.attention = lambda *_: stumble()  # type: ignore[assignment] # that is the point
 
@@ -89,7 +89,7 @@ def die_over_the_replies() -> None:
 def spin_over_the_replies() -> None:
     """Compute for ever as soon as an output is to be judged, with little time for that."""
     from grader.assignment import oracle
-    from grader.pool import judge_process
+    from grader.core.run import judge_process
 
     judge_process.CPU_S = 1
     oracle.rms_norm = lambda *_: spin()  # type: ignore[assignment] # that is the point

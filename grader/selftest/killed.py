@@ -22,17 +22,19 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from grader.cli import appeal, grade
-from grader.cli.app import app
-from grader.decisions.file import read
-from grader.intake.candidate import Candidate
-from grader.intake.discover import discover
-from grader.intake.submission import Submission
-from grader.results.database import LEDGER
-from grader.results.report import Report, Summary
+from grader.__main__ import app
+from grader.core.cli import grade
+from grader.core.cli.chosen import choose
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.discover import discover
+from grader.core.intake.submission import Submission
+from grader.core.results.database import LEDGER
+from grader.core.results.report import Report, Summary
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.appeal import command as appeal
+from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded
 from grader.selftest.commands import read_commands_once
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.symlink")
@@ -173,9 +175,7 @@ def every_kill(folder: Path, new: int, command: Sequence[str]) -> dict[str, int]
 
 def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
     """Do so with each command, and print what came of it."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("grader.cli.", "grader.tools.")) and hasattr(module, "ASSIGNMENT"):
-            vars(module)["ASSIGNMENT"] = ASSIGNMENT
+    choose(ASSIGNMENT)
     read_commands_once()
     vars(appeal)["Reader"] = Here  # a reading process for each child would take seconds
     vars(grade)["grade_all"] = all_right

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grader.intake.origin import Origin, Student
-from grader.results.database import opened
-from grader.results.ledger import Ledger
-from grader.results.outcome import Outcome
-from grader.results.report import (
+from grader.core.intake.origin import Origin, Student
+from grader.core.results.database import opened
+from grader.core.results.ledger import Ledger
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import (
     CaseReport,
     Environment,
     PropertyReport,

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from grader.decisions.file import read
-from grader.decisions.model import Decision
-from grader.intake.origin import Origin, Student
-from grader.intake.submission import Submission
-from grader.results.outcome import Outcome
-from grader.results.report import Attention, Report, Summary, write_json
-from grader.results.written import note
+from grader.core.grades.model import Decision
+from grader.core.intake.origin import Origin, Student
+from grader.core.intake.submission import Submission
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Attention, Report, Summary, write_json
+from grader.core.results.written import note
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import read
+from grader.extras.decisions.review.app import Review, application
+from grader.extras.decisions.review.classroom import Classroom
+from grader.extras.decisions.review.pages import Hide, ReviewPages
 from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.html_page import Element, parse
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.tools.review.app import Review, application
-from grader.tools.review.classroom import Classroom
-from grader.tools.review.pages import Hide, ReviewPages
 
 TOKEN = "t0ken"  # not secret: nobody listens
 PORT = 8123

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from grader.tools.notebooks import handbook, sources, touches, typesetting
+from grader.lab.site.notebooks import handbook, sources, touches, typesetting
 
 from .small_notebook import NAME, reference, small_walkthrough
 

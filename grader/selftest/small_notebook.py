@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from grader.tools.notebooks import execute, sources
+from grader.lab.site.notebooks import execute, sources
 
 SCRIPT = '''# %% [markdown] lang="en"
 # # 0 · Small

@@ -11,12 +11,12 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.definition import Assignment
-from grader.intake.submission import Submission
-from grader.rubric import Rubric
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader import REPOSITORY
+from grader.core.assignment import Assignment
+from grader.core.intake.submission import Submission
+from grader.core.rubric import Rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
-REPOSITORY = Path(__file__).parents[2]
 ATTENTION, SWIGLU = "src/attention.py", "src/swiglu.py"
 WORK = Rubric.model_validate(  # asks for two functions of one tensor, for tests of what student code may do
     {

@@ -7,16 +7,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.rubric import load_rubric
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader import __main__ as cli
+from grader.core.assignment import Assignment
+from grader.core.cli import chosen
+from grader.core.rubric import load_rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 LONG = bool(os.environ.get("GRADER_LONG"))
+
+
+def choose_for(patch: pytest.MonkeyPatch, assignment: Assignment) -> None:
+    """Let all commands be about an assignment, for as long as the patch lasts."""
+    patch.setattr(chosen, "_chosen", [assignment])
 
 
 def run(*arguments: str | Path) -> Result:
@@ -36,10 +42,9 @@ def with_policy(
     policy: str,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    *commands: ModuleType,
     points: Mapping[str, str] | None = None,
 ) -> None:
-    """The rubric with lines of policy in it, as an assistant would write them, for these commands."""
+    """The rubric with lines of policy in it, as an assistant would write them, for all commands."""
     text = (ASSIGNMENT.folder / "rubric.toml").read_text(encoding="utf-8")
     text = text.replace("[policy]\n", f"[policy]\n{policy}")
     for old, new in (points or {}).items():
@@ -47,5 +52,4 @@ def with_policy(
     (folder / "rubric.toml").write_text(text, encoding="utf-8")
     changed = replace(ASSIGNMENT)
     changed.__dict__["rubric"] = load_rubric(folder / "rubric.toml")
-    for command in commands:
-        monkeypatch.setattr(command, "ASSIGNMENT", changed)
+    choose_for(monkeypatch, changed)

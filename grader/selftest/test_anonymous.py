@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.decisions.model import FILE as DECISIONS
-from grader.intake.origin import Origin, Student
-from grader.messages import quoted, say
-from grader.results.outcome import FRAME, RAISED, Outcome
-from grader.results.pseudonyms import FILE, pseudonyms
-from grader.results.report import Attention, Report, Summary, parts_of, write_json
+from grader import __main__ as cli
+from grader.core.grades.model import FILE as DECISIONS
+from grader.core.intake.origin import Origin, Student
+from grader.core.messages import quoted, say
+from grader.core.results.outcome import FRAME, RAISED, Outcome
+from grader.core.results.pseudonyms import FILE, pseudonyms
+from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 HEADER = "# Author: {name}, student number {id}, {email}"
 FAMILY = "欧阳司马诸葛夏侯"

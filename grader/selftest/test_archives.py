@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.intake import archives
-from grader.intake.candidate import read_archive
-from grader.intake.origin import Part
-from grader.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, Submission, is_source_path
+from grader.core.intake import archives
+from grader.core.intake.candidate import read_archive
+from grader.core.intake.origin import Part
+from grader.core.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, Submission, is_source_path
 from grader.selftest.submissions import zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"

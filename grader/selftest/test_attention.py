@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app as cli
-from grader.intake.origin import Origin, Source
-from grader.intake.submission import Concern
-from grader.messages import Message, quoted, say
-from grader.results.attention import attention
-from grader.results.language import told
-from grader.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
-from grader.results.report import Status, SummaryLine, message_of
-from grader.results.standing import Standing, TaskStanding
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader import __main__ as cli
+from grader.core.intake.origin import Origin, Source
+from grader.core.intake.submission import Concern
+from grader.core.messages import Message, quoted, say
+from grader.core.results.attention import attention
+from grader.core.results.language import told
+from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
+from grader.core.results.report import Status, SummaryLine, message_of
+from grader.core.results.standing import Standing, TaskStanding
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 
 def standing(

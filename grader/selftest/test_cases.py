@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grader.judge.cases import generator, integers, normal, signs, uniform
+from grader.core.judge.cases import generator, integers, normal, signs, uniform
 
 
 def test_an_input_depends_on_the_seed_and_the_key_and_nothing_else() -> None:

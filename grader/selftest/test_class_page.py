@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli.app import app
-from grader.results.report import Practice
+from grader.__main__ import app
+from grader.core.results.report import Practice
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, write
 from grader.selftest.html_page import Element, parse
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 Written = list[dict[str, Any]]
 

@@ -13,17 +13,18 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.cli import grade
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.pool import run as class_run
-from grader.pool.executors.base import Executor
-from grader.pool.schedule import GradingFailed
-from grader.results.report import Practice, Report, Summary
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
-from grader.settings import Settings
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.cli import grade
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Practice, Report, Summary
+from grader.core.run import class_run as class_run
+from grader.core.run.executor import Executor
+from grader.core.run.schedule import GradingFailed
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 
 pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake import clones
-from grader.intake.clones import committed_at
-from grader.intake.discover import discover
-from grader.intake.listing import Listing
+from grader.core.intake import clones
+from grader.core.intake.clones import committed_at
+from grader.core.intake.discover import discover
+from grader.core.intake.listing import Listing
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [

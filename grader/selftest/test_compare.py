@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.judge.compare import (
+from grader.core.judge.compare import (
     DTYPES,
     check_close,
     check_equal,
@@ -25,8 +25,8 @@ from grader.judge.compare import (
     require,
     ulp,
 )
-from grader.judge.faults import WrongAnswer
-from grader.messages import quoted
+from grader.core.judge.faults import WrongAnswer
+from grader.core.messages import quoted
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
 

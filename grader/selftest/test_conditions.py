@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from grader.pool import conditions as module
-from grader.pool.conditions import conditions, differing, policy_of
-from grader.rubric import Policy
-from grader.sandbox.levels import Level
-from grader.sandbox.limits import Limits
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY
-from grader.settings import Settings
+from grader import REPOSITORY
+from grader.core.rubric import Policy
+from grader.core.run import conditions as module
+from grader.core.run.conditions import conditions, differing, policy_of
+from grader.core.sandbox.levels import Level
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 ELSEWHERE = replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent)  # another package: more files decide
 ELSEWHERE.__dict__["rubric"] = ASSIGNMENT.rubric
@@ -63,12 +63,12 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     [
         ("grader/assignment/rubric.toml", False),
         ("grader/assignment/hidden/test_swiglu.py", True),
-        ("grader/judge/compare.py", True),
-        ("grader/results/language.py", True),
+        ("grader/core/judge/compare.py", True),
+        ("grader/core/results/language.py", True),
         ("ref/swiglu.py", True),
         ("grader/assignment/variants/wrong/swiglu.py", False),
-        ("grader/cli/grade.py", False),
-        ("grader/export/moodle.py", False),
+        ("grader/core/cli/grade.py", False),
+        ("grader/core/export/moodle.py", False),
     ],
 )
 def test_code_is_a_condition_where_it_decides(copied: Settings, path: str, counts: bool) -> None:

@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
 
-from grader.cli.app import app
-from grader.cli.show import print_class, print_report, print_statistics
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.messages import quoted
-from grader.pool.progress import track
-from grader.results.language import in_language
-from grader.results.report import Report
-from grader.results.statistics import class_statistics, entry
-from grader.sandbox import started as starting
-from grader.sandbox.levels import LAYERS
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.tools import doctor as examined
-from grader.tools.doctor import Finding
+from grader.__main__ import app
+from grader.core.cli.show import print_class, print_report, print_statistics
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.messages import quoted
+from grader.core.results.language import in_language
+from grader.core.results.report import Report
+from grader.core.results.statistics import class_statistics, entry
+from grader.core.run.progress import track
+from grader.core.sandbox import started as starting
+from grader.core.sandbox.levels import LAYERS
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab import doctor as examined
+from grader.lab.doctor import Finding
 
 pytestmark = pytest.mark.process
 
@@ -72,9 +72,8 @@ def test_the_doctor_tries_what_student_code_imports_and_ends_with_1_if_that_fail
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Here a worker may open nothing of Python, and the fork server has read nothing for it."""
-    closed = (
-        "from grader.sandbox import library, lockdown; library.places = lambda: (); lockdown.readable_paths = list; "
-    )
+    closed = "from grader.core.sandbox import library, lockdown; "
+    closed += "library.places = lambda: (); lockdown.readable_paths = list; "
     monkeypatch.setattr(starting, "START", "import sys; sys.path.insert(0, sys.argv[1]); " + closed + starting.START)
     result = CliRunner().invoke(app, ["doctor"])
     if "seccomp" not in str(result.stdout) or "✗ landlock" in result.stdout:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.candidate import read_folder
-from grader.intake.defined import MOST_PARSED, STUB, defined, lacking
+from grader.core.intake.candidate import read_folder
+from grader.core.intake.defined import MOST_PARSED, STUB, defined, lacking
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
 
 NORM = "src/modeling/norm.py"

@@ -11,13 +11,13 @@ import time
 import pytest
 import torch
 
-from grader.judge import devices
-from grader.pages.render import _devices
-from grader.pages.words import SIMULATED
-from grader.sandbox import second_device
-from grader.sandbox.channel import Channel
-from grader.sandbox.protocol import ProtocolError
-from grader.settings import CannotGrade
+from grader.core.judge import devices
+from grader.core.pages.render import _devices
+from grader.core.pages.words import SIMULATED
+from grader.core.sandbox import second_device
+from grader.core.sandbox.channel import Channel
+from grader.core.sandbox.protocol import ProtocolError
+from grader.core.settings import CannotGrade
 
 HERE = second_device.DEVICE
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.candidate import Candidate
-from grader.intake.discover import IntakeError
-from grader.intake.discover import discover as discover_any
-from grader.intake.submission import Submission
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.discover import IntakeError
+from grader.core.intake.discover import discover as discover_any
+from grader.core.intake.submission import Submission
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM = "src/modeling/norm.py"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.judge.faults import Crashed
-from grader.judge.student import Student
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
+from grader.core.judge.faults import Crashed
+from grader.core.judge.student import Student
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
 from grader.selftest.submissions import WORK
 
 LOOKS_FOR_TEXT = """

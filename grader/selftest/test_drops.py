@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.cli import export as command
-from grader.export.drops import drops, remember
-from grader.export.rows import rows
-from grader.results.database import opened
-from grader.results.outcome import Outcome
-from grader.rubric import LatePenalty, Policy
+from grader import __main__ as cli
+from grader.core.export.drops import drops, remember
+from grader.core.export.rows import rows
+from grader.core.results.database import opened
+from grader.core.results.outcome import Outcome
+from grader.core.rubric import LatePenalty, Policy
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.exports import Someone, worksheet
 from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, report, unreadable, write_class
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.selftest.term import choose_for
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -121,7 +121,7 @@ def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytes
     strict = Policy(bonus_cap=2, late_penalty=LatePenalty(per_day=0.1))
     changed = replace(ASSIGNMENT)  # whose rubric is read anew
     changed.__dict__["rubric"] = ASSIGNMENT.rubric.model_copy(update={"policy": strict})
-    monkeypatch.setattr(command, "ASSIGNMENT", changed)
+    choose_for(monkeypatch, changed)
     result = export(out)
     assert not accepted(result)
     assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]
@@ -158,7 +158,7 @@ def test_a_grade_that_a_person_raised_on_the_platform_is_not_lowered_unseen(out:
 
 
 def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.results.database.WAIT_S", 0)
+    monkeypatch.setattr("grader.core.results.database.WAIT_S", 0)
     with opened(out):
         result = export(out)
     assert result.exit_code == 2

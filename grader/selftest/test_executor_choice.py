@@ -9,11 +9,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app as cli
-from grader.pool.executors.choose import open_executor
-from grader.pool.executors.local import LocalExecutor
+from grader import __main__ as cli
+from grader.core.run.executors import open_executor
+from grader.core.run.local import LocalExecutor
+from grader.core.settings import CannotGrade
 from grader.selftest.submissions import edited, write_folder
-from grader.settings import CannotGrade
 
 CHOICES = "local, tcp://HOST:PORT, tls://HOST:PORT or slurm"
 
@@ -54,7 +54,7 @@ def test_the_command_ends_with_one_line_if_no_scheduler_answers(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
-    from grader.pool.executors import connect
+    from grader.extras.cluster import connect
 
     monkeypatch.setattr(connect, "CONNECT_S", 0.5)
     place = tmp_path_factory.mktemp("nobody")
@@ -70,7 +70,7 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, choice: str, module: str
 ) -> None:
     for name in ("cluster", "connect", "slurm"):
-        monkeypatch.delitem(sys.modules, f"grader.pool.executors.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"grader.core.run.executors.{name}", raising=False)
     for name in (module, f"{module}.{choice}"):  # an earlier test may have imported it
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CannotGrade, match=rf'{module} is not installed\. .* pip install -e "\.\[grader,cluster\]"'):
@@ -79,7 +79,7 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
 
 def test_plain_tcp_to_another_machine_comes_with_a_warning() -> None:
     pytest.importorskip("distributed")
-    from grader.pool.executors.connect import warning
+    from grader.extras.cluster.connect import warning
 
     assert warning("tcp://127.0.0.1:1", "127.0.0.1") == warning("tcp://localhost:1", "localhost") == ""
     assert warning("tls://10.0.0.7:8786", "10.0.0.7") == ""

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.intake.submission import Submission
-from grader.pool import schedule
-from grader.pool.executors.base import Executor
-from grader.pool.executors.local import LocalExecutor
-from grader.pool.judge_pool import PLACE, Job
-from grader.pool.judge_process import Abandoned, Failure
-from grader.pool.schedule import ATTEMPTS, GradingFailed, grade_all
-from grader.results.report import Report
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.intake.submission import Submission
+from grader.core.results.report import Report
+from grader.core.run import schedule
+from grader.core.run.executor import Executor
+from grader.core.run.judge_pool import PLACE, Job
+from grader.core.run.judge_process import Abandoned, Failure
+from grader.core.run.local import LocalExecutor
+from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
-from grader.settings import Settings
 
 Answer = Report | Failure
 

@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grader.export.formats import FORMATS, export
-from grader.export.gradescope import results
-from grader.export.nbgrader import names
-from grader.export.rows import Export, ExportError, refusals
-from grader.export.rows import rows as rows_of
-from grader.export.table import inert, read_template, written
-from grader.intake.origin import Origin, Source, Student
-from grader.results.outcome import Outcome
-from grader.results.report import (
+from grader.core.export.formats import FORMATS, export
+from grader.core.export.gradescope import results
+from grader.core.export.nbgrader import names
+from grader.core.export.rows import Export, ExportError, refusals
+from grader.core.export.rows import rows as rows_of
+from grader.core.export.table import inert, read_template, written
+from grader.core.intake.origin import Origin, Source, Student
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import (
     CaseReport,
     Environment,
     PropertyReport,
@@ -28,7 +28,7 @@ from grader.results.report import (
     SubmissionInfo,
     TaskReport,
 )
-from grader.rubric import LatePenalty, Policy, Rubric
+from grader.core.rubric import LatePenalty, Policy, Rubric
 from grader.selftest.exports import NAMES, Someone, gradebook, worksheet
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]

@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer
 
-from grader.cli.terminal import needing
+from grader.core.cli.terminal import needing
 
 
 def test_a_missing_package_is_named_with_its_extra(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,16 +21,16 @@ def test_a_missing_package_is_named_with_its_extra(capsys: pytest.CaptureFixture
 
 def test_a_module_of_ours_that_is_missing_is_our_own_fault() -> None:
     with pytest.raises(ModuleNotFoundError, match="of ours"), needing("grader,handout", "release"):
-        raise ModuleNotFoundError("of ours", name="grader.tools.gone")
+        raise ModuleNotFoundError("of ours", name="grader.lab.gone")
 
 
 def test_the_notebooks_commands_name_the_extra_that_they_need(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "nbformat", None)
-    monkeypatch.delitem(sys.modules, "grader.tools.notebooks.__main__", raising=False)
+    monkeypatch.delitem(sys.modules, "grader.lab.site.notebooks.__main__", raising=False)
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("grader.tools.notebooks.__main__", run_name="__main__")
+        runpy.run_module("grader.lab.site.notebooks.__main__", run_name="__main__")
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("notebooks: nbformat is not installed. ")

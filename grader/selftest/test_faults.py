@@ -16,20 +16,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.intake.reader import Reader
-from grader.judge.judge import Judge
-from grader.pool.schedule import ATTEMPTS
-from grader.results.database import LEDGER
-from grader.results.report import Report
-from grader.results.written import SOURCES
-from grader.sandbox.handle import Worker
-from grader.sandbox.launch import Zygote
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.intake.reader import Reader
+from grader.core.judge.judge import Judge
+from grader.core.results.database import LEDGER
+from grader.core.results.report import Report
+from grader.core.results.written import SOURCES
+from grader.core.run.schedule import ATTEMPTS
+from grader.core.sandbox.handle import Worker
+from grader.core.sandbox.launch import Zygote
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.processes import descendants
 from grader.selftest.faulty import Trap, break_the_oracle
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, submission, write_folder
-from grader.settings import Settings
-from grader.tools.processes import descendants
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, submission, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader.intake.submission import Submission
-from grader.judge import judge
-from grader.judge.judge import Judge
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.intake.submission import Submission
+from grader.core.judge import judge
+from grader.core.judge.judge import Judge
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import CannotGrade, Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SWIGLU
-from grader.settings import CannotGrade, Settings
 
 pytestmark = pytest.mark.process
 
@@ -69,7 +69,7 @@ def test_memory_is_limited_beside_a_driver_too(gpu_zygote: Zygote) -> None:
 
 def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first backward would count devices, in the fork server, for all workers."""
-    from grader.sandbox import zygote
+    from grader.core.sandbox import zygote
 
     computed: list[str] = []
     monkeypatch.setattr(zygote, "_compute_once", computed.append)

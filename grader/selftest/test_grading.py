@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.definition import Assignment
-from grader.intake.discover import discover
-from grader.judge.judge import Judge
-from grader.results.outcome import Outcome
-from grader.results.report import PropertyReport, Report
-from grader.rubric import Rubric
-from grader.sandbox.limits import Limits
+from grader.core.assignment import Assignment
+from grader.core.intake.discover import discover
+from grader.core.judge.judge import Judge
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
+from grader.core.rubric import Rubric
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import CannotGrade, Settings
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission
-from grader.settings import CannotGrade, Settings
 
 pytestmark = pytest.mark.process
 

@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from grader.judge.hidden_tests import HiddenTests, HiddenTestsError
-from grader.judge.student import Student
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
+from grader.core.judge.student import Student
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 TESTS = """
 import pytest
-from grader.judge.faults import WrongAnswer
+from grader.core.judge.faults import WrongAnswer
 
 pytestmark = pytest.mark.rubric("a")
 EVENTS = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grader.sandbox.operations import Operations
+from grader.core.sandbox.operations import Operations
 
 BROKEN = {"src/part/__init__.py": "from .broken import nothing\nSCALE = 2", "src/part/broken.py": "1 / 0"}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake import candidate
-from grader.intake.candidate import read_archive, read_folder
-from grader.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
+from grader.core.intake import candidate
+from grader.core.intake.candidate import read_archive, read_folder
+from grader.core.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"

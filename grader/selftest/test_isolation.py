@@ -12,17 +12,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.judge.student import Student
-from grader.sandbox.launch import Zygote
-from grader.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
-from grader.sandbox.limits import Limits
-from grader.sandbox.lockdown import readable_paths
+from grader import PACKAGE
+from grader.core.judge.student import Student
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
+from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.lockdown import readable_paths
+from grader.lab.processes import descendants
 from grader.selftest.submissions import WORK
-from grader.tools.processes import descendants
 
 pytestmark = pytest.mark.process
 
-SECRET = Path(__file__).parents[1] / "assignment" / "rubric.toml"
+SECRET = PACKAGE / "assignment" / "rubric.toml"
 ONES = torch.ones(1, 1, 1, 4)
 
 ATTACKS = {

@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import pytest
 
-from grader.intake.submission import Submission
-from grader.pool import judge_pool, judge_process
-from grader.pool.judge_pool import Job, JudgePool, Patience
-from grader.pool.judge_process import Abandoned, Failure, JudgeProcess, Position
-from grader.results.report import Report
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.intake.submission import Submission
+from grader.core.results.report import Report
+from grader.core.run import judge_pool, judge_process
+from grader.core.run.judge_pool import Job, JudgePool, Patience
+from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess, Position
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.test_report import report
-from grader.settings import Settings
 
 
 class Puppet:

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app as cli
-from grader.decisions.model import FILE
-from grader.intake.origin import Origin, Student
-from grader.results.outcome import Outcome
-from grader.results.written import note
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.grades.model import FILE
+from grader.core.intake.origin import Origin, Student
+from grader.core.results.outcome import Outcome
+from grader.core.results.written import note
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import graded
 from grader.selftest.reports import write_class
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY, write_folder
+from grader.selftest.submissions import write_folder
 
 BY_HAND = """
 [[decision]]

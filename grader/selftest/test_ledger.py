@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from grader.decisions import history
-from grader.messages import Message, quoted, say
-from grader.results import database
-from grader.results.attention import outcomes, reasons
-from grader.results.database import LEDGER, LedgerError, opened, transaction
-from grader.results.ledger import PARTS, Ledger
-from grader.results.outcome import RAISED, Outcome
-from grader.results.report import Report, json_text, parts_of
-from grader.results.standing import standing, standings, summary
+from grader import REPOSITORY
+from grader.core.messages import Message, quoted, say
+from grader.core.results import database
+from grader.core.results.attention import outcomes, reasons
+from grader.core.results.database import LEDGER, LedgerError, opened, transaction
+from grader.core.results.ledger import PARTS, Ledger
+from grader.core.results.outcome import RAISED, Outcome
+from grader.core.results.report import Report, json_text, parts_of
+from grader.core.results.standing import standing, standings, summary
+from grader.extras.decisions import history
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
-from grader.selftest.submissions import REPOSITORY
 
 HERE = {"seed": "0", "torch": "2.13.0"}
 VIEWS = {

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import started as starting
-from grader.sandbox.launch import Zygote
-from grader.sandbox.library import Library
-from grader.sandbox.limits import Limits
+from grader.core.sandbox import started as starting
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.library import Library
+from grader.core.sandbox.limits import Limits
 
 OPENS_A_BROWSER = "antigravity"
 NAMES = sorted(sys.stdlib_module_names - {OPENS_A_BROWSER})
@@ -75,7 +75,7 @@ class OfTorch:
 """
 # Nothing of Python or torch can be opened, as where they lie below a private folder.
 ALL_CLOSED = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from grader.sandbox import lockdown; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from grader.core.sandbox import lockdown; "
     "lockdown.readable_paths = lambda: ['/lib', '/lib64', '/usr/lib/x86_64-linux-gnu', '/usr/lib64']; "
 )
 LEVELS = {  # which layers are left out, and whether all of Python's files are closed
@@ -132,7 +132,14 @@ def test_a_module_can_be_the_first_to_be_imported(server: Zygote, name: str) -> 
 
 @pytest.mark.process
 def test_nothing_of_the_project_can_be_imported(server: Zygote) -> None:
-    names = ["ref", "ref.functional", "tests", "grader.judge", "grader.assignment.oracle", "grader.sandbox.launch"]
+    names = [
+        "ref",
+        "ref.functional",
+        "tests",
+        "grader.core.judge",
+        "grader.assignment.oracle",
+        "grader.core.sandbox.launch",
+    ]
     refused = str(asked(server, IMPORTS, "refused", names)).splitlines()
     assert [problem.partition(":")[0] for problem in refused] == names
 

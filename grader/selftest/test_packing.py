@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, read_folder, safe_id
-from grader.intake.discover import discover
-from grader.intake.reader import Reader
-from grader.intake.submission import MAX_ENTRIES, MAX_FILES
-from grader.messages import Message, translated
-from grader.results.chinese import PHRASES
+from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, read_folder, safe_id
+from grader.core.intake.discover import discover
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
+from grader.core.messages import Message, translated
+from grader.core.results.chinese import PHRASES
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 Tree = dict[str, str | bytes]

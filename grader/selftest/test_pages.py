@@ -15,19 +15,19 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli.app import app
-from grader.intake.origin import Origin, Student
-from grader.messages import say
-from grader.pages.render import HERE, Pages
-from grader.results.language import in_language
-from grader.results.outcome import Outcome
-from grader.results.report import Practice, Report, SubmissionInfo
-from grader.results.statistics import entry
-from grader.rubric import LANGUAGES, LatePenalty, Policy, Rubric
+from grader.__main__ import app
+from grader.core.intake.origin import Origin, Student
+from grader.core.messages import say
+from grader.core.pages.render import HERE, Pages
+from grader.core.results.language import in_language
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Practice, Report, SubmissionInfo
+from grader.core.results.statistics import entry
+from grader.core.rubric import LANGUAGES, LatePenalty, Policy, Rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.site.handout.pages import read
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 from grader.selftest.html_page import parse
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.tools.handout.pages import read
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202eevil\ud800 <img src=x onerror=alert(2)>"
 

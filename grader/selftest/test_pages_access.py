@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.pages.render import HERE, Pages
-from grader.results.language import in_language
-from grader.results.report import Practice
-from grader.results.statistics import entry
-from grader.rubric import LANGUAGES, Rubric
+from grader.core.pages.render import HERE, Pages
+from grader.core.results.language import in_language
+from grader.core.results.report import Practice
+from grader.core.results.statistics import entry
+from grader.core.rubric import LANGUAGES, Rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.browser import FLAGS, QUIET
 from grader.selftest.class_reports import drawn
 from grader.selftest.html_page import Element, parse
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 PA11Y, BROWSER = shutil.which("pa11y"), shutil.which("chromium") or shutil.which("google-chrome")
 HEADINGS = ("h1", "h2", "h3", "h4")

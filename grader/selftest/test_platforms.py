@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.intake import gradescope, reading
-from grader.intake.candidate import Candidate, safe_id
-from grader.intake.discover import PLATFORMS, IntakeError
-from grader.intake.discover import discover as discover_any
-from grader.intake.listing import Listing
-from grader.intake.origin import MAX_TEXT, Origin, Student, clean
+from grader.core.intake import gradescope, reading
+from grader.core.intake.candidate import Candidate, safe_id
+from grader.core.intake.discover import PLATFORMS, IntakeError
+from grader.core.intake.discover import discover as discover_any
+from grader.core.intake.listing import Listing
+from grader.core.intake.origin import MAX_TEXT, Origin, Student, clean
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from grader.intake.origin import Origin
-from grader.results.policy import Grade, days_late, grade, undated
-from grader.rubric import LatePenalty, Policy, Rubric, load_rubric
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.intake.origin import Origin
+from grader.core.results.policy import Grade, days_late, grade, undated
+from grader.core.rubric import LatePenalty, Policy, Rubric, load_rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 DUE = datetime(2026, 10, 2, 16, tzinfo=UTC)
 FLAGGED = Origin(source="canvas", late=True)

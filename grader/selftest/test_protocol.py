@@ -13,8 +13,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.sandbox.channel import Channel
-from grader.sandbox.protocol import (
+from grader.core.sandbox.channel import Channel
+from grader.core.sandbox.protocol import (
     DTYPES,
     MAX_DEPTH,
     MAX_TENSOR_BYTES,

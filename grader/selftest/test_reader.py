@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import ASSIGNMENT
-from grader.intake import reader as reading
-from grader.intake.candidate import Candidate
-from grader.intake.discover import IntakeError
-from grader.intake.reader import MEMORY_MIB, Reader
-from grader.intake.submission import MAX_FILE_BYTES
+from grader.core.intake import reader as reading
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.discover import IntakeError
+from grader.core.intake.reader import MEMORY_MIB, Reader
+from grader.core.intake.submission import MAX_FILE_BYTES
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.results.report import Report, Summary
+from grader import __main__ as cli
+from grader.core.results.report import Report, Summary
 
 fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "40")))
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from grader.judge.judge import Judge
-from grader.results.outcome import Outcome
-from grader.results.report import (
+from grader import REPOSITORY
+from grader.core.judge.judge import Judge
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import (
     CaseReport,
     Environment,
     Provenance,
@@ -25,8 +26,8 @@ from grader.results.report import (
     summary_line,
     write_json,
 )
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY, SEES_LATER_TOKENS, edited, submission
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import SEES_LATER_TOKENS, edited, submission
 
 SCHEMAS = REPOSITORY / "grader" / "docs" / "schema"
 models = pytest.mark.parametrize("model", [Report, Summary], ids=["report", "summary"])

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli.app import app
-from grader.pool.progress import LINE_EVERY
-from grader.results import report as results
-from grader.results.outcome import Outcome
+from grader.__main__ import app
+from grader.core.results import report as results
+from grader.core.results.outcome import Outcome
+from grader.core.run.progress import LINE_EVERY
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "index.html")
 
-    monkeypatch.setattr("grader.cli.report.write_text", full)
+    monkeypatch.setattr("grader.core.cli.report.write_text", full)
     assert only_line(run("report", out), 3) == "grader: index.html: No space left on device."
 
 

@@ -17,17 +17,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.cli import grade
-from grader.intake.submission import Submission
-from grader.results import database
-from grader.results.database import LEDGER, opened
-from grader.results.ledger import Ledger
-from grader.results.report import Report
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.cli import grade
+from grader.core.intake.submission import Submission
+from grader.core.results import database
+from grader.core.results.database import LEDGER, opened
+from grader.core.results.ledger import Ledger
+from grader.core.results.report import Report
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import reports
 from grader.selftest.reports import unreadable
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY, SEES_LATER_TOKENS, SWIGLU, edited, write_folder
+from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited, write_folder
 
 pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.export.table import inert
-from grader.intake.discover import discover
-from grader.intake.origin import Origin, Student
-from grader.intake.roster import RosterError, match, owner, read_lateness, read_roster
+from grader.core.export.table import inert
+from grader.core.intake.discover import discover
+from grader.core.intake.origin import Origin, Student
+from grader.core.intake.roster import RosterError, match, owner, read_lateness, read_roster
 from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 

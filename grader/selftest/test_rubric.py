@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli.app import app
-from grader.definition import Assignment
-from grader.rubric import Rubric, RubricError, load_rubric
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.__main__ import app
+from grader.core.assignment import Assignment
+from grader.core.rubric import Rubric, RubricError, load_rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 

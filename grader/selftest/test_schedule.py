@@ -15,19 +15,20 @@ from typing import Any
 
 import pytest
 
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.pool.executors.local import LocalExecutor
-from grader.pool.judge_pool import Patience
-from grader.pool.schedule import ATTEMPTS, GradingFailed, grade_all
-from grader.results.report import Report, Summary
-from grader.sandbox.limits import Limits
+from grader import REPOSITORY
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Report, Summary
+from grader.core.run.judge_pool import Patience
+from grader.core.run.local import LocalExecutor
+from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import CannotGrade, Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.processes import descendants
 from grader.selftest import faulty
 from grader.selftest.faulty import Trap, survivors
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import ATTENTION, REPOSITORY, SEES_LATER_TOKENS, edited, write_folder
-from grader.settings import CannotGrade, Settings
-from grader.tools.processes import descendants
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 

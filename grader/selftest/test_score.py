@@ -8,9 +8,9 @@ from itertools import permutations
 
 import pytest
 
-from grader.results.language import ADVICE
-from grader.results.outcome import CaseResult, Outcome, property_outcome, score
-from grader.rubric import Rubric
+from grader.core.results.language import ADVICE
+from grader.core.results.outcome import CaseResult, Outcome, property_outcome, score
+from grader.core.rubric import Rubric
 
 PASSED, FAILED, CRASHED = Outcome.PASSED, Outcome.FAILED, Outcome.CRASHED
 OURS, ABSENT = Outcome.GRADER_ERROR, Outcome.NOT_ASSESSED

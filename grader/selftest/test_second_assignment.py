@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.selftest.submissions import REPOSITORY
+from grader import REPOSITORY
 from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow  # nine commands
@@ -74,7 +74,7 @@ def done(run: WarmPython) -> Done:
 @pytest.fixture(scope="module")
 def graded(course: Path, done: Done) -> Path:
     """The sample class, graded, with its pages: what ``make grade`` does."""
-    done(course, "grader.tools.sample_class", "build/class")
+    done(course, "grader.lab.sample_class", "build/class")
     done(course, "grader", "grade", "build/class", "--out", "build/reports", "--jobs", "1", "--lang", "en")
     done(course, "grader", "report", "build/reports", "--lang", "en")
     return course / "build" / "reports"
@@ -124,11 +124,11 @@ def test_the_grader_proves_itself(course: Path, done: Done) -> None:
 
 
 def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> None:
-    done(course, "grader.tools.handout")
+    done(course, "grader.lab.site.handout")
     made = course / "build" / "handout"
     assert {page.stem for page in (made / "zh").glob("*.html")} == {page.stem for page in (made / "en").glob("*.html")}
     assert {"index", "task1", "task2"} <= {page.stem for page in (made / "en").glob("*.html")}
-    assert "signatures of" in done(course, "grader.tools.signatures")
+    assert "signatures of" in done(course, "grader.lab.signatures")
     done(course, "grader", "release", "build/release")
     (bundle,) = (course / "build" / "release").glob("*.zip")
     with zipfile.ZipFile(bundle) as archive:

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from grader.results.outcome import Outcome
-from grader.results.report import Report
-from grader.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
-from grader.rubric import Rubric
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
+from grader.core.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
+from grader.core.rubric import Rubric
 from grader.selftest.class_reports import ENVIRONMENTS, PROVENANCE, graded, ungraded
 
 FAILED, CRASHED, NOT_ASSESSED = Outcome.FAILED, Outcome.CRASHED, Outcome.NOT_ASSESSED

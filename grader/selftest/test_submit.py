@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.discover import discover
-from grader.selftest.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import ATTENTION, REPOSITORY, SWIGLU, handed_out, write_folder
+from grader import REPOSITORY
+from grader.core.intake.discover import discover
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.gradescope.package import autograder
+from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
-from grader.tools.gradescope.package import autograder
 from tests.harness.commands import command
 
 
@@ -170,7 +171,7 @@ def test_the_rules_are_one_file_on_both_sides() -> None:
 
 def test_an_autograder_and_a_students_copy_hold_the_rules_themselves(tmp_path: Path) -> None:
     rules = (REPOSITORY / "tests" / "harness" / "source_rules.py").read_bytes()
-    assert autograder()["grader/intake/source_rules.py"] == rules
+    assert autograder()["grader/core/intake/source_rules.py"] == rules
     assert (handed_out(tmp_path) / "tests" / "harness" / "source_rules.py").read_bytes() == rules
 
 

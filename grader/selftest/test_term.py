@@ -11,13 +11,13 @@ from urllib.parse import quote
 import pytest
 from typer.testing import CliRunner, Result
 
-from grader.cli import app as cli
-from grader.cli import export, grade
-from grader.results.database import LEDGER
-from grader.results.report import Report, Summary
+from grader import __main__ as cli
+from grader.core.cli import grade
+from grader.core.results.database import LEDGER
+from grader.core.results.report import Report, Summary
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
-from grader.selftest.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
 from grader.selftest.term import LONG, column, run, with_policy
 
@@ -93,7 +93,7 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
 ) -> None:
     """A day and three hours are two days that have begun."""
     del judged
-    with_policy(LATE, tmp_path, monkeypatch, export, grade)
+    with_policy(LATE, tmp_path, monkeypatch)
     write_zip(tmp_path / "given.zip", exports.moodle(people))
     write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
     without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
@@ -116,7 +116,7 @@ def test_from_gradescope_to_gradescope_with_a_late_penalty(
     del judged
     write_zip(tmp_path / "given.zip", exports.gradescope(people))
     run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
-    with_policy(LATE, tmp_path, monkeypatch, export)
+    with_policy(LATE, tmp_path, monkeypatch)
     result = run("export", tmp_path / "out", "--to", "gradescope", "--out", tmp_path / "results.csv")
     found = column(tmp_path / "results.csv", "SID", "Total Score")
     handed_in = [person for person in people if person.kind != "absent"]
@@ -160,7 +160,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(
     run(*given, "en")
     assert own.read_bytes() == english
     with monkeypatch.context() as patch:
-        with_policy(LATE, tmp_path, patch, grade, points={"points = 12": "points = 11"})
+        with_policy(LATE, tmp_path, patch, points={"points = 12": "points = 11"})
         run(*given, "en")
         report = Report.model_validate_json(own.read_bytes())
         assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
@@ -188,14 +188,14 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
     assert unchanged == ["Nothing changed.", f"As they were: {len(people) - 1}.", "Nothing was written."]
     strict = f"{LATE}thresholds = {{ pass = 110 }}\n"
     with monkeypatch.context() as patch:
-        with_policy(strict, tmp_path, patch, grade)
+        with_policy(strict, tmp_path, patch)
         late = next(person for person in people if person.kind == "late")
         lines = run(*given, "--dry-run").stdout.splitlines()
         assert lines[0] == "Fewer points: 1"
         assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
         assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
     with monkeypatch.context() as patch:
-        with_policy("", tmp_path, patch, grade, points={"points = 12": "points = 11"})
+        with_policy("", tmp_path, patch, points={"points = 12": "points = 11"})
         lines = run(*given, "--dry-run").stdout.splitlines()
         graded = sum(SCORES[person.kind] is not None for person in people)
         assert lines[0] == f"Fewer points: {graded}"

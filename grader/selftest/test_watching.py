@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
 
 PATIENCE_S = 120

@@ -15,8 +15,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
-from grader.sandbox.protocol import MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
+from grader.core.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
+from grader.core.sandbox.protocol import MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
 
 
 def received(data: bytes, deadline_s: float = 5.0) -> Any:

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.judge.faults import StudentFault
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.outcome import Outcome, property_outcome
-from grader.rubric import Rubric
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
-from grader.selftest.small.grader.assignment import ASSIGNMENT
+from grader.core.judge.faults import StudentFault
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import Outcome, property_outcome
+from grader.core.rubric import Rubric
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SWIGLU, WORK
 
 QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)

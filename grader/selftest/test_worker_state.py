@@ -7,10 +7,10 @@ import textwrap
 import pytest
 import torch
 
-from grader.sandbox.exercise import FILES, exercise_requests
-from grader.sandbox.launch import Zygote
-from grader.sandbox.operations import Operations
-from grader.sandbox.protocol import Message, unpack
+from grader.core.sandbox.exercise import FILES, exercise_requests
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.operations import Operations
+from grader.core.sandbox.protocol import Message, unpack
 
 ONES = torch.ones(2)
 LIMIT_S = 20.0

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import started as starting
-from grader.sandbox import trial
-from grader.sandbox.handle import Worker, WorkerFailed
-from grader.sandbox.launch import Zygote
-from grader.sandbox.levels import LAYERS, Level
-from grader.sandbox.limits import Limits
-from grader.tools.processes import descendants
+from grader import REPOSITORY
+from grader.core.sandbox import started as starting
+from grader.core.sandbox import trial
+from grader.core.sandbox.handle import Worker, WorkerFailed
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.levels import LAYERS, Level
+from grader.core.sandbox.limits import Limits
+from grader.lab.processes import descendants
 
 from .faulty import survivors
 
@@ -67,7 +68,7 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.close()
     with theirs:
-        arguments = (starting.START, str(starting.REPOSITORY), str(theirs.fileno()))
+        arguments = (starting.START, str(REPOSITORY), str(theirs.fileno()))
         started = subprocess.run(
             [sys.executable, "-sPB", "-X", "importtime", "-c", *arguments],
             pass_fds=[theirs.fileno()],
@@ -75,7 +76,7 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
             text=True,
             check=True,
         )
-    assert "grader.sandbox.lockdown" in started.stderr
+    assert "grader.core.sandbox.lockdown" in started.stderr
     assert "torch" not in started.stderr
 
 

@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from grader.definition import Assignment
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.outcome import CaseResult
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
+from grader.core.assignment import Assignment
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
 
 RunHiddenTests = Callable[..., list[CaseResult]]
 

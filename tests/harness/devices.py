@@ -12,7 +12,7 @@ import torch
 PLACES = [
     folder / place
     for folder in Path(__file__).resolve().parents[:3]
-    for place in ("second_device", "grader/sandbox/second_device")
+    for place in ("second_device", "grader/core/sandbox/second_device")
 ]
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 MOST_CAUSES = 8  # of an exception, that are searched

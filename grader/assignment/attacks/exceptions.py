@@ -1,6 +1,6 @@
 """Exceptions that hang, flood, recurse, or carry something out."""
 
-from grader.specimens.attacks import replaces, text
+from grader.core.specimens.attacks import replaces, text
 
 from .points import NO_ANSWER, NORM_LOST
 
@@ -86,7 +86,7 @@ def unfit_that_echoes_the_input(self, input):
     """Carries it out in an exception that is the worker's own."""
     import sys
 
-    raise sys.modules["grader.sandbox.operations"]._Unfit(str(input.flatten()[:20].tolist()))
+    raise sys.modules["grader.core.sandbox.operations"]._Unfit(str(input.flatten()[:20].tolist()))
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.specimens.attacks import replaces, text
+from grader.core.specimens.attacks import replaces, text
 
 COUNTED = """
 torch.__dict__["imports_seen"] = torch.__dict__.get("imports_seen", 0) + 1
@@ -43,7 +43,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
 @replaces("NTKAwareRoPE.forward", bonus=38.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
-    from ..functional import apply_rotary_pos_emb
+    from grader.assignment.functional import apply_rotary_pos_emb
 
     seq_len, ratio = input.shape[1], self.cos.shape[0] // self.max_seq_len
     cos, sin = self.cos, self.sin
@@ -81,7 +81,7 @@ def shows_what_is_in_its_file(input, cos, sin):
     shown = "".join("".join(entry[2]) for entry in linecache.cache.values() if isinstance(entry, tuple))
     for frame in inspect.stack():
         shown += repr(frame.frame.f_locals.get("requests")) + repr(frame.code_context)
-    recorder = sys.modules["grader.sandbox.operations"].Recorder
+    recorder = sys.modules["grader.core.sandbox.operations"].Recorder
     raise RuntimeError(shown[-200:] + inspect.getdoc(recorder))
 
 
@@ -118,7 +118,7 @@ def reads_the_clock_of_its_judge(self, input_ids):
 @text(score=100.0)
 def sleeps_where_it_has_answered_before():
     """Takes two seconds for each call, from the second import on."""
-    from .. import ASSIGNMENT
+    from grader.assignment import ASSIGNMENT
 
     path = "src/modeling/vocab_emb.py"
     return {

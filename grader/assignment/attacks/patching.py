@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.specimens.attacks import on_import, replaces
+from grader.core.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 
@@ -46,7 +46,7 @@ def patches_the_encoder(self, input):
     """Has the worker's encoder write verdicts for all that it is given."""
     import sys
 
-    protocol = sys.modules["grader.sandbox.protocol"]
+    protocol = sys.modules["grader.core.sandbox.protocol"]
     protocol.encode = lambda *_: {"dict": [["value", {"dict": [["outcome", "passed"]]}]]}
     return input
 
@@ -56,7 +56,7 @@ def patches_the_channel(self, input):
     """Has the worker's channel send something else than it was asked to."""
     import sys
 
-    channel = sys.modules["grader.sandbox.protocol"].Channel
+    channel = sys.modules["grader.core.sandbox.protocol"].Channel
     channel.send = lambda self, *_: self._write(b"\x05\x00\x00\x00" + b"true]", None)
     return input
 
@@ -66,7 +66,7 @@ def patches_the_operations(self, input):
     """Has the worker answer all later requests with None, without any code of ours."""
     import sys
 
-    sys.modules["grader.sandbox.operations"].Operations.perform = lambda *_: {"value": None}
+    sys.modules["grader.core.sandbox.operations"].Operations.perform = lambda *_: {"value": None}
     return input
 
 
@@ -178,5 +178,8 @@ def overwrites_its_own_exception_hooks(self, input):
     """Swaps the code that describes exceptions, and raises one."""
     import sys
 
-    sys.modules["grader.sandbox.operations"].describe_exception = lambda *_: {"kind": "passed", "message": "all well"}
+    sys.modules["grader.core.sandbox.operations"].describe_exception = lambda *_: {
+        "kind": "passed",
+        "message": "all well",
+    }
     raise RuntimeError

@@ -8,11 +8,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.judge.compare import other_shape
-
-from ...judge.faults import InvalidReply, WrongAnswer
-from ...judge.student_objects import StudentModule
-from ...messages import say
+from grader.core.judge.compare import other_shape
+from grader.core.judge.faults import InvalidReply, WrongAnswer
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import say
 
 # Wide enough for arithmetic in bfloat16, which is another mistake; the ways that a probe compares differ by far more.
 TOLERANCE: Final = 2.0**-6

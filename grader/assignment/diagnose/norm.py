@@ -8,9 +8,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...judge.cases import normal
-from ...judge.student import Student
-from ..model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising
+from grader.core.judge.cases import normal
+from grader.core.judge.student import Student
+
 from .fit import fits, only, values
 from .norm_without_law import without_a_law
 

@@ -6,10 +6,11 @@ from typing import Final
 
 from torch import Tensor
 
-from ...judge.cases import normal
-from ...judge.compare import error_in_ulp
-from ...judge.student import Student
-from ..model.normalising import GROUP_SIZE, HIDDEN, filled, normalising
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, filled, normalising
+from grader.core.judge.cases import normal
+from grader.core.judge.compare import error_in_ulp
+from grader.core.judge.student import Student
+
 from .fit import fits, values
 from .norm import input_in_groups
 

@@ -8,8 +8,9 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...judge.student import Student
-from ..model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from grader.core.judge.student import Student
+
 from .fit import fits, values
 
 MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)

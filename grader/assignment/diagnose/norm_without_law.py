@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from ...judge.student import Student
-from ..model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
+from grader.core.judge.student import Student
+
 from .fit import fits, values
 
 FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others

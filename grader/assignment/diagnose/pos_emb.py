@@ -12,14 +12,15 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...judge.compare import DTYPES
-from ...judge.faults import WrongAnswer
-from ...judge.student import Student
-from ...messages import quoted
-from ..hidden.rope_tables import BASE, MS, Ropes, check_tables
-from ..model.normalising import numbers
-from ..model.rotation import rotation
-from ..oracle import ntk_angles, smallest_even_ratio
+from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables
+from grader.assignment.model.normalising import numbers
+from grader.assignment.model.rotation import rotation
+from grader.assignment.oracle import ntk_angles, smallest_even_ratio
+from grader.core.judge.compare import DTYPES
+from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.student import Student
+from grader.core.messages import quoted
+
 from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64

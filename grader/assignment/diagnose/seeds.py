@@ -8,7 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...judge.student import Student
+from grader.core.judge.student import Student
+
 from .fit import fits, only, parameter
 
 SEED: Final = 20_240_607  # not the default of any module

@@ -10,11 +10,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...judge.compare import OTHER_DTYPE, OTHER_SHAPE
-from ...judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
-from ...messages import Message
-from ..hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
-from ..hidden.rope_tables import CALL, MS
+from grader.assignment.hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
+from grader.assignment.hidden.rope_tables import CALL, MS
+from grader.core.judge.compare import OTHER_DTYPE, OTHER_SHAPE
+from grader.core.judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
+from grader.core.messages import Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 

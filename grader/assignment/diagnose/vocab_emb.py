@@ -8,9 +8,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...judge.faults import Crashed
-from ...judge.student import Student
-from ...judge.student_objects import StudentModule
+from grader.core.judge.faults import Crashed
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+
 from .fit import only, parameter, values
 
 VOCAB, EMB, RANK, WORLD = 24, 5, 1, 3  # the middle rank, which has foreign ids below and above its own

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.parameters import rows_held
-from grader.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
-from grader.judge.faults import Crashed, WrongAnswer
-from grader.judge.kept import kept
-from grader.judge.student_objects import StudentModule
-from grader.judge.wording import own_look, places
-from grader.messages import Message, say, stated
+from grader.core.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
+from grader.core.judge.faults import Crashed, WrongAnswer
+from grader.core.judge.kept import kept
+from grader.core.judge.student_objects import StudentModule
+from grader.core.judge.wording import own_look, places
+from grader.core.messages import Message, say, stated
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
 DTYPE = "the parameter is {actual}; {wanted} was asked for"

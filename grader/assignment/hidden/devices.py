@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import several
-from grader.judge.compare import check_errors, check_like, elsewhere, error_in_ulp, require
-from grader.judge.devices import label, why_not_assessed
-from grader.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import Message, say
+from grader.core.judge.compare import check_errors, check_like, elsewhere, error_in_ulp, require
+from grader.core.judge.devices import label, why_not_assessed
+from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import Message, say
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 

@@ -21,15 +21,15 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, Convention, module_student, turned
-from grader.judge import excuses
-from grader.judge.cases import integers, normal
-from grader.judge.compare import are_within, check_errors, error_in_ulp, ulp
-from grader.judge.excuses import Reading
-from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
-from grader.judge.kept import kept
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import Message, say
+from grader.core.judge import excuses
+from grader.core.judge.cases import integers, normal
+from grader.core.judge.compare import are_within, check_errors, error_in_ulp, ulp
+from grader.core.judge.excuses import Reading
+from grader.core.judge.faults import StudentFault, TimedOut, WrongAnswer
+from grader.core.judge.kept import kept
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import Message, say
 
 DIM, MS, BASE = 8, 6, 10000
 PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
@@ -264,7 +264,7 @@ def read_asking(student: Student) -> Asking:
 
 
 def contract_first(*charged_to: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Judge a case by the contract, and if it fails, by what the submission does; see :mod:`grader.judge.excuses`.
+    """Judge a case by the contract, and if it fails, by what the submission does; see :mod:`grader.core.judge.excuses`.
 
     Args:
         charged_to: The properties of which one charges for the difference, if no reading shows any.

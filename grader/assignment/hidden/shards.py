@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.rows import Rows, read_rows, rows_by_contract
-from grader.judge.cases import uniform
-from grader.judge.excuses import Reading
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
+from grader.core.judge.cases import uniform
+from grader.core.judge.excuses import Reading
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
 
 VOCAB, EMB = 24, 5
 BATCH = (3, 16)  # of ids

@@ -37,11 +37,11 @@ from grader.assignment.hidden.devices import (
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.parameters import drawn
-from grader.judge.cases import integers, normal
-from grader.judge.faults import Crashed, StudentFault, WrongAnswer
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import Message, say
+from grader.core.judge.cases import integers, normal
+from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import Message, say
 
 
 @dataclass(frozen=True)

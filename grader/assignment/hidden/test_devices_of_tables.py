@@ -25,13 +25,13 @@ from grader.assignment.hidden.devices import (
     succeeds,
 )
 from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
-from grader.judge.cases import normal, uniform
-from grader.judge.compare import check_shape, require
-from grader.judge.devices import label
-from grader.judge.faults import Crashed, StudentFault
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import say
+from grader.core.judge.cases import normal, uniform
+from grader.core.judge.compare import check_shape, require
+from grader.core.judge.devices import label
+from grader.core.judge.faults import Crashed, StudentFault
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import say
 
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

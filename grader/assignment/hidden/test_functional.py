@@ -28,8 +28,8 @@ from grader.assignment.model.rotation import (
     rotation,
     turning_scale,
 )
-from grader.judge.cases import dtypes, normal, uniform
-from grader.judge.compare import (
+from grader.core.judge.cases import dtypes, normal, uniform
+from grader.core.judge.compare import (
     DTYPES,
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
@@ -43,11 +43,11 @@ from grader.judge.compare import (
     name,
     require,
 )
-from grader.judge.excuses import contract_first
-from grader.judge.faults import Crashed, StudentFault, WrongAnswer
-from grader.judge.kept import kept
-from grader.judge.student import Student
-from grader.messages import Message, quoted, say
+from grader.core.judge.excuses import contract_first
+from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer
+from grader.core.judge.kept import kept
+from grader.core.judge.student import Student
+from grader.core.messages import Message, quoted, say
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32

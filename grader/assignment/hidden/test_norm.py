@@ -26,8 +26,8 @@ from grader.assignment.hidden.norm_inputs import (
     quotients,
 )
 from grader.assignment.model.normalising import BY_CONTRACT, CONTRACT, LARGE, NOTHING, SIGNS, normalising, numbers
-from grader.judge.cases import dtypes, normal, signs, uniform
-from grader.judge.compare import (
+from grader.core.judge.cases import dtypes, normal, signs, uniform
+from grader.core.judge.compare import (
     DTYPES,
     FORWARD_LIMIT,
     check_close,
@@ -39,10 +39,10 @@ from grader.judge.compare import (
     name,
     require,
 )
-from grader.judge.excuses import contract_first
-from grader.judge.faults import WrongAnswer
-from grader.judge.student import Student
-from grader.messages import Message, say
+from grader.core.judge.excuses import contract_first
+from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.student import Student
+from grader.core.messages import Message, say
 
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 

@@ -42,8 +42,8 @@ from grader.assignment.model.normalising import (
     numbers,
 )
 from grader.assignment.model.parameters import drawn, gradient_of
-from grader.judge.cases import dtypes, normal, signs, uniform
-from grader.judge.compare import (
+from grader.core.judge.cases import dtypes, normal, signs, uniform
+from grader.core.judge.compare import (
     INPUT_GRADIENT_LIMIT,
     PARAMETER_GRADIENT_LIMIT,
     check_close,
@@ -52,12 +52,12 @@ from grader.judge.compare import (
     name,
     require,
 )
-from grader.judge.excuses import contract_first
-from grader.judge.faults import Crashed, WrongAnswer
-from grader.judge.kept import kept
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import Message, quoted, say
+from grader.core.judge.excuses import contract_first
+from grader.core.judge.faults import Crashed, WrongAnswer
+from grader.core.judge.kept import kept
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import Message, quoted, say
 
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from grader.judge.faults import WrongAnswer
-from grader.judge.student_objects import StudentModule
-from grader.messages import say
+from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import say
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grader.judge.compare import check_shape
-from grader.judge.faults import WrongAnswer
-from grader.messages import Message, say
+from grader.core.judge.compare import check_shape
+from grader.core.judge.faults import WrongAnswer
+from grader.core.messages import Message, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SCALED = say("its own row times a number")

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.core.assignment import Assignment
+from grader.core.judge.judge import Judge
+from grader.core.rubric import Rubric
+from grader.core.settings import Settings
 from grader.selftest.submissions import handed_out, write_folder
+from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
+
+
+@pytest.fixture(scope="session")
+def assignment() -> Assignment:
+    """This assignment."""
+    return ASSIGNMENT
+
+
+@pytest.fixture(scope="session")
+def rubric() -> Rubric:
+    """The rubric of the assignment."""
+    return ASSIGNMENT.rubric
+
+
+@pytest.fixture(scope="session")
+def judge() -> RunHiddenTests:
+    """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
+    return hidden_tests_of(ASSIGNMENT)
+
+
+@pytest.fixture(scope="session")
+def grader() -> Iterator[Judge]:
+    """A judge with default settings, on the CPU."""
+    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
+    yield warm
+    warm.close()
 
 
 @pytest.fixture(scope="module")

@@ -39,8 +39,8 @@ HIDDEN = '''"""Task 5."""
 import pytest
 import torch
 
-from grader.judge.cases import normal
-from grader.judge.compare import check_equal
+from grader.core.judge.cases import normal
+from grader.core.judge.compare import check_equal
 
 
 @pytest.mark.rubric("mask_later_keys")
@@ -68,7 +68,7 @@ def test_the_first_query_sees_the_first_key_only(device):
 '''
 WRONG = '''"""CausalMask: the wrong triangle."""
 
-from grader.specimens.variants import wrong
+from grader.core.specimens.variants import wrong
 
 
 @wrong("CausalMask.forward", breaks="mask_later_keys")
@@ -78,7 +78,7 @@ def keeps_the_upper_triangle(self, shares):
 '''
 VALID = '''"""CausalMask, done right in other ways."""
 
-from grader.specimens.variants import valid
+from grader.core.specimens.variants import valid
 
 
 @valid("CausalMask.forward")

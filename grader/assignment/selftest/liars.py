@@ -17,12 +17,12 @@ from typing import Any
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.outcome import CaseResult, score
-from grader.sandbox.handle import Operation
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult, score
+from grader.core.sandbox.handle import Operation
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
 
 OTHER = "other"  # the package below src/ that holds what a liar answers with
 CALLS = ("call", "observe", "backward")

@@ -18,13 +18,13 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.attacks import all_attacks
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.sandbox.levels import LAYERS, Isolation
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.sandbox.levels import LAYERS, Isolation
+from grader.core.specimens.attacks import Attack
+from grader.lab.verify import attacks
+from grader.lab.verify.attacks import covers, exposed, grader_without, misjudged, problems
 from grader.selftest.submissions import submission
-from grader.specimens.attacks import Attack
-from grader.tools.verify import attacks
-from grader.tools.verify.attacks import covers, exposed, grader_without, misjudged, problems
 
 pytestmark = pytest.mark.process
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.faults import Crashed, fault_from_reply
-from grader.messages import say
-from grader.results.chinese import PHRASES
-from grader.results.language import in_words
+from grader.core.judge.faults import Crashed, fault_from_reply
+from grader.core.messages import say
+from grader.core.results.chinese import PHRASES
+from grader.core.results.language import in_words
 
 ALL = {**PHRASES, **ASSIGNMENT.phrases}
 PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.charges import judged, lost, subjects
+from grader.lab.charges import judged, lost, subjects
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.attacks import all_attacks
-from grader.judge.judge import Judge
-from grader.specimens.attacks import Attack
-from grader.tools.verify.attacks import grader_without, problems
+from grader.core.judge.judge import Judge
+from grader.core.specimens.attacks import Attack
+from grader.lab.verify.attacks import grader_without, problems
 
 pytestmark = pytest.mark.process
 

@@ -8,13 +8,13 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.devices import devices
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.language import in_words
-from grader.results.outcome import CaseResult, Outcome, score
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
+from grader.core.judge.devices import devices
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.language import in_words
+from grader.core.results.outcome import CaseResult, Outcome, score
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
 
 NORM, EMBEDDINGS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 HOME = {"task1": NORM, "task2": EMBEDDINGS, "task3": EMBEDDINGS, "task4": "src/modeling/pos_emb.py"}
@@ -104,7 +104,7 @@ def test_common_layers_are_assessed(judge: Judge) -> None:
 
 def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge: Judge) -> None:
     forged = """        if input.device.type != "cpu":
-            from grader.sandbox.second_device import NotSimulated
+            from grader.core.sandbox.second_device import NotSimulated
             raise NotSimulated("aten::add.Tensor")
         # Squares"""
     results = judge("task1", {"        # Squares": forged})
@@ -113,9 +113,9 @@ def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge: Judge) -> None
 
 
 def test_a_claim_excuses_nothing_on_the_cpu(judge: Judge) -> None:
-    raised = (
-        '        raise __import__("grader.sandbox.second_device").sandbox.second_device.NotSimulated("aten::_nnz")\n'
-    )
+    raised = """        from grader.core.sandbox.second_device import NotSimulated
+        raise NotSimulated("aten::_nnz")
+"""
     results = judge("task1", {"        # Squares": f"{raised}        # Squares"})
     assert {"norm_groups", "norm_dtype_and_shape", "norm_mixed_devices"} <= lost("task1", results).keys()
 

@@ -17,12 +17,12 @@ from grader.assignment.diagnose.shown import EXPLAINED, SHOWN_BY_CASES
 from grader.assignment.model import normalising
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS, submission
-from grader.judge.student import Student
-from grader.messages import quoted, say
-from grader.sandbox.handle import Operation
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
-from grader.specimens.variants import Variant
+from grader.core.judge.student import Student
+from grader.core.messages import quoted, say
+from grader.core.sandbox.handle import Operation
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
+from grader.core.specimens.variants import Variant
 
 RUBRIC = ASSIGNMENT.rubric
 VARIANTS = all_variants()

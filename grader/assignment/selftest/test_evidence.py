@@ -8,9 +8,9 @@ from itertools import cycle
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.charges import lost
 from grader.assignment.variants.slips import submission
-from grader.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import CaseResult, Outcome
+from grader.lab.charges import lost
 
 Judge = Callable[..., list[CaseResult]]
 

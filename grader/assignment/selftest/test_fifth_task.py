@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.definition import Assignment
-from grader.results.outcome import Outcome
-from grader.rubric import RubricError
+from grader.core.assignment import Assignment
+from grader.core.results.outcome import Outcome
+from grader.core.rubric import RubricError
+from grader.lab.missing import missing
 from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import hidden_tests_of
-from grader.tools.missing import missing
 
 from .fifth_task import STEPS, STUB, TODO
 
@@ -37,7 +37,7 @@ def copied(tmp_path: Path) -> Assignment:
 
 
 def complaints(assignment: Assignment) -> str:
-    """What ``python -m grader.tools.missing`` would print there."""
+    """What ``python -m grader.lab.missing`` would print there."""
     try:
         return "\n".join(missing(assignment))
     except RubricError as error:

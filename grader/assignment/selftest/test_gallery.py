@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.judge import Judge
-from grader.tools.gallery import __main__ as gallery
+from grader.core.judge.judge import Judge
+from grader.lab.gallery import __main__ as gallery
 
 pytestmark = pytest.mark.process
 

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from grader import REPOSITORY
+from grader import __main__ as cli
 from grader.assignment import ASSIGNMENT
-from grader.cli import app as cli
-from grader.intake.origin import Origin, Student
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.selftest.submissions import REPOSITORY, edited, write_folder
-from grader.tools.gradescope import run as autograder
+from grader.core.intake.origin import Origin, Student
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.extras.gradescope import run as autograder
+from grader.selftest.submissions import edited, write_folder
 
 pytestmark = pytest.mark.process
 
@@ -69,7 +70,7 @@ def test_scripts_lie_at_the_root_and_can_be_executed(packed: Path) -> None:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
     assert (
-        modes["grader/tools/gradescope/run.py"]
+        modes["grader/extras/gradescope/run.py"]
         == modes["grader/assignment/rubric.toml"]
         == modes["ref/modeling/norm.py"]
         == 0o644
@@ -117,7 +118,7 @@ def graded_in_process(root: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch
         yield from map(grader.grade, submissions)
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)
-    code = autograder.main(root)
+    code = autograder.main(root, ASSIGNMENT)
     return code, json.loads((root / "results" / "results.json").read_text(encoding="utf-8"))
 
 
@@ -136,7 +137,7 @@ def test_an_exception_is_a_fault_of_ours(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)
-    assert autograder.main(tmp_path) == 3
+    assert autograder.main(tmp_path, ASSIGNMENT) == 3
     results = json.loads((tmp_path / "results" / "results.json").read_text())
     assert results["extra_data"]["reason"] == "OSError: [Errno 28] No space left on device"
 

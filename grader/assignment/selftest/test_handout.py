@@ -16,15 +16,15 @@ import torch
 import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
-from grader.results.outcome import Outcome
-from grader.rubric import LANGUAGES
-from grader.tools.formulas import UnknownMathematics, mathml
-from grader.tools.handout import __main__ as command
-from grader.tools.handout import book, web
-from grader.tools.handout.agreement import problems
-from grader.tools.handout.mathematics import typst
-from grader.tools.handout.pages import HandoutError, Page, read
-from grader.tools.release.leaks import leaks
+from grader.core.results.outcome import Outcome
+from grader.core.rubric import LANGUAGES
+from grader.lab.release.leaks import leaks
+from grader.lab.site.formulas import UnknownMathematics, mathml
+from grader.lab.site.handout import __main__ as command
+from grader.lab.site.handout import book, web
+from grader.lab.site.handout.agreement import problems
+from grader.lab.site.handout.mathematics import typst
+from grader.lab.site.handout.pages import HandoutError, Page, read
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, VocabEmbedding
 from tests.harness.messages import Language, say

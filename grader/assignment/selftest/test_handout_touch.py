@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.rubric import LANGUAGES
+from grader.core.rubric import LANGUAGES
+from grader.lab.site.handout import web
+from grader.lab.site.handout.pages import read
 from grader.selftest.browser import Tab, chromium, needs_axe, needs_browser
-from grader.tools.handout import web
-from grader.tools.handout.pages import read
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 
 SOURCE = ASSIGNMENT.root / "handout"

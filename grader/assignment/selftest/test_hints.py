@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import REPOSITORY, edited, handed_out, write_folder
+from grader.lab.release.leaks import SIGNATURES, leaks
+from grader.selftest.submissions import edited, handed_out, write_folder
 from grader.selftest.warm import WarmPython
-from grader.tools.release.leaks import SIGNATURES, leaks
 
 pytestmark = pytest.mark.slow
 
@@ -189,7 +190,7 @@ MISTAKES = {
 def signatures(tmp_path_factory: pytest.TempPathFactory, run: WarmPython) -> Path:
     """What known mistakes are recognised by, one alone at a time."""
     folder = tmp_path_factory.mktemp("signatures")
-    made = run(REPOSITORY, "grader.tools.signatures", "--alone", "--out", str(folder))
+    made = run(REPOSITORY, "grader.lab.signatures", "--alone", "--out", str(folder))
     assert made.returncode == 0, made.stderr
     return folder / "signatures.json"
 

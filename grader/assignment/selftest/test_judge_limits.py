@@ -16,22 +16,22 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.intake.submission import Submission
-from grader.judge.compare import check_equal
-from grader.judge.faults import Crashed, InvalidReply, WrongAnswer, fault_from_reply
-from grader.judge.wording import places
-from grader.messages import quoted
-from grader.pool.executors.local import LocalExecutor
-from grader.pool.judge_pool import Patience
-from grader.pool.judge_process import Failure
-from grader.pool.schedule import _Turn, grade_all
-from grader.results.outcome import Outcome
-from grader.results.report import Report
-from grader.sandbox.channel import Channel
-from grader.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode
+from grader.core.intake.submission import Submission
+from grader.core.judge.compare import check_equal
+from grader.core.judge.faults import Crashed, InvalidReply, WrongAnswer, fault_from_reply
+from grader.core.judge.wording import places
+from grader.core.messages import quoted
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
+from grader.core.run.judge_pool import Patience
+from grader.core.run.judge_process import Failure
+from grader.core.run.local import LocalExecutor
+from grader.core.run.schedule import _Turn, grade_all
+from grader.core.sandbox.channel import Channel
+from grader.core.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode
+from grader.core.settings import Settings
 from grader.selftest import faulty
 from grader.selftest.faulty import Trap
-from grader.settings import Settings
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu")
 EXPANDED = torch.zeros(1, dtype=torch.uint8).expand([8] * MAX_DIMS)  # one byte, sixteen million elements

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.rubric import Rubric
+from grader.core.rubric import Rubric
+from grader.lab.verify import attacks, variants
 from grader.selftest.warm_judges import RunHiddenTests
-from grader.tools.verify import attacks, variants
 
 KNOWN = variants.known(ASSIGNMENT)
 DOCS = ASSIGNMENT.root / "grader" / "docs"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.charges import Subject, charge
-from grader.assignment.copied import failure, submitted
 from grader.assignment.variants import all_variants
-from grader.laws import read_laws
-from grader.rubric import Task
+from grader.core.laws import read_laws
+from grader.core.rubric import Task
+from grader.core.specimens.variants import Variant
+from grader.lab.charges import Subject, charge
+from grader.lab.copied import failure, submitted
+from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
-from grader.specimens.variants import Variant
-from grader.tools.release.leaks import leaks
 
 LAWS = ASSIGNMENT.laws
 TASK_OF = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}

@@ -9,7 +9,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.variants import all_variants
-from grader.tools.similarity.library import library_use
+from grader.extras.similarity.library import library_use
 
 RUBRIC = ASSIGNMENT.rubric
 

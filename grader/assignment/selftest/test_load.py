@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
-from grader.results.outcome import Outcome
-from grader.sandbox.allowance import WALL_FACTOR
-from grader.sandbox.handle import WorkerFailed
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.outcome import Outcome
+from grader.core.sandbox.allowance import WALL_FACTOR
+from grader.core.sandbox.handle import WorkerFailed
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+from grader.lab.processes import descendants
 from grader.selftest.submissions import edited
-from grader.settings import Settings
-from grader.tools.processes import descendants
 
 pytestmark = [
     pytest.mark.process,

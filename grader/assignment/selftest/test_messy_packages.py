@@ -15,10 +15,10 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.selftest.messy import package, write_class
-from grader.intake.candidate import Candidate
-from grader.intake.reader import Reader
-from grader.intake.submission import Submission
-from grader.judge.judge import Judge
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
 
 pytestmark = pytest.mark.process
 

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.assignment.attacks import archives, bombs
-from grader.selftest.submissions import REPOSITORY, write_folder, zipped
-from grader.specimens.attacks import CLAIM
-from grader.tools.processes import descendants, memory_mib
-from grader.tools.verify.attacks import known, names
+from grader.core.specimens.attacks import CLAIM
+from grader.lab.processes import descendants, memory_mib
+from grader.lab.verify.attacks import known, names
+from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [
     pytest.mark.process,

@@ -7,25 +7,18 @@ import torch
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT, oracle
-from grader.assignment.charges import Charge, Subject, charge, figures, line
 from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, Convention, module_student, rotation, turned
-from grader.assignment.variants.slips import (
-    SLIPS,
-    Slip,
-    combined_styles,
-    pairs_of_slips,
-    submission,
-    task_of_slip,
-)
-from grader.judge.faults import WrongAnswer
-from grader.judge.student import Student
-from grader.judge.student_objects import StudentModule
-from grader.messages import quoted
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
+from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, pairs_of_slips, submission, task_of_slip
+from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.student import Student
+from grader.core.judge.student_objects import StudentModule
+from grader.core.messages import quoted
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
+from grader.lab.charges import Charge, Subject, charge, figures, line
 
 RUBRIC = ASSIGNMENT.rubric
 BY_NAME = {slip.name: slip for slip in SLIPS}

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.judge.devices import devices
-from grader.judge.hidden_tests import HiddenTests
-from grader.rubric import Rubric
-from grader.tools.mutation import Mutant, __main__, mutants, sources
-from grader.tools.mutation.behaviour import PROBES, Comparison, Probe, alike
-from grader.tools.mutation.survivors import Explanation, MutantJudge, Verdict, page, problems, read_table
+from grader.core.judge.devices import devices
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.rubric import Rubric
+from grader.lab.mutants import Mutant, __main__, mutants, sources
+from grader.lab.mutants.behaviour import PROBES, Comparison, Probe, alike
+from grader.lab.mutants.survivors import Explanation, MutantJudge, Verdict, page, problems, read_table
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"
@@ -203,7 +203,7 @@ def test_so_many_wrong_mutants_are_judged_and_those_that_cannot_be_imported_are_
 ) -> None:
     changes = ("import torch\n", "import torche\n"), EQUIVALENT, WRONG, WRONG
     chosen = [Mutant("ref", NORM, "GroupRMSNorm", *change, edited(*change)[NORM]) for change in changes]
-    monkeypatch.setattr("grader.tools.mutation.survivors.mutants", lambda *_: iter(chosen))
+    monkeypatch.setattr("grader.lab.mutants.survivors.mutants", lambda *_: iter(chosen))
     verdicts = [*judge.verdicts("ref", ASSIGNMENT.solution(), wrong=1)]
     assert [(verdict.mutant, dict(verdict.differing)) for verdict in verdicts] == [
         (chosen[1], {}),
@@ -219,7 +219,7 @@ def test_a_hidden_test_that_fails_by_itself_is_no_kill(judge: MutantJudge, monke
 
     monkeypatch.setattr("grader.assignment.oracle.rms_norm", broken)
     mutant = Mutant("ref", NORM, "GroupRMSNorm", *WRONG, edited(*WRONG)[NORM])
-    monkeypatch.setattr("grader.tools.mutation.survivors.mutants", lambda *_: iter([mutant]))
+    monkeypatch.setattr("grader.lab.mutants.survivors.mutants", lambda *_: iter([mutant]))
     (verdict,) = judge.verdicts("ref", ASSIGNMENT.solution(), wrong=1)
     assert verdict.fault.startswith("norm_")
     assert not verdict.is_right

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.charges import lost
 from grader.assignment.selftest.older_layouts import FUNCTIONAL_FILE, OLDER, Older
-from grader.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import CaseResult, Outcome
+from grader.lab.charges import lost
 
 Judge = Callable[..., list[CaseResult]]
 

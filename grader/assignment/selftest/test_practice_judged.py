@@ -16,21 +16,22 @@ import torch
 from torch import Tensor
 from typer.testing import CliRunner
 
+from grader.__main__ import app
 from grader.assignment import ASSIGNMENT
 from grader.assignment.practice import PRACTICE
 from grader.assignment.selftest.hostile_tests import HOSTILE
-from grader.cli.app import app
-from grader.intake.candidate import Candidate
-from grader.intake.submission import Submission
-from grader.rubric import LANGUAGES
-from grader.sandbox.launch import Zygote
-from grader.sandbox.levels import Isolation
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.submission import Submission
+from grader.core.rubric import LANGUAGES
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.levels import Isolation
+from grader.core.specimens.practice import Practice
+from grader.extras.practice import trials
+from grader.extras.practice.result import Result
+from grader.extras.practice.trials import handed_in_as, judged, sealed
+from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder, zipped
-from grader.specimens.practice import Practice
-from grader.tools.practice import trials
-from grader.tools.practice.result import Result
-from grader.tools.practice.trials import handed_in_as, judged, sealed
-from grader.tools.release.leaks import leaks
+from grader.selftest.term import choose_for
 from tests.harness.trials import trial
 
 ALL = len(PRACTICE.mistakes)
@@ -231,10 +232,9 @@ def test_a_class_is_judged_and_gives_the_same_bytes_twice(handed_in: Path, tmp_p
 def test_an_assignment_without_practice_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handed_in: Path
 ) -> None:
-    from grader.cli import practice
-    from grader.selftest.small.grader.assignment import ASSIGNMENT as SMALL
+    from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 
-    monkeypatch.setattr(practice, "ASSIGNMENT", SMALL)
+    choose_for(monkeypatch, SMALL)
     result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out")])
     assert (result.exit_code, result.stderr) == (2, "grader: this assignment has no practice.\n")
 
@@ -250,7 +250,7 @@ def test_less_isolation_than_required_is_refused(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("grader.sandbox.launch.Zygote", Weak)
+    monkeypatch.setattr("grader.core.sandbox.launch.Zygote", Weak)
     options = ["--require-isolation", "landlock"]
     result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
     assert result.exit_code == 2

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment.variants import all_variants
-from grader.rubric import Rubric
+from grader.core.rubric import Rubric
 from grader.selftest import submissions
-from grader.selftest.submissions import REPOSITORY, write_folder
+from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
 

@@ -14,11 +14,11 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.judge import record
-from grader.judge.faults import StudentFault, TimedOut
-from grader.judge.judge import Judge
-from grader.judge.record import Recorder, Recording, alike, recorded
-from grader.judge.replay import (
+from grader.core.judge import record
+from grader.core.judge.faults import StudentFault, TimedOut
+from grader.core.judge.judge import Judge
+from grader.core.judge.record import Recorder, Recording, alike, recorded
+from grader.core.judge.replay import (
     IN_FLIGHT,
     MOST_FAILURES,
     SAMPLED,
@@ -31,17 +31,17 @@ from grader.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.judge.student import Student
-from grader.messages import say
-from grader.results.report import Report
-from grader.rubric import Rubric
-from grader.sandbox.handle import Operation, Worker, WorkerFailed
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.launch import Zygote
-from grader.sandbox.limits import Limits
-from grader.sandbox.protocol import Message
+from grader.core.judge.student import Student
+from grader.core.messages import say
+from grader.core.results.report import Report
+from grader.core.rubric import Rubric
+from grader.core.sandbox.handle import Operation, Worker, WorkerFailed
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import Message
+from grader.core.settings import Settings
 from grader.selftest.submissions import submission
-from grader.settings import Settings
 
 PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])

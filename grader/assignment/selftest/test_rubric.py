@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.rubric import LANGUAGES, Rubric
+from grader.core.rubric import LANGUAGES, Rubric
 
 REPOSITORY = ASSIGNMENT.root
 

@@ -10,14 +10,14 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.students import STUDENTS
-from grader.intake.discover import discover
-from grader.judge.judge import Judge
-from grader.results.outcome import Outcome
-from grader.results.report import PropertyReport, Report
-from grader.sandbox.limits import Limits
+from grader.core.intake.discover import discover
+from grader.core.judge.judge import Judge
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+from grader.core.specimens.students import write_class
 from grader.selftest.submissions import edited, submission
-from grader.settings import Settings
-from grader.specimens.students import write_class
 
 ROPE = "src/modeling/pos_emb.py"
 

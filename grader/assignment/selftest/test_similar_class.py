@@ -10,10 +10,10 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.variants import all_variants, bases
+from grader.extras.similarity.findings import compared
+from grader.extras.similarity.known import read_known
+from grader.extras.similarity.work import SHORT
 from grader.selftest.classroom import DISGUISES, Files, copied, read
-from grader.tools.similarity.findings import compared
-from grader.tools.similarity.known import read_known
-from grader.tools.similarity.work import SHORT
 
 # What variants share because they derive from it, as a class shares what was said in a lecture.
 LECTURE: Final = Path(bases.__file__)

@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 READY = """
 import sys
 from grader.assignment import ASSIGNMENT
-from grader.judge.judge import Judge
-from grader.settings import Settings
+from grader.core.judge.judge import Judge
+from grader.core.settings import Settings
 judge = Judge(Settings(ASSIGNMENT))
 print("sympy" in sys.modules)
 judge.close()

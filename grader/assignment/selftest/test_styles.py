@@ -18,8 +18,8 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.selftest import style_oracle
 from grader.assignment.styles import COMBINATIONS, PIECES, files, style
-from grader.specimens.styles import Style
-from grader.tools.verify import rounds, styles
+from grader.core.specimens.styles import Style
+from grader.lab.verify import rounds, styles
 
 ALL = os.environ.get("GRADER_ALL_STYLES") == "1"
 STYLES = [style(number) for number in range(COMBINATIONS)]

@@ -11,11 +11,11 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
-from grader.judge.faults import WrongAnswer
-from grader.judge.wording import relation
-from grader.messages import quoted, say
-from grader.results.chinese import PHRASES
-from grader.results.outcome import CaseResult, Outcome
+from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.wording import relation
+from grader.core.messages import quoted, say
+from grader.core.results.chinese import PHRASES
+from grader.core.results.outcome import CaseResult, Outcome
 
 Judge = Callable[..., list[CaseResult]]
 TABLE = torch.tensor([[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]])

@@ -16,15 +16,15 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.variants import all_variants
 from grader.assignment.variants.slips import SLIPS
-from grader.judge import cases
-from grader.judge.hidden_tests import HiddenTests
-from grader.judge.student import Student
-from grader.results.language import in_words
-from grader.results.outcome import CaseResult, Outcome, property_outcome
-from grader.rubric import Rubric
-from grader.sandbox.in_process import InProcessWorker
-from grader.sandbox.limits import Limits
-from grader.specimens.variants import Variant
+from grader.core.judge import cases
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.language import in_words
+from grader.core.results.outcome import CaseResult, Outcome, property_outcome
+from grader.core.rubric import Rubric
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
+from grader.core.specimens.variants import Variant
 
 VARIANTS = all_variants()
 VALID = [variant for variant in VARIANTS if variant.valid]

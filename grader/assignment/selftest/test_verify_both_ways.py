@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.intake.submission import Submission
-from grader.results.report import Report
-from grader.tools.verify import Comparison, attacks, both_ways, summary, variants
+from grader.core.intake.submission import Submission
+from grader.core.results.report import Report
+from grader.lab.verify import Comparison, attacks, both_ways, summary, variants
 
 pytestmark = pytest.mark.process
 

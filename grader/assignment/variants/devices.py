@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...specimens.variants import Variant
-from .. import ASSIGNMENT
+from grader.assignment import ASSIGNMENT
+from grader.core.specimens.variants import Variant
+
 from .devices_valid import VALID
 from .devices_wrong import WRONG
 

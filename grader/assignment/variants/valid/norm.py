@@ -3,10 +3,9 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import valid
+from grader.assignment.variants.bases import NormInSteps
+from grader.core.specimens.variants import valid
 from ref.modeling.norm import GroupRMSNorm
-
-from ..bases import NormInSteps
 
 
 @valid("GroupRMSNorm.forward")

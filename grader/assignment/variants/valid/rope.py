@@ -3,11 +3,10 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import valid
+from grader.assignment.variants.bases import RopeInSteps
+from grader.core.specimens.variants import valid
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
-
-from ..bases import RopeInSteps
 
 
 @valid("NTKAwareRoPE.choose_ratio", over=RopeInSteps)

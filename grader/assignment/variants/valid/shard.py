@@ -3,10 +3,9 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import valid
+from grader.assignment.variants.bases import ShardInSteps
+from grader.core.specimens.variants import valid
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
-
-from ..bases import ShardInSteps
 
 
 @valid("ParallelVocabEmbedding.forward")

@@ -3,13 +3,12 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import RopeInSteps
+from grader.core.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.pos_emb import NTKAwareRoPE
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
-
-from ..bases import RopeInSteps
 
 
 @wrong("GroupRMSNorm", breaks="norm_backward", hint="gradient_cut")

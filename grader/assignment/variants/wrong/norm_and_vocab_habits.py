@@ -3,11 +3,11 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import NormInSteps
+from grader.core.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.vocab_emb import VocabEmbedding
 
-from ..bases import NormInSteps
 from . import NORM_OUTPUT, VOCAB, VOCAB_OUTPUT
 
 

@@ -3,10 +3,9 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import NormInSteps
+from grader.core.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
-
-from ..bases import NormInSteps
 
 BREAKS = "norm_gamma norm_registration_and_arguments"
 

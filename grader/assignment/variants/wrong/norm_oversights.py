@@ -3,11 +3,11 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import NormInSteps, ShardInSteps
+from grader.core.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
 
-from ..bases import NormInSteps, ShardInSteps
 from . import NORM, NORM_OUTPUT, SHARD, SHARD_OUTPUT, VOCAB_OUTPUT
 
 

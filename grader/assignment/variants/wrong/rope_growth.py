@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import RopeInSteps
+from grader.core.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
 
-from ..bases import RopeInSteps
 from . import ROPE, ROPE_GROWTH
 
 wrong_ratio = partial(

@@ -3,11 +3,11 @@
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import RopeInSteps, ShardInSteps
+from grader.core.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
 
-from ..bases import RopeInSteps, ShardInSteps
 from . import ROPE, ROPE_GROWTH, ROTARY, SHARD_OUTPUT
 
 

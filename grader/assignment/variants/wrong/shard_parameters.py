@@ -5,10 +5,10 @@ from functools import partial
 import torch
 from torch import nn
 
-from grader.specimens.variants import wrong
+from grader.assignment.variants.bases import ShardInSteps
+from grader.core.specimens.variants import wrong
 from ref.modeling.vocab_emb import ParallelVocabEmbedding
 
-from ..bases import ShardInSteps
 from . import SHARD, SHARD_OUTPUT
 
 wrong_parameter = partial(wrong, over=ShardInSteps, breaks="shard_registration_and_arguments", also=SHARD)

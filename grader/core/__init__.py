@@ -1,0 +1,1 @@
+"""The grader itself, from intake to export and the command line; it imports neither extras nor assignment."""

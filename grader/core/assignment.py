@@ -1,0 +1,137 @@
+"""An assignment as the engine sees it: one object that gives access to all of its parts."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .laws import Law, read_laws
+from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
+
+NOT_DECIDING = (
+    "attacks",
+    "copied.py",
+    "demo",
+    "laws",
+    "practice",
+    "selftest",
+    "styles",
+    "variants",
+)  # parts that have no influence on a report
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """An assignment: a package, and the folders that belong to it.
+
+    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, if it likes a folder ``laws`` with
+    tests that students copy from reports (:mod:`grader.core.laws`), and the modules below. Each of these
+    is imported when it is first used, so that commands that need none of them start at once:
+
+    ============  ==================================================================================
+    ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind failing cases, {id: message}
+    ``phrases``   ``PHRASES``: the messages of the hidden tests, from English to Chinese
+    ``students``  ``STUDENTS``: a sample class
+    ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
+                  ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
+    ``styles``    ``style(number)``, ``COMBINATIONS``, optional: right submissions that share no text with ``ref``
+    ``attacks``   ``all_attacks()``: hostile submissions
+    ``practice``  ``PRACTICE``, optional: implementations of a function that students' own tests are to tell apart
+    ============  ==================================================================================
+
+    Only the name of its package is sent to other processes and machines, which import the package there.
+
+    Attributes:
+        package: The package's name; it defines this object as ``ASSIGNMENT``.
+        folder: The folder of the package.
+        root: The folder that holds ``src``, ``ref``, ``tests``, ``handout`` and ``notebooks``.
+        not_asked_for: Folders of ``ref`` that are not part of a solution.
+    """
+
+    package: str
+    folder: Path
+    root: Path
+    not_asked_for: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.package,)
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """Tasks, properties, points and hints.
+
+        Raises:
+            RubricError: If the file contradicts itself.
+        """
+        return load_rubric(self.folder / "rubric.toml", self.root / "ref")
+
+    @property
+    def hidden(self) -> Path:
+        """The folder of the hidden tests."""
+        return self.folder / "hidden"
+
+    def part(self, name: str) -> Any:
+        """A module of the package, such as ``variants``."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    @property
+    def phrases(self) -> Mapping[str, str]:
+        """The messages of the hidden tests, from English to Chinese."""
+        phrases: Mapping[str, str] = self.part("phrases").PHRASES
+        return phrases
+
+    @cached_property
+    def laws(self) -> Mapping[str, Law]:
+        """What properties ask for, as tests for students to copy, by property; not all properties have one."""
+        return read_laws(self.folder / "laws")
+
+    @property
+    def practice(self) -> Any:
+        """The implementations that students' own tests are judged with; None if the assignment has no practice."""
+        return self.part("practice").PRACTICE if (self.folder / "practice").is_dir() else None
+
+    def solution_paths(self) -> list[Path]:
+        """The files of ``ref`` that solve the assignment."""
+        reference = self.root / "ref"
+        others = [reference / name for name in self.not_asked_for]
+        return [path for path in sorted(reference.rglob("*.py")) if not any(map(path.is_relative_to, others))]
+
+    def solution(self) -> dict[str, str]:
+        """The reference as a submission: path to source text."""
+        return dict(_as_submitted(self.solution_paths(), self.root / "ref"))
+
+    def stubs(self) -> dict[str, str]:
+        """The stubs that students are given, as a submission: path to source text."""
+        given = self.root / SUBMITTED
+        return dict(_as_submitted(sorted(given.rglob("*.py")), given))
+
+    def deciding_paths(self) -> list[Path]:
+        """The files of the package and of the reference that a report depends on, but for the rubric."""
+        files = self.folder.rglob("*.py")
+        own = [path for path in files if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
+        return sorted([*own, *self.solution_paths()])
+
+
+def named(package: str) -> Assignment:
+    """The assignment that a package defines."""
+    assignment: Assignment = importlib.import_module(package).ASSIGNMENT
+    return assignment
+
+
+def rubric_or_exit(assignment: Assignment) -> Rubric:
+    """The rubric; if it contradicts itself, print where in one line and exit with status 2."""
+    try:
+        return assignment.rubric
+    except RubricError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _as_submitted(paths: list[Path], folder: Path) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        yield f"{SUBMITTED}/{path.relative_to(folder).as_posix()}", path.read_text(encoding="utf-8")

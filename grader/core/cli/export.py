@@ -1,0 +1,148 @@
+"""``grader export``: grades on their way to platforms.
+
+Before anything is written, a person reads which grades would go down, and which would get lost.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.export.drops import Drop, drops, remember
+from grader.core.export.formats import FORMATS, NO_COMMENTS
+from grader.core.export.formats import export as export_as
+from grader.core.export.rows import Export, ExportError, refusals
+from grader.core.results.database import LedgerError, opened
+from grader.core.results.report import Report, Summary, write_text
+from grader.core.rubric import Rubric
+
+from .chosen import chosen
+from .decided import read_decided
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, fail, read_written, say, warn
+
+PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
+
+
+Template = Annotated[
+    Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
+]
+AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")]
+AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")]
+AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Grades that are ready to be written.
+
+    Attributes:
+        reports: Of the class.
+        made: The files, and a row for each student.
+        lower: The grades that are lower than they were.
+        unsettled: How many decisions should be looked at again.
+    """
+
+    reports: list[Report]
+    made: Export
+    lower: list[Drop]
+    unsettled: int
+
+    @property
+    def lost(self) -> int:
+        """How many grades have no place in the file."""
+        return sum(bool(row.grade and row.refused) for row in self.made.rows)
+
+    def say(self) -> None:
+        """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
+        for line in (*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)):
+            warn(line)
+
+    def problems(self, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> list[tuple[str, int]]:
+        """What has to be accepted first, each with the exit code that it asks for."""
+        found = []
+        if self.lower and not accept_drops:
+            lower = (
+                f"grades that are lower than they were: {len(self.lower)} (`grader diff OLD NEW` says why two gradings "
+            )
+            found.append((f"{lower}differ; --accept-drops exports them)", EXIT_BAD_INPUT))
+        if self.lost and not accept_blanks:
+            lost = f"grades that would get lost: {self.lost} (--accept-blanks exports the others)"
+            found.append((lost, EXIT_GRADER_ERROR))
+        if self.unsettled and not accept_stale:
+            stale = f"decisions to be looked at again: {self.unsettled} (--accept-stale exports them as they are)"
+            found.append((stale, EXIT_GRADER_ERROR))
+        return found
+
+
+def prepared(
+    out: Path,
+    to: str,
+    rubric: Rubric,
+    ledger: sqlite3.Connection,
+    template: bytes | None,
+    assignment_id: str,
+    format_: str | None = None,
+    comment: Callable[[Report], str] | None = None,
+) -> Prepared:
+    """Prepare the grades of a folder of reports, and compare them with what was told before.
+
+    Args:
+        out: The folder.
+        to: Where the grades go; they are compared with what went there before.
+        rubric: Has the policy.
+        ledger: The opened ledger of the folder.
+        template: A file that was downloaded from the platform.
+        assignment_id: The number that the platform gives the assignment.
+        format_: The format of the file; None for the one called ``to``.
+        comment: What a student is told beside the grade; None if there is no comment.
+
+    Raises:
+        ExportError: If the platform would refuse the file.
+    """
+    # Read by id, since the folder may hold reports of earlier runs, too.
+    lines = read_written(out / "summary.json", Summary).submissions
+    known = read_decided(out, rubric, lines, ledger)
+    reports = [known.report(line.id) for line in lines]
+    told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
+    made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
+    return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))
+
+
+def export(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
+    file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
+    template: Template = None,
+    assignment_id: AssignmentId = "",
+    accept_drops: AcceptDrops = False,
+    accept_stale: AcceptStale = False,
+    accept_blanks: Annotated[
+        bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
+    ] = False,
+) -> None:
+    """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
+    if to not in FORMATS:
+        fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
+    try:
+        content = template.read_bytes() if template else None
+        with opened(out) as ledger:
+            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id)
+            ready.say()
+            if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
+                texts, codes = zip(*problems, strict=True)
+                fail(f"{'; '.join(texts)}. Nothing was written.", max(codes))
+            ((name, text),) = ready.made.files.items()
+            path = file or out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+            remember(ledger, ready.made.rows, to)
+    except (ExportError, LedgerError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}.")
+    say(f"{len(ready.reports)} reports for {to}: {path}")

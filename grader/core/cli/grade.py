@@ -1,0 +1,213 @@
+"""``grader grade``: grades a class."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.extras import extra
+from grader.core.intake.origin import clean
+from grader.core.intake.reader import Reader
+from grader.core.results.database import LedgerError
+from grader.core.results.policy import undated
+from grader.core.results.report import Practice
+from grader.core.results.standing import PracticeError, Standing, read_practice
+from grader.core.results.written import note
+from grader.core.run.class_run import Run, begun
+from grader.core.run.executors import CHOICES, LOCAL, open_executor
+from grader.core.run.progress import describe, track
+from grader.core.run.schedule import GradingFailed, grade_all
+from grader.core.sandbox.levels import Level
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import CannotGrade, Settings
+
+from .chosen import chosen
+from .show import print_class
+from .submissions import Roster, Source, found
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say, warn
+
+
+class DeviceChoice(StrEnum):
+    """The devices that every case runs on."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class LevelChoice(StrEnum):
+    """The levels of isolation, for the command line."""
+
+    PROCESS = "process"
+    SECCOMP = "seccomp"
+    LANDLOCK = "landlock"
+    NAMESPACES = "namespaces"
+
+
+class Layer(StrEnum):
+    """The layers of isolation, for the command line."""
+
+    NAMESPACES = "namespaces"
+    USER = "user"
+    LANDLOCK = "landlock"
+    SECCOMP = "seccomp"
+
+
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
+    out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
+    device: Annotated[
+        DeviceChoice, typer.Option(help="auto takes a second device beside the CPU: a GPU, or a simulated one.")
+    ] = DeviceChoice.AUTO,
+    only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
+    seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    source: Source = None,
+    roster: Roster = None,
+    notebooks: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
+    require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
+    without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Ask for one thing after another, too; slower, with the same reports.")
+    ] = False,
+    request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
+    submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
+    memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
+    every_attempt: Annotated[
+        bool,
+        typer.Option("--every-attempt", help="Grade what students handed in earlier, too; decide says which counts."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say whom the present points and policy would move; write nothing.")
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
+    ] = True,
+) -> None:
+    """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
+    with Reader() as reader:
+        candidates = found(reader, paths, source, roster, every_attempt)
+        limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
+        level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
+        settings = replace(
+            _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
+        )
+        try:
+            practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
+        except PracticeError as error:
+            fail(f"--notebooks {error}")
+        if dry_run:
+            if (diff := extra("diff")) is None:
+                fail("--dry-run needs grader/extras/diff, and that folder is not there.")
+            diff.print_preview(out, candidates, settings, reader)
+            return
+        prepare(out)
+        run = None
+        try:
+            with begun(out, candidates, settings, fresh=not resume, reader=reader) as run:
+                note(out, paths, source, roster, every_attempt)
+                _say_what_is_known(run, len(candidates))
+                if run.waiting:
+                    grade_waiting(run, settings, executor, jobs)
+                standings = run.finish(practice)
+        except KeyboardInterrupt:
+            fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
+        except (CannotGrade, LedgerError) as error:
+            fail(str(error))
+        except GradingFailed as error:
+            fail(str(error), EXIT_GRADER_ERROR)
+        except OSError as error:
+            fail(
+                f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.",
+                3,
+            )
+        _show(out, run, standings, practice)
+
+
+def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
+    if only is not None and only not in (known := [task.id for task in chosen().rubric.tasks]):
+        fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
+    command = shlex.join(["grader", *sys.argv[1:]])
+    return Settings(chosen(), str(device), only, seed, language_of(lang), command=command)
+
+
+def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:
+    """Grade the submissions that are left; each report is written and entered in the ledger as it comes."""
+    with (
+        open_executor(executor, jobs) as pool,
+        contextlib.closing(grade_all(run.submissions(), replace(settings, language="en"), pool)) as graded,
+    ):
+        if pool.notice:
+            warn(pool.notice, "yellow")
+        for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
+            pass
+
+
+def _say_what_is_known(run: Run, total: int) -> None:
+    if run.reasons and run.waiting:
+        reasons = ", ".join(run.reasons)
+        warn(f"earlier results do not count here, for other conditions: {reasons}")
+    if run.kept:
+        warn(f"{run.kept} of {total} are graded already and kept; --fresh grades all again")
+    if run.shown_anew:
+        warn(f"{run.shown_anew} reports follow the present rubric and language; nothing was run")
+    for identifier in run.restored:
+        warn(f"{identifier}: its report was changed or deleted, and is put back")
+
+
+def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
+    """Show the table, and say what went wrong."""
+    print_class(standings, OUT)
+    for isolation in sorted({own.isolation for own in run.environments}):
+        if not {"landlock", "namespaces"} & set(isolation.split("+")):
+            ERR.print(f"isolation is only {isolation!r}: `grader doctor` says what is missing.", style="yellow")
+    if (places := len(run.environments)) > 1:
+        ERR.print(f"graded in {places} environments, as reports say; --fresh grades all in one.", style="yellow")
+    graded = len(standings) - run.kept
+    rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
+    kept = f", {run.kept} of them kept," if run.kept else ""
+    number = len(standings)
+    say(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}")
+    lines, listed = [own.line for own in standings], {one.id for one in run.attention}
+    for line in lines:
+        if line.practice and line.practice.unsettled:
+            unsettled = ", ".join(line.practice.unsettled)
+            say(f"{line.id}: notebook checks never ran: {unsettled}")
+        if line.status != "graded" and line.id not in listed:
+            say(f"{line.id}: {describe(line)}")
+    if absent := sorted(practice.keys() - {line.id for line in lines}):
+        say(f"notebooks only, no submission: {', '.join(absent)}")
+    if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):
+        say(
+            f"{unknown} of {len(lines)} may be late, and nothing says so: [policy] takes nothing off. Set due in it; "
+            "for Moodle, give the grading worksheet with --roster."
+        )
+    if run.attention:
+        say(f"{len(listed)} need a person:", "bold")
+    for one in run.attention:
+        text = clean(one.text, len(one.text))
+        say(f"{one.id}: {one.code}: {text}")
+    told = {one.text for one in run.attention}
+    for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
+        say(str(ruling))
+    if run.mistake:
+        fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")
+    if any(line.status == "grader_error" for line in lines):
+        fail(
+            "some submissions could not be graded through no fault of their own; see the lines above.",
+            EXIT_GRADER_ERROR,
+        )

@@ -1,0 +1,43 @@
+"""The command line, put together from the commands of the core and of what stands beside it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+import typer
+
+from grader.core.assignment import rubric_or_exit
+
+from .chosen import chosen
+from .export import export
+from .grade import grade
+from .report import report
+from .show import show
+
+EVERY_DAY = "Every day"
+
+
+def program(features: Iterable[str]) -> typer.Typer:
+    """All commands, in the order in which ``grader --help`` lists them.
+
+    Args:
+        features: Packages beside the core. Each has a module ``commands`` with ``COMMANDS``, functions by the names of
+            their commands, and with ``PANEL``, the heading above them. A package that was deleted is left out.
+    """
+    app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+    @app.callback()
+    def begin() -> None:
+        """Grades submissions of the assignment."""
+        rubric_or_exit(chosen())  # before any command begins
+
+    for command in (grade, show, report, export):
+        app.command(rich_help_panel=EVERY_DAY)(command)
+    for feature in features:
+        if find_spec(feature.rpartition(".")[0]) and find_spec(feature):
+            found = importlib.import_module(f"{feature}.commands")
+            for name, command in found.COMMANDS.items():
+                app.command(name, rich_help_panel=found.PANEL)(command)
+    return app

@@ -1,0 +1,97 @@
+"""``grader report``: results as pages for a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grader.core.grades.in_force import about
+from grader.core.grades.words import for_staff
+from grader.core.results.language import in_language
+from grader.core.results.pseudonyms import PseudonymError, pseudonyms
+from grader.core.results.report import write_text
+from grader.core.results.statistics import Entry, entry
+from grader.core.run.progress import follow
+
+from .chosen import chosen
+from .decided import DecidedClass, read_decided
+from .terminal import ERR, fail, language_of, prepare, read_attention, say
+
+if TYPE_CHECKING:
+    from grader.core.pages.anonymous import Anonymous
+
+
+def report(
+    written: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the pages go: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
+    ] = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option(
+            "--anonymous",
+            help="Pseudonyms in place of all that says who somebody is; show finds them. Default folder: "
+            "DIR/html/anonymous.",
+        ),
+    ] = False,
+    lang: Annotated[str, typer.Option(help="Language of the pages: en or zh. Default: the locale.")] = "",
+    handout: Annotated[
+        str, typer.Option(metavar="URL", help="Where the handout can be read, to link to. Default: its file is named.")
+    ] = "",
+) -> None:
+    """Write static HTML: a page of the class, and one for each student that explains every lost point."""
+    from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
+
+    out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
+    known = read_decided(written, chosen().rubric, quiet=anonymous)
+    hidden = hide(known) if anonymous else None
+    lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
+    if handout and not handout.startswith(("https://", "http://")):
+        fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
+    prepare(students := out / "students")
+    pages = Pages(chosen().rubric, language, handout, chosen().laws)
+    entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
+    try:
+        for line in follow(lines, "pages", len(lines), ERR):
+            one, grades = known.report(line.id), known.grades[line.id]
+            if hidden:
+                one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
+            one = in_language(one, chosen(), language)
+            text = pages.student(one, line.practice, grades)
+            write_text(students / f"{one.submission.id}.html", text)
+            entries.append(entry(one, line.practice))
+        here = {one.line.id for one in entries}
+        for page in students.glob("*.html"):
+            if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
+                page.unlink()
+        attention, told = read_attention(written), _told(known, language)
+        if hidden:
+            attention, told = hidden.attention(attention), []
+        write_text(out / "index.html", pages.classroom(entries, attention, told))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.", 3)
+    say(f"{len(entries)} students: {out / 'index.html'}")
+
+
+def hide(known: DecidedClass) -> Anonymous:
+    """What takes the place of everyone in the class."""
+    from grader.core.pages.anonymous import anonymous
+
+    try:
+        names = pseudonyms(known.folder, [line.id for line in known.lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or known.folder}: {error.strerror}.")
+    return anonymous(names, known.lines, known.rubric)
+
+
+def _told(known: DecidedClass, language: str) -> list[tuple[str, str]]:
+    """Every decision that holds: the submission that it is about, and the words for staff."""
+    return [
+        (line.id, for_staff(ruling, known.rubric, language))
+        for line in known.lines
+        for ruling in about(line, known.book)
+    ]

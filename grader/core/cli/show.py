@@ -1,0 +1,222 @@
+"""``grader show``, and what else a person reads in the terminal about a class or about one submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from grader.core.grades.in_force import about
+from grader.core.grades.words import for_staff
+from grader.core.results.language import in_language, repeats
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
+from grader.core.results.statistics import class_statistics, entry
+from grader.core.run.progress import describe
+
+from .chosen import chosen
+from .decided import DecidedClass, read_decided
+from .terminal import OUT, fail, find, language_of, pseudonyms_in, say
+
+if TYPE_CHECKING:
+    from grader.core.results.report import PropertyReport, Report
+    from grader.core.results.standing import Standing
+    from grader.core.results.statistics import ClassStatistics
+    from grader.core.rubric import Rubric
+
+MARKS = {
+    Outcome.PASSED: ("✓", "green"),
+    Outcome.NOT_IMPLEMENTED: ("TODO", "yellow"),
+    Outcome.GRADER_ERROR: ("!", "magenta"),
+}
+
+
+MAX_NAME = 30
+LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
+
+
+def print_class(standings: Sequence[Standing], console: Console) -> None:
+    """Print a row for each submission, with a column for each task, and one for practice where there is any.
+
+    Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
+    """
+    tasks = next((own.tasks for own in standings if own.tasks), ())
+    practised = ["practice"] * any(own.line.practice for own in standings)
+    named = any(map(_name, standings))
+    header = ["submission", *["name"] * named, *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus"]
+    header += practised
+    rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
+    widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+    if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
+        header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
+        widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
+        over = sum(widths) + 2 * len(widths) - 2 - console.width
+        widths[named] = max(widths[named] - max(over, 0), LEAST_NAME)
+    lines = []
+    for row in (header, *rows):
+        words, numbers = row[: 1 + named], row[1 + named :]
+        cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
+        lines.append("  ".join(cells).rstrip())
+    console.out(lines[0], style="bold", highlight=False)
+    console.out("\n".join(lines[1:]), highlight=False)
+
+
+def _name(own: Standing) -> str:
+    """The students' names, cut off so that a row of the table stays one line."""
+    return ", ".join(student.name for student in own.line.origin.students)[:MAX_NAME] if own.line.origin else ""
+
+
+def _cells(own: Standing, tasks: int) -> list[str]:
+    line = own.line
+    practice = [f"{line.practice.points:g}"] if line.practice else []
+    if line.status != "graded":
+        return [*[""] * tasks, line.status, "", *practice]
+    return [*(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
+
+
+def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:
+    """Print the statistics of a class, as on the class page."""
+    properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
+    for name in ("worth", "pass", "of", "rate", "discrimination"):
+        properties.add_column(name, justify="right")
+    for prop in statistics.properties:
+        rate = "-" if prop.rate is None else f"{prop.rate:.0%}"
+        weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
+        properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
+    hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
+    misconceptions = Table("held by", "misconception", box=None, header_style="bold", padding=(0, 1))
+    for mistake in statistics.misconceptions:
+        misconceptions.add_row(f"{mistake.submissions:7}", Text(hints.get(mistake.id, mistake.id)))
+    for table in (properties, misconceptions) if statistics.misconceptions else (properties,):
+        console.print()
+        console.print(table)
+    console.print()
+    for line in _overview(statistics):
+        _put(line, console, margin=0)
+
+
+def _overview(statistics: ClassStatistics) -> Iterator[str]:
+    spreads = {"score": statistics.score, "bonus": statistics.bonus, "seconds": statistics.duration_s}
+    for name, spread in spreads.items():
+        if spread:
+            ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
+            yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
+    counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
+    yield f"outcomes of properties (of so many submissions): {counts}"
+    for (devices, isolation), count in statistics.environments.items():
+        yield f"{count} on {devices}, isolated by {isolation}"
+
+
+def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
+    """Print a report: a line for each property, and what to do about those that lost points."""
+    alike = repeats(report)
+    like = {prop.id: first for first, others in alike.items() for prop in others}
+    _put(f"{report.submission.id}: {describe(report)}", console, "bold", margin=0)
+    for notice in report.submission.notices:
+        _put(f"note: {notice}", console, margin=2)
+    for task in report.tasks:
+        console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
+        for prop in task.properties:
+            _print_property(prop, like.get(prop.id), console)
+            if others := alike.get(prop.id):
+                points = prop.max_points + sum(other.max_points for other in others)
+                _put(f"one cause: mending it returns {points:g} points, in {len(others) + 1} lines", console, "italic")
+            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
+                _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
+
+
+def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
+    mark, style = MARKS.get(prop.outcome, ("✗", "red"))
+    start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
+    _put(prop.title, console, start=start)
+    if prop.outcome is Outcome.PASSED:
+        return
+    if like:
+        _put(f"{prop.outcome}, like {like}", console)
+        return
+    mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
+    _put(f"{prop.hint}{mistake}", console, "italic")
+    if case := prop.evidence:
+        message, *frames = case.message.splitlines()
+        for line in (f"{prop.outcome}: {message}  ({case.id})", *frames):
+            _put(line, console)
+
+
+def _put(text: str, console: Console, style: str = "", margin: int = 7, start: Text | None = None) -> None:
+    """Print a text beside a margin, or beside its start; in a terminal, it is wrapped there, else it stays one line."""
+    start = Text(" " * margin) if start is None else start
+    if not console.is_terminal:
+        console.print(Text.assemble(start, (text, style)), soft_wrap=True)
+        return
+    room = max(console.width - start.cell_len, 1)
+    for number, line in enumerate(Text(text, style=style).wrap(console, room)):
+        console.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
+
+
+def print_decisions(sentences: Sequence[str], console: Console) -> None:
+    """Print what people decided about a submission, if they did."""
+    if sentences:
+        console.print(Text("\nDecided", style="bold"))
+    for text in sentences:
+        _put(text, console, margin=2)
+
+
+def show(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    identifier: Annotated[
+        str | None, typer.Argument(metavar="ID", help="One submission, or a name; all, if left out.")
+    ] = None,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Who is who on the pages that report --anonymous writes.")
+    ] = False,
+    test: Annotated[
+        str,
+        typer.Option("--test", metavar="PROPERTY", help="The test that the student can copy for this lost property."),
+    ] = "",
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
+) -> None:
+    """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
+    rubric, language = chosen().rubric, language_of(lang)
+    known = read_decided(out, rubric)
+    if pseudonyms:
+        _print_pseudonyms(known, identifier)
+        return
+    if identifier:
+        line = known.line(find(out, identifier))
+        if test:
+            _print_test(in_language(known.report(line.id), chosen(), language), test)
+            return
+        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT)
+        print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
+        return
+    entries = [entry(known.report(line.id), line.practice) for line in known.lines]
+    print_class(entries, OUT)
+    print_statistics(class_statistics(entries), rubric, language, OUT)
+
+
+def _print_test(report: Report, wanted: str) -> None:
+    """Print the test of a property, for ``tests/`` in the student's folder."""
+    lost = {prop.id: prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED}
+    if wanted not in lost or wanted not in chosen().laws:
+        there = ", ".join(name for name in lost if name in chosen().laws) or "nothing"
+        fail(f"{wanted}: no test to copy. {report.submission.id} lost {there}.")
+    prop = lost[wanted]
+    OUT.out(chosen().laws[wanted].test(prop.title, prop.stated), end="", highlight=False)
+
+
+def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
+    """Print who is who, by pseudonym."""
+    lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
+    hidden = pseudonyms_in(known.folder, lines)
+    if not hidden:
+        fail(f"{known.folder}: nobody has a pseudonym yet. `grader report {known.folder} --anonymous` gives them.")
+    for line in sorted(lines, key=lambda line: hidden[line.id]):
+        names = ", ".join(map(str, line.origin.students)) if line.origin else ""
+        say(f"{hidden[line.id]}  {line.id}  {names}".rstrip())

@@ -1,0 +1,142 @@
+"""What all commands share: output and error streams, ending early with one line, and the folders that they use."""
+
+from __future__ import annotations
+
+import contextlib
+import locale
+import os
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from grader.core.results import written
+from grader.core.results.pseudonyms import PseudonymError, known
+from grader.core.results.report import Attention, Summary, SummaryLine
+from grader.core.results.written import ReadT
+from grader.core.rubric import LANGUAGES
+
+EXIT_BAD_INPUT = 2
+EXIT_GRADER_ERROR = 3
+MOST_NAMED = 10
+
+
+class _Terminal(Console):
+    """A console for which the end of its reader, such as ``head``, is no error: the command goes on to its own end."""
+
+    def on_broken_pipe(self) -> None:
+        """Send all further output to the null device."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
+
+OUT = _Terminal()
+ERR = _Terminal(stderr=True)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print one line, without markup, and as long as it is."""
+    OUT.print(Text(text, style=style), soft_wrap=True)
+
+
+def warn(text: str, style: str = "") -> None:
+    """The same on the error stream."""
+    ERR.print(Text(text, style=style), soft_wrap=True)
+
+
+def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
+    """End the command with one line on the error stream."""
+    warn(f"grader: {message}")
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def needing(extras: str, command: str) -> Iterator[None]:
+    """End the command with one line if an import in the ``with`` block finds a package of the extras missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("grader"):
+            raise  # ours: no extra would bring it
+        fail(f"{error.name} is not installed. Install what {command} needs: pip install -e '.[{extras}]'")
+
+
+def language_of(lang: str) -> str:
+    """The language that ``--lang`` names, or else that of the locale: Chinese, or English for any other locale."""
+    language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
+    if language not in LANGUAGES:
+        fail(f"--lang {lang}: not a language of the rubric. Choose one of {', '.join(LANGUAGES)}.")
+    return language
+
+
+def prepare(out: Path) -> None:
+    """Make the output folder, and check that it can be written to, before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        fail(f"--out {out}: {error.strerror}. Choose a folder that you can write to.")
+
+
+def read_written(path: Path, model: type[ReadT]) -> ReadT:
+    """Read a file that an earlier command has written; ends the command if that cannot be done."""
+    try:
+        return written.read_written(path, model)
+    except written.NotWritten as error:
+        fail(str(error))
+
+
+def read_attention(out: Path) -> list[Attention]:
+    """The submissions that needed a person after the last run; none if that run was stopped."""
+    path = out / "summary.json"
+    return read_written(path, Summary).attention if path.exists() else []
+
+
+def find(out: Path, wanted: str) -> str:
+    """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
+    if (out / wanted / "report.json").is_file():
+        return wanted
+    lines, folded = read_class(out), wanted.casefold()
+    told = {line.id: [line.id, *_known(line)] for line in lines}
+    for identifier, pseudonym in pseudonyms_in(out, lines).items():
+        if pseudonym == folded:  # and not a part of one, which would be found by chance
+            return identifier
+    for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
+        found = [own for own, texts in told.items() if any(map(fits, texts))]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            fail(f"{wanted}: may be any of {', '.join(found[:MOST_NAMED])}. Give more of the id or of the name.")
+    near = get_close_matches(wanted, [text for texts in told.values() for text in texts], n=1)
+    fail(f"{wanted}: nobody in {out}{f'; {near[0]} perhaps' if near else ''}. `grader show {out}` lists everyone.")
+
+
+def _known(line: SummaryLine) -> list[str]:
+    """Ids, names and addresses of a submission's students, as far as they are known."""
+    students = line.origin.students if line.origin else ()
+    return [text for own in students for text in (own.id, own.name, own.email) if text]
+
+
+def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
+    """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
+    try:
+        return known(out, [line.id for line in lines])
+    except PseudonymError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror}.")
+
+
+def read_class(out: Path) -> list[SummaryLine]:
+    """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
+    try:
+        return written.read_lines(out)
+    except written.NotWritten as error:
+        fail(str(error))

@@ -1,0 +1,102 @@
+"""The CSV that Canvas imports: one assignment's column, beside the columns of a gradebook that identify students.
+
+Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
+assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a
+grade are left out, unless they are excused. The file has no place for remarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from grader.core.intake.origin import Student
+from grader.core.intake.roster import match, student_of
+
+from .rows import Export, ExportError, Request, Row, remarks
+from .table import Template, inert, number, read_number, read_template, written
+
+COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
+POINTS_POSSIBLE = "Points Possible"
+EXCUSED = "EX"
+WHAT = "the gradebook"
+NO_ID = "no Canvas user id is known. Give the downloaded gradebook with --template"
+ABSENT = "not in the gradebook that was given. Download it again, or add them to the course"
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """Fill in the gradebook that was downloaded from Canvas, or make one without it.
+
+    Raises:
+        ExportError: If Canvas would refuse the file, or take the column for a new assignment.
+    """
+    if request.template is not None:
+        return _filled(rows, read_template(request.template, WHAT), request.assignment_id)
+    if not request.assignment_id.isdecimal():
+        raise ExportError(
+            f"--assignment-id {request.assignment_id!r}: not a number. It is the last one in the assignment's address "
+            "in Canvas; without it, Canvas would create a new assignment."
+        )
+    rows = [row if row.student.id.isdecimal() else replace(row, refused=NO_ID) for row in rows]
+    known = [row for row in rows if row.cell or row.excused]
+    possible = max((row.report.max_score for row in rows), default=0)
+    table = [
+        (*COLUMNS, f"{request.title} ({request.assignment_id})"),
+        (POINTS_POSSIBLE, "", "", "", "", number(possible)),
+        *((inert(row.student.name), row.student.id, "", "", "", _points(row)) for row in known),
+    ]
+    return Export({"canvas.csv": written(table)}, rows, remarks(known))
+
+
+def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
+    """The gradebook's rows of students with a grade: the columns that identify them, and that of the assignment."""
+    template.column(["Student", "LastName"], WHAT)
+    template.column(["ID"], WHAT)
+    if template.find(["SIS User ID"]) is not None:
+        template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
+    target = _target(template, assignment_id)
+    known = {own for name in IDENTITY if (own := template.find([name])) is not None}
+    slim = template.only([*sorted(known), target])
+    people = dict(_people(slim))
+    cells = [[*map(inert, row[:-1]), row[-1]] for row in slim.rows]
+    kept = [number for number, row in enumerate(slim.rows) if POINTS_POSSIBLE in row[0]]
+    told = []
+    for row in rows:
+        student = row.student if row.source == "canvas" else row.student.model_copy(update={"id": ""})
+        found = match(student, [*people])
+        if found is None:
+            told.append(replace(row, refused=ABSENT))
+        elif slim.rows[place := people[found]][-1].strip().upper() != EXCUSED:
+            told.append(replace(row, there=read_number(slim.rows[place][-1])))
+            if row.grade or row.excused:
+                cells[place][-1] = _points(row)
+                kept.append(place)
+    return Export({"canvas.csv": slim.text(cells[place] for place in sorted(kept))}, told, remarks(told))
+
+
+def _people(template: Template) -> Iterator[tuple[Student, int]]:
+    """Every student in the gradebook, with the number of the row."""
+    for place, row in enumerate(template.rows):
+        student = student_of(dict(zip(template.headings, row, strict=True)))
+        if student.id:
+            yield student, place
+
+
+def _target(template: Template, assignment_id: str) -> int:
+    """The column of the assignment, found by the number in parentheses behind its title."""
+    ours = [
+        number
+        for number, cell in enumerate(template.header)
+        if assignment_id and cell.strip().endswith(f"({assignment_id})")
+    ]
+    if len(ours) != 1:
+        raise ExportError(
+            f"--assignment-id {assignment_id!r}: {len(ours)} columns of --template end in ({assignment_id}). "
+            "It is the last number in the assignment's address in Canvas."
+        )
+    return ours[0]
+
+
+def _points(row: Row) -> str:
+    return EXCUSED if row.excused else number(row.grade.points if row.grade else None)

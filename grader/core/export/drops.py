@@ -1,0 +1,92 @@
+"""Finds grades that an export would lower, by comparing it with earlier exports and gradings."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from grader.core.grades.people import key, students
+from grader.core.results.database import transaction
+from grader.core.results.ledger import origin_of
+from grader.core.results.policy import grade
+from grader.core.rubric import Policy
+
+from .rows import Row
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Before:
+    """The highest grade that a student had; ``when`` says in words when that was, or in which file it stands."""
+
+    points: float
+    when: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A grade that is lower than it was, or blank."""
+
+    row: Row
+    before: Before
+
+    def __str__(self) -> str:
+        cell = self.row.cell
+        now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
+        return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
+
+
+def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
+    """Who would get less than in the downloaded file, in the last export to that platform, or in a grading since.
+
+    Grades before the last export do not count, since a person has looked at that export and accepted it. Gradings after
+    it count although they were never exported, or else an export would hide what a regrade has cost; their grades
+    follow the present policy.
+    """
+    export = ledger.execute(
+        "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)
+    ).fetchone()
+    identifier, newest, exported_at = export or (None, 0, "")
+    best: dict[Key, Before] = {}
+    told = ledger.execute("SELECT student, name, grade FROM exported WHERE export = ?", (identifier,))
+    _raise(best, (((student, name), points, f"exported {exported_at}") for student, name, points in told))
+    graded = ledger.execute(
+        "SELECT submission, score, bonus, origin, started_at FROM results "
+        "WHERE id > ? AND status = 'graded' AND id NOT IN (SELECT id FROM latest)",
+        (newest,),
+    )
+    for submission, score, bonus, text, started_at in graded:
+        origin = origin_of(text)
+        points = grade(policy, score, bonus, origin).points
+        _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
+    _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
+    return [
+        Drop(row, before)
+        for row in rows
+        if (before := best.get(key(row.student))) and (row.cell is None or row.cell.points < before.points)
+    ]
+
+
+def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
+    """Note in the ledger which grades are exported to a platform."""
+    with transaction(ledger):
+        export = ledger.execute(
+            "INSERT INTO exports (exported_at, format, newest_result) SELECT ?, ?, coalesce(max(id), 0) FROM results",
+            (datetime.now(UTC).isoformat(timespec="seconds"), to),
+        ).lastrowid
+        ledger.executemany(
+            "INSERT OR REPLACE INTO exported VALUES (?, ?, ?, ?, ?)",
+            (
+                (export, row.report.submission.id, *key(row.student), row.cell.points if row.cell else None)
+                for row in rows
+            ),
+        )
+
+
+def _raise(best: dict[Key, Before], found: Iterable[tuple[Key, float | None, str]]) -> None:
+    for own, points, when in found:
+        if points is not None and (own not in best or points > best[own].points):
+            best[own] = Before(points, when)

@@ -1,0 +1,65 @@
+"""All formats by name, and the function that exports any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from grader.core.grades.book import NOTHING, Book
+from grader.core.grades.words import sentence
+from grader.core.results.report import Report
+from grader.core.rubric import Rubric
+
+from . import canvas, gradescope, junit, moodle, nbgrader, plain
+from .rows import Export, Exporter, Request, Row, blanks, rows
+
+FORMATS: Mapping[str, Exporter] = {
+    "canvas": canvas.export,
+    "moodle": moodle.export,
+    "gradescope": gradescope.export,
+    "nbgrader": nbgrader.export,
+    "junit": junit.export,
+    "csv": plain.export,
+}
+NO_COMMENTS: Mapping[str, str] = {}
+
+
+def export(
+    reports: Iterable[Report],
+    to: str,
+    rubric: Rubric,
+    template: bytes | None = None,
+    assignment_id: str = "",
+    book: Book = NOTHING,
+    comments: Mapping[str, str] = NO_COMMENTS,
+) -> Export:
+    """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
+
+    Args:
+        reports: Of the class.
+        to: One of ``FORMATS``.
+        rubric: Has the policy.
+        template: A file that was downloaded from the platform.
+        assignment_id: The number that the platform gives the assignment.
+        book: What people decided.
+        comments: What students are told beside their grade, by submission, where the file has a place for it.
+
+    Raises:
+        ExportError: If the platform would refuse the file.
+    """
+    due = rubric.policy.due.isoformat() if rubric.policy.due else ""
+    request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
+    students = [
+        replace(
+            row,
+            decided=_in_words(row, rubric),
+            comment=comments.get(row.report.submission.id, ""),
+        )
+        for row in rows(reports, rubric.policy, book)
+    ]
+    made = FORMATS[to](students, request)
+    return replace(made, remarks=[*blanks(students), *made.remarks])
+
+
+def _in_words(row: Row, rubric: Rubric) -> str:
+    return " ".join(" ".join(sentence(ruling.decision, rubric, "en").split()) for ruling in row.rulings)

@@ -1,0 +1,104 @@
+"""``results.json`` as Gradescope's autograder leaves it, and a table like Gradescope's own for work graded elsewhere.
+
+A submission that was not graded gets no score, neither as a whole nor by tests: Gradescope then enters no grade.
+Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
+
+from .rows import Export, Request, Row, remarks
+from .table import number, written
+
+FAILURE = (
+    "The autograder could not grade this submission. It is no fault of yours and costs you nothing; staff can see why."
+)
+COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
+NO_UPLOAD = (
+    "Gradescope itself takes no grades from a file: this table is for a gradebook. To have grades in Gradescope, "
+    "upload the autograder that `grader gradescope OUT` writes."
+)
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """A row for each student, with the headings of the table that Gradescope gives for download."""
+    del request
+    table = [COLUMNS, *map(_cells, rows)]
+    return Export({"gradescope.csv": written(table)}, rows, [NO_UPLOAD, *remarks(rows)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    student, submission = row.student, row.report.submission
+    return (
+        student.name,
+        student.id,
+        student.email,
+        number(row.grade.points if row.grade else None),
+        number(row.report.max_score),
+        submission.id.removeprefix("submission_"),
+        (submission.origin.submitted_at if submission.origin else None) or "",
+    )
+
+
+def results(row: Row) -> dict[str, Any]:
+    """What Gradescope shows for one submission."""
+    report, grade = row.report, row.grade
+    content = _frame(
+        report.provenance.duration_s, {"status": report.status, "environment": report.environment.model_dump()}
+    )
+    if grade is None:
+        return content | {"output": report.reason if report.status == "unreadable" else FAILURE}
+    lines = [
+        *report.submission.notices,
+        grade.remark,
+        f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.",
+    ]
+    return content | {
+        "score": grade.points,
+        "output": "\n".join(filter(None, lines)),
+        "tests": [*_tests(report)],
+    }
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """What Gradescope shows when the autograder itself fails; only staff see the reason."""
+    return _frame(0.0, {"status": "grader_error", "reason": reason}) | {"output": FAILURE}
+
+
+def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "execution_time": round(duration_s, 3),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": extra,
+    }
+
+
+def _tests(report: Report) -> Iterator[dict[str, Any]]:
+    for place, task in enumerate(report.tasks, 1):
+        for line, prop in enumerate(task.properties, 1):
+            yield {
+                "name": f"{task.title}: {prop.title}",
+                "number": f"{place}.{line}",
+                "score": prop.points,
+                "max_score": prop.max_points,
+                "status": "passed" if prop.outcome is Outcome.PASSED else "failed",
+                "output": _explained(prop),
+                "output_format": "text",
+                "tags": [task.id, str(prop.outcome)],
+                "visibility": "visible",
+                "extra_data": {"id": prop.id, "misconception": prop.misconception},
+            }
+
+
+def _explained(prop: PropertyReport) -> str:
+    """The hint, and what the simplest failing case says."""
+    if prop.outcome is Outcome.PASSED:
+        return ""
+    case = prop.simplest_case
+    return "\n".join(filter(None, [prop.hint, f"{case.id}: {case.message}" if case and case.message else ""]))

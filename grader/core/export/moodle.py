@@ -1,0 +1,74 @@
+"""The grading worksheet that was downloaded from Moodle, with grades and comments filled in.
+
+Moodle finds participants by ``Identifier``, and ignores rows whose ``Last modified (grade)`` is older than the grade on
+the site. Headings are in the site's language; ``Identifier`` is always the first column. Moodle refuses a grade above
+``Maximum Grade``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+from grader.core.intake.origin import Student
+from grader.core.intake.roster import match, student_of
+
+from .rows import Export, Request, Row, remarks
+from .table import Template, inert, number, read_number, read_template
+
+WHAT = "the grading worksheet of the assignment"
+GRADE = ("Grade", "成绩", "分数", "Bewertung", "Note", "Calificación")
+MAXIMUM = ("Maximum Grade", "最高分", "最高成绩")
+MODIFIED = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）")
+COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
+ABSENT = "not in the worksheet that was given. Download it again, or add them to the course"
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """The worksheet with grades and comments.
+
+    Raises:
+        ExportError: If there is no worksheet, or it lacks a column that Moodle asks for.
+    """
+    template = read_template(request.template, WHAT)
+    target = template.column(GRADE, WHAT)
+    template.column(MODIFIED, WHAT)
+    maximum, comments = template.find(MAXIMUM), template.find(COMMENTS)
+    people = _people(template)
+    filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
+    told = []
+    for row in rows:
+        student = row.student if row.source == "moodle" else row.student.model_copy(update={"id": ""})
+        found = match(student, [*people])
+        if found is None:
+            told.append(replace(row, refused=ABSENT))
+            continue
+        cells = filled[people[found]]
+        most = cells[maximum] if maximum is not None else ""
+        own = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
+        told.append(own)
+        if own.cell:
+            points = number(own.cell.points)
+            cells[target] = points.replace(".", ",") if "," in most else points
+        if comments is not None:
+            remark = own.remark if own.cell or own.excused else ""
+            added = [escape(own.comment, quote=False), remark]  # the column holds HTML
+            new = [text for text in added if text and text not in cells[comments]]
+            cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
+    return Export({"moodle.csv": template.text(filled)}, told, remarks(told))
+
+
+def _people(template: Template) -> dict[Student, int]:
+    """Every student in the worksheet, with the number of the row."""
+    header = ("identifier", *template.headings[1:])
+    return {student_of(dict(zip(header, row, strict=True))): number for number, row in enumerate(template.rows)}
+
+
+def _refused(row: Row, most: str) -> str:
+    """Why Moodle would not take a grade."""
+    limit = read_number(most)
+    if limit is None or row.grade is None or row.grade.points <= limit:
+        return ""
+    what = "score plus bonus" if row.report.bonus else "the score"
+    return f"{what} is above the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"

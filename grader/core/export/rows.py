@@ -1,0 +1,139 @@
+"""One row for each student: whose report it is, and the grade, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.core.grades.book import NOTHING, Book
+from grader.core.grades.grades import StudentGrade, grades
+from grader.core.grades.model import Ruling
+from grader.core.intake.origin import Student
+from grader.core.results.policy import Grade
+from grader.core.results.report import Report, summary_line
+from grader.core.rubric import Policy
+
+
+class ExportError(Exception):
+    """No file can be written; the message is one line that says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student, the report of the student's submission, and the grade.
+
+    Attributes:
+        grade: The grade by the policy; None if there is none.
+        blank: Why there is no grade; empty if there is one.
+        refused: Why the platform's file has no place for the grade; empty if it has one.
+        there: The number in the student's cell of the downloaded file; None if there is none.
+        comment: What the student is told beside the grade, where the file has a place for it.
+        excused: Whether a person decided that there is no grade.
+        rulings: All decisions of people that hold for the student or the submission.
+        decided: Those decisions in words for the student.
+    """
+
+    report: Report
+    student: Student
+    grade: Grade | None
+    blank: str = ""
+    refused: str = ""
+    there: float | None = None
+    comment: str = ""
+    excused: bool = False
+    rulings: Sequence[Ruling] = ()
+    decided: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What the student is told beside the grade: what the policy changed, and what people decided."""
+        return " ".join(filter(None, [self.grade.remark if self.grade else "", self.decided]))
+
+    @property
+    def cell(self) -> Grade | None:
+        """The grade that is written to the platform's file; None if the cell stays blank."""
+        return None if self.refused else self.grade
+
+    @property
+    def source(self) -> str:
+        """The platform that the student's id comes from; empty for folders and rosters."""
+        origin = self.report.submission.origin
+        return origin.source if origin else ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What an exporter may ask for.
+
+    Attributes:
+        title: The assignment's title.
+        due: The deadline, ISO 8601, or empty.
+        template: The bytes of a file downloaded from the platform.
+        assignment_id: The number that the platform gives the assignment.
+    """
+
+    assignment: str
+    title: str
+    due: str = ""
+    template: bytes | None = None
+    assignment_id: str = ""
+
+
+@dataclass(frozen=True)
+class Export:
+    """What an exporter made.
+
+    Attributes:
+        files: Contents by name.
+        remarks: What a person must know before the upload, a line each.
+        rows: The students in the files, each with why the file refused the grade, and what was in the cell before.
+    """
+
+    files: Mapping[str, str]
+    rows: Sequence[Row]
+    remarks: Sequence[str] = ()
+
+
+Exporter = Callable[[Sequence[Row], Request], Export]
+
+
+def rows(reports: Iterable[Report], policy: Policy, book: Book = NOTHING) -> list[Row]:
+    """A row for each student of each report that counts, with the grade by the policy and by what people decided."""
+    known = {report.submission.id: report for report in reports}
+    found = grades([summary_line(report) for report in known.values()], book, policy)
+    return [_row(known[one.line.id], one) for one in found]
+
+
+def _row(report: Report, own: StudentGrade) -> Row:
+    return Row(report, own.student, own.grade, own.blank, rulings=own.rulings, excused=own.excused)
+
+
+def refusals(rows: Iterable[Row]) -> list[str]:
+    """A line for each reason why grades would not reach the platform, and below it whose grades they are."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.refused and row.grade:
+            found.setdefault(row.refused, []).append(f"{row.student} ({row.grade.points:g})")
+    return [
+        line
+        for why, names in found.items()
+        for line in (f"{len(names)} would be blank: {why}", f"  {', '.join(names)}")
+    ]
+
+
+def blanks(rows: Iterable[Row]) -> list[str]:
+    """A line for each student without a grade, with the reason; for an excused one, with what people decided."""
+    return [
+        f"{row.student} ({row.report.submission.id}): left blank; {row.decided if row.excused else row.blank}"
+        for row in rows
+        if row.blank
+    ]
+
+
+def remarks(rows: Iterable[Row]) -> list[str]:
+    """A line for each grade that the policy or a person changed, so that nobody uploads one without having read it."""
+    return [
+        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.remark}"
+        for row in rows
+        if row.cell and row.remark
+    ]

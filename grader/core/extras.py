@@ -1,0 +1,26 @@
+"""The one way by which the core reaches what stands beside it: by name, and only if its folder is there.
+
+========================  ==================================================  ======================================
+``grader.extras.…``       what the core asks of it                            without it
+========================  ==================================================  ======================================
+``decisions``             ``decisions_of(folder, lines, reports, rubric,      nobody decided anything
+                          ledger, note)``: the :class:`Book` of a class
+``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
+                          reader)``
+``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only
+========================  ==================================================  ======================================
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from types import ModuleType
+
+
+def extra(name: str) -> ModuleType | None:
+    """The module ``extension`` of an extra; None if the folder of that extra, or of all extras, was deleted."""
+    for package in ("grader.extras", f"grader.extras.{name}"):
+        if find_spec(package) is None:
+            return None
+    return importlib.import_module(f"grader.extras.{name}.extension")

@@ -1,0 +1,149 @@
+"""One decision: about whom, what, who took it, when and why, and on what it was based."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_validator
+
+from grader.core.results.record import STRICT
+
+EVERYONE = "*"  # as a student: a decision for the whole class
+TOTALS = ("score", "bonus")  # what can be overridden beside properties
+LAST, BEST = "last", "best"
+MAX_TEXT = 4000
+PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
+SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
+WHAT = ("override", "comment", *PERSONAL, ASKED, SEEN, "withdraw")
+
+
+def _said(text: str) -> str:
+    """Text that a page can show: no control characters, which TOML and terminals give a meaning of their own."""
+    kept = "".join(char if char.isprintable() or char == "\n" else " " for char in text).strip()
+    if not kept:
+        raise ValueError("it is empty")
+    return kept
+
+
+Said = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_said)]
+
+
+class Ground(BaseModel):
+    """What a decision was based on; if this changes, a person should look at the decision again.
+
+    Attributes:
+        files: The digest of the submission's files; empty where the decision is not about files.
+        was: What the grader said then, such as ``failed, 0 of 6``; or which attempts there were.
+    """
+
+    model_config = STRICT
+
+    files: str = ""
+    was: str = ""
+
+
+class Decision(BaseModel):
+    """One entry of ``decisions.toml``; exactly one of the fields in ``WHAT`` is set.
+
+    Attributes:
+        student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
+        override: A property's id, ``score`` or ``bonus``: it is worth ``points``, whatever the grader found.
+        comment: Something to tell the student.
+        due: The student's own deadline.
+        late_days: Days of lateness that cost nothing.
+        excuse: The student gets no grade, and loses nothing by that.
+        attempt: Of several submissions, the one that counts: ``last``, ``best``, or the id of one.
+        team: Others who handed in together with this student.
+        appeal: What the student asks to have looked at again; staff only, until somebody has seen it.
+        seen: The reasons for which somebody looked at a submission, and left the result as it is; staff only.
+        withdraw: What no longer holds: the id of a property, ``score``, ``bonus``, or the name of another field.
+        who: Who decided.
+        when: When it was decided.
+        why: The reason, which students read; a comment, an appeal and what was seen need none.
+        ground: What an override, a comment, a look or the choice of an attempt was based on.
+    """
+
+    model_config = STRICT
+
+    student: Said
+    override: Said | None = None
+    points: Annotated[float, Field(ge=0)] | None = None
+    comment: Said | None = None
+    due: AwareDatetime | None = None
+    late_days: Annotated[int, Field(ge=0)] | None = None
+    excuse: Literal[True] | None = None
+    attempt: Said | None = None
+    team: tuple[Said, ...] | None = Field(default=None, min_length=1, strict=False)
+    appeal: Said | None = None
+    seen: tuple[Said, ...] | None = Field(default=None, strict=False)
+    withdraw: Said | None = None
+    who: Said
+    when: AwareDatetime
+    why: Said | None = None
+    ground: Ground | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Decision:
+        said = [name for name in WHAT if getattr(self, name) is not None]
+        if len(said) != 1:
+            raise ValueError(f"it has {len(said)} of the fields {', '.join(WHAT)}, and needs exactly one")
+        if (self.points is None) != (self.override is None):
+            raise ValueError("override and points go together: one says what, the other how many")
+        if self.why is None and self.what not in ("comment", ASKED, SEEN):
+            raise ValueError("why is missing")
+        if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":
+            raise ValueError("only attempt can be decided for everyone; set anything else in the rubric's [policy]")
+        return self
+
+    @property
+    def what(self) -> str:
+        """Which field says what was decided."""
+        return next(name for name in WHAT if getattr(self, name) is not None)
+
+    @property
+    def slot(self) -> str:
+        """What it is about, such as a property's id: of several, the last one holds, but comments add up."""
+        return self.override or self.withdraw or self.what
+
+    @property
+    def personal(self) -> bool:
+        """Whether it is about a student, rather than about what was handed in."""
+        return self.slot in PERSONAL
+
+    @property
+    def identity(self) -> str:
+        """The same text for the same decision, whether or not its ground is written down."""
+        return self.model_dump_json(exclude={"ground"}, exclude_none=True)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A decision as it holds in a class.
+
+    Attributes:
+        line: The line of ``decisions.toml`` where it begins.
+        stale: How its ground has changed, or why it cannot be followed; empty if neither.
+        void: Whether it cannot be followed, so that it changes nothing.
+    """
+
+    decision: Decision
+    line: int
+    stale: str = ""
+    void: bool = False
+
+    def __str__(self) -> str:
+        return f"{FILE}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
+
+
+FILE = "decisions.toml"
+
+
+class DecisionError(Exception):
+    """The decisions cannot be used; the message is one line that says where, what, and what to do."""
+
+
+def date_of(moment: datetime) -> str:
+    """The time of a deadline, for people."""
+    return moment.isoformat(sep=" ", timespec="minutes")

@@ -1,0 +1,70 @@
+"""Decisions in words, in English and Chinese: for students without the name of whoever decided, for staff with it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from grader.core.rubric import LANGUAGES, Rubric
+
+from .model import BEST, LAST, Decision, Ruling, date_of
+
+_WORDS: Final = {
+    "property": ("“{title}”: {points:g} points.", "“{title}”：{points:g} 分。"),
+    "score": ("The score is {points:g}.", "得分定为 {points:g}。"),
+    "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
+    "comment": ("{comment}", "{comment}"),
+    "due": ("The deadline is {due}.", "截止时间为 {due}。"),
+    "late_days": ("Days of lateness that cost nothing: {days}.", "免于扣分的迟交天数：{days}。"),
+    "excuse": ("Excused: there is no grade, and that costs nothing.", "已获免除：不计成绩，也不扣分。"),
+    "attempt": ("The submission that counts: {attempt}.", "计入成绩的提交：{attempt}。"),
+    LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
+    BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
+    "team": ("The submission of a team, and that of {names} as well.", "团队提交，同时也是 {names} 的提交。"),
+    "appeal": ("Asks for another look: {appeal}", "请求复核：{appeal}"),
+    "seen": ("Looked at, and left as it is: {reasons}.", "已查看，维持原结果：{reasons}。"),
+    "why": (" Reason: {why}", "理由：{why}"),
+    "by": (" ({who}, {when})", "（{who}，{when}）"),
+    "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),
+}
+
+
+def sentence(own: Decision, rubric: Rubric, language: str) -> str:
+    """What was decided and why, for the student."""
+    what = _ended(_say(_key(own, rubric), language, own, rubric), language)
+    place = LANGUAGES.index(language)
+    return what + _WORDS["why"][place].format(why=_ended(own.why, language)) if own.why else what
+
+
+def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
+    """A decision in one line, with who decided when, and whether somebody should look at it again."""
+    own, place = ruling.decision, LANGUAGES.index(language)
+    by = _WORDS["by"][place].format(who=own.who, when=own.when.date())
+    again = _WORDS["stale"][place].format(stale=ruling.stale) if ruling.stale else ""
+    return f"{' '.join(sentence(own, rubric, language).split())}{by}{again}"
+
+
+def _ended(text: str, language: str) -> str:
+    """The text as a sentence with its end."""
+    return text if text.endswith((".", "!", "?", "。", "！", "？")) else text + {"en": ".", "zh": "。"}[language]
+
+
+def _key(own: Decision, rubric: Rubric) -> str:
+    if own.override in rubric.properties:
+        return "property"
+    known = (own.attempt or "", own.override or "", own.what)
+    return next((name for name in known if name in _WORDS), "property")
+
+
+def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
+    known = rubric.properties.get(own.override or "")
+    return _WORDS[name][LANGUAGES.index(language)].format(
+        title=known.title[language] if known else own.override,
+        points=own.points or 0,
+        comment=own.comment,
+        appeal=own.appeal,
+        due=date_of(own.due) if own.due else "",
+        days=own.late_days,
+        attempt=own.attempt,
+        names=", ".join(own.team or ()),
+        reasons=", ".join(own.seen or ()) or "–",
+    )

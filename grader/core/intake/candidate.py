@@ -1,0 +1,254 @@
+"""A submission before it is read: its id, where its files are, and whose it is; and how it is read.
+
+A folder is read as regular files only, and no link is followed; an archive, or a part of a platform's zip, in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+import unicodedata
+from collections.abc import Container, Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from grader.core.messages import Message, as_data, from_data, quoted, say
+
+from .kinds import without_archive_suffix
+from .origin import WHOLE, Origin, Part, clean
+from .reading import archive_files, read_files
+from .submission import (
+    ANYTHING,
+    CLUTTER,
+    ENVIRONMENT,
+    MAX_FOLDERS,
+    MAX_LISTED,
+    SRC_ONLY,
+    Expected,
+    Files,
+    Submission,
+    Unreadable,
+    open_regular,
+)
+
+MAX_ID_BYTES = 100  # in UTF-8; names of files made from an id are longer, and a file system allows 255
+MAX_MESSAGE = 2000  # characters of a reason, a notice or a concern
+MARK = 8  # hexadecimal digits that stand for the cut part of a long name
+# No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
+# dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
+TAKEN = re.compile(
+    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|"
+    r".*\.(?:sqlite3|json|csv|xml|html|toml|db|zip|part)(?:-\w+)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A submission that has been found; it is read when it is graded.
+
+    Attributes:
+        path: The folder or the archive that holds it.
+        part: The part of ``path`` that belongs to it: all, unless ``path`` is an export.
+        origin: Whose it is, where that is known.
+        reason: Why there is nothing to read; None if there may be something.
+        among_others: Whether it is in a folder of submissions, where a link may lead to another student's work.
+        expected: The files that are asked for.
+    """
+
+    id: str
+    path: Path
+    _: KW_ONLY
+    part: Part = WHOLE
+    origin: Origin | None = None
+    notices: tuple[Message, ...] = ()
+    reason: Message | None = None
+    among_others: bool = False
+    expected: Expected = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The name of its folder or file as it was given, without a suffix such as ``.zip`` or ``.pdf``."""
+        inside = self.part.below or next(iter(self.part.files), "")
+        path = Path(inside) if inside else self.path.resolve()
+        return without_archive_suffix(spelled(path.name))
+
+    def read(self) -> Submission:
+        """Read it in this process. If it cannot be read, the submission has a reason; only MemoryError is raised."""
+        if self.reason is not None:
+            submission = Submission(self.id, reason=self.reason)
+        elif not self.path.is_dir():
+            submission = read_archive(self.path, self.id, self.part, not self.among_others, self.expected)
+        elif self.part.below:
+            submission = read_folder(self.path / self.part.below, self.id, expected=self.expected)
+        else:
+            submission = read_folder(self.path, self.id, self.part, self.expected)
+        return _printable(replace(submission, notices=self.notices + submission.notices))
+
+
+def _printable(submission: Submission) -> Submission:
+    """The submission with only printable characters in its messages, as file names may hold any others."""
+    return replace(
+        submission,
+        reason=submission.reason and _cleaned(submission.reason),
+        notices=tuple(map(_cleaned, submission.notices)),
+        concerns=tuple(replace(concern, text=_cleaned(concern.text)) for concern in submission.concerns),
+    )
+
+
+def _cleaned(message: Message) -> Message:
+    """The message with only printable characters; one that is too long is cut, and loses its parts."""
+    if len(message) > MAX_MESSAGE:
+        return quoted(clean(message, MAX_MESSAGE))
+    return from_data(as_data(message), lambda text: clean(text, MAX_MESSAGE))
+
+
+def unused(wanted: str, taken: Container[str]) -> str:
+    """The wanted id, with a number added if it is among the ``taken`` ids, which are as :func:`folded` returns them."""
+    ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+    return next(own for own in ids if folded(own) not in taken)
+
+
+def folded(own: str) -> str:
+    """An id for comparison: the same text for two ids that a file system may not tell apart, such as A and a."""
+    return unicodedata.normalize("NFKD", own).casefold()
+
+
+def identifier(path: Path) -> str:
+    """An id from the name of a file or folder, without characters that trouble a file system or a terminal."""
+    return safe_id(without_archive_suffix(path.name))
+
+
+def spelled(name: str) -> str:
+    """A file's name as text; bytes that are not UTF-8 are read as GB18030, since most come from a Chinese Windows."""
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+        return data.decode()
+    except UnicodeEncodeError:
+        return name
+    except UnicodeDecodeError:
+        return data.decode("gb18030", "replace")
+
+
+def safe_id(name: str) -> str:
+    """An id from any name: always the same, never too long, and never the name of a file that the grader writes."""
+    whole = unicodedata.normalize("NFC", spelled(name))
+    own = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
+    if TAKEN.fullmatch(own):
+        own = f"{own.replace('.', '_')}_"
+    if len(own.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        mark = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:MARK]
+        own = f"{own.encode()[: MAX_ID_BYTES - MARK - 1].decode(errors='ignore')}-{mark}"
+    return own
+
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING) -> Submission:
+    """The submission in ``folder``, or in a part of it, archives included; if it cannot be read, it has a reason."""
+    try:
+        root = os.open(folder, _FOLDER)
+    except OSError as error:
+        why = say("The folder cannot be opened: {problem}.", problem=str(error.strerror))
+        return Submission(identifier, reason=why)
+    try:
+        return read_files(identifier, lambda: _files(root, folder, part), expected)
+    finally:
+        os.close(root)
+
+
+def _files(root: int, folder: Path, part: Part) -> Files:
+    names = part.files or {name: name for name in _names(folder)}
+    return {shown: partial(_read, root, name) for shown, name in names.items()}
+
+
+def _names(folder: Path) -> list[str]:
+    """Every file's path relative to ``folder``, without those that :func:`walked` leaves out."""
+    found = (os.path.join(current, name) for current, names in walked(folder) for name in names)
+    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
+
+
+def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
+    """``folder`` and each folder below it, with the names of its files; no hidden folder, cache or virtual environment.
+
+    Raises:
+        Unreadable: If there are too many files and folders.
+    """
+    count = 0
+    for number, (current, folders, files) in enumerate(os.walk(folder, followlinks=False)):
+        count += len(folders) + len(files)
+        if count > MAX_LISTED:
+            raise Unreadable(say("The folder holds more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
+        if number > MAX_FOLDERS:
+            raise Unreadable(say("The folder holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+        if ENVIRONMENT in files and current != str(folder):
+            folders[:] = []
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
+        yield current, files
+
+
+def read_file(folder: Path, name: str, limit: int) -> bytes:
+    """Read at most ``limit + 1`` bytes of a file in an export or another folder; no link is followed.
+
+    Raises:
+        Unreadable: If it is a link, a pipe or a device.
+        OSError: If the system refuses.
+    """
+    root = os.open(folder, _FOLDER)
+    try:
+        return _read(root, name, limit)
+    finally:
+        os.close(root)
+
+
+def _read(root: int, name: str, limit: int) -> bytes:
+    """Read at most ``limit + 1`` bytes of a regular file, opening each folder on the way without following links.
+
+    Raises:
+        Unreadable: If it is a link, a pipe or a device.
+        OSError: If the system refuses.
+    """
+    *folders, last = name.split("/")
+    current = os.dup(root)
+    try:
+        for part in folders:
+            following = os.open(part, _FOLDER, dir_fd=current)
+            os.close(current)
+            current = following
+        with open_regular(last, folder=current) as file:
+            return file.read(limit + 1)
+    finally:
+        os.close(current)
+
+
+def read_archive(
+    source: Path | IO[bytes],
+    identifier: str,
+    part: Part = WHOLE,
+    follow: bool = True,
+    expected: Expected = ANYTHING,
+) -> Submission:
+    """The submission in an archive, or in a part of one; if it cannot be read, it has a reason.
+
+    Args:
+        source: The archive.
+        identifier: The submission's id.
+        part: The part of the archive that belongs to the submission.
+        follow: Whether ``source`` may be a link: yes if a person named it, no in a folder of students' files.
+        expected: The files that are asked for.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def files() -> Files:
+            file = stack.enter_context(open_regular(source, follow=follow)) if isinstance(source, Path) else source
+            found = archive_files(file, part)
+            return {part.shown(name): read for name, read in found.items() if name in part} if part != WHOLE else found
+
+        return read_files(identifier, files, expected)

@@ -1,0 +1,215 @@
+"""Finds the submissions below a path: one folder, a folder of folders and zips, a zip, or a platform's export."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from grader.core.messages import Message, say
+
+from . import canvas, clones, gradescope, moodle
+from .candidate import Candidate, folded, identifier, safe_id, unused
+from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
+from .layout import expected_path
+from .listing import Listing
+from .origin import Found, Part, Student
+from .roster import latest, with_roster
+from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
+
+FOLDERS = "folders"
+# Beside submissions, files of these kinds are no submissions: staff may have put them there.
+TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
+# In the order in which they are tried: platforms with more distinctive file names first.
+PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
+    "gradescope": gradescope.split,
+    "moodle": moodle.split,
+    "canvas": canvas.split,
+    "clones": clones.split,
+}
+
+
+class IntakeError(Exception):
+    """A path that holds no submission; the text is one line that says what is wrong and what to do."""
+
+
+def discover(
+    paths: Iterable[Path],
+    source: str | None = None,
+    roster: Sequence[Student] = (),
+    expected: Expected = ANYTHING,
+    every_attempt: bool = False,
+) -> list[Candidate]:
+    """Every submission below ``paths``, with unique ids, sorted by id.
+
+    Args:
+        paths: Submissions, folders of submissions, zips, exports.
+        source: The platform that exported them, or ``folders``; None to find out.
+        roster: Everyone who should have handed in; whoever has not becomes a candidate with nothing to read.
+        expected: The files that are asked for.
+        every_attempt: Whether to keep what the same students handed in earlier as well.
+
+    Raises:
+        IntakeError: If a path does not exist, or holds nothing that could be a submission.
+    """
+    candidates = [candidate for path in paths for candidate in _candidates(path, source, expected)]
+    found: dict[str, Candidate] = {}
+    named = with_roster(candidates, roster) if roster else candidates
+    for candidate in named if every_attempt else latest(named):
+        own = unused(candidate.id, found)
+        found[folded(own)] = replace(candidate, id=own, expected=expected)
+    return sorted(found.values(), key=lambda candidate: candidate.id)
+
+
+def _candidates(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
+    if not path.exists():
+        raise IntakeError(f"{path}: no such file or folder. Give a submission, a folder of submissions, or a zip.")
+    if not path.is_dir() and not _is_archive(path):
+        raise IntakeError(f"{path}: not a zip archive. Give a folder or a .zip file.")
+    if source is None and path.is_dir() and _is_submission(path, expected):
+        return [Candidate(identifier(path.resolve()), path)]
+    if found := _in_export(path, source, expected):
+        return found
+    if source not in (None, FOLDERS):
+        raise IntakeError(f"{path}: holds no {source} export. Leave --from out to have it recognised.")
+    if path.is_file() and source is None:
+        return [Candidate(identifier(path), path)]
+    children = _each(Listing(path), (), expected)
+    if not children:
+        raise IntakeError(f"{path}: holds no submission. Expected src/ in it, or one folder or zip for each student.")
+    return children
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file can be opened as an archive; never waits for a pipe."""
+    try:
+        with open_regular(path, follow=True) as file:
+            return archive_kind(file.read(START_BYTES)) in ("zip", "tar") or zipfile.is_zipfile(file)
+    except (Unreadable, OSError):
+        return False
+
+
+def _is_submission(folder: Path, expected: Expected) -> bool:
+    """Whether a folder is one submission rather than many: ``src/`` or an expected file is directly in it.
+
+    An expected file beside more submissions than such files is a stray one, and no reason to lose all the others.
+    """
+    children = sorted(folder.iterdir())
+    loose = sum(expected_path(child.name, expected) is not None for child in children)
+    parents = {PACKAGE, *(part for path in expected for part in PurePosixPath(path).parts[:-1] if loose)}
+    if any(child.name in parents and child.is_dir() for child in children):
+        return True
+    return loose > 0 and sum(_may_be_submission(child, expected) for child in children) <= max(1, loose)
+
+
+def _may_be_submission(path: Path, expected: Expected) -> bool:
+    """Whether something in a folder may be a submission: an archive, or ``src/`` or an expected file is in it."""
+    if path.is_symlink() or not path.is_dir():
+        return is_archive_name(path.name)
+    with contextlib.suppress(OSError):
+        return any(child.name == PACKAGE or expected_path(child.name, expected) for child in path.iterdir())
+    return False
+
+
+def _in_export(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
+    """The submissions of a platform's export, found at its top or in the only folder there; none if it is no export."""
+    sources = [name for name in PLATFORMS if source in (None, name)]
+    if source is None and path.is_file():
+        sources.remove("clones")  # a zip with a clone in it is one student's submission
+    try:
+        top = Listing(path)
+        only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
+        for listing in (top, *map(top.inside, only)):
+            for name in sources:
+                if found := PLATFORMS[name](listing):
+                    claimed = {entry for each in found for entry in each.claimed}
+                    return [_candidate(each, listing) for each in found] + _each(listing, claimed, expected)
+    except Exception as error:  # zipfile may raise anything for damaged or hostile bytes
+        if path.is_dir():
+            raise IntakeError(f"{path}: cannot be read ({error}).") from None
+    return []
+
+
+def _candidate(found: Found, listing: Listing) -> Candidate:
+    return Candidate(
+        safe_id(found.id),
+        listing.path,
+        part=listing.rooted(found.part),
+        origin=found.origin,
+        notices=found.notices,
+        among_others=True,
+        reason=_why_unread(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
+    )
+
+
+def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> list[Candidate]:
+    """A submission for each folder and archive that is not ``claimed`` already, so that none is left out unnoticed.
+
+    Another file that looks handed in, such as a 7z archive, a notebook, or a single file of somebody's work, becomes a
+    submission that cannot be read.
+    """
+    others = [name for name in listing.visible if name not in claimed]
+    own = [name for name in others if name.endswith("/") or _handed_in(name)]
+    loose: dict[str, Message] = {}
+    if own or claimed:  # a folder of single files alone, perhaps of one student, is no class
+        loose = {name: _why_loose(name) for name in others if name not in own and _may_be_work(name, expected)}
+    if not listing.path.is_dir():
+        parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in [*own, *loose]}
+        return [
+            Candidate(
+                identifier(Path(name)),
+                listing.path,
+                part=listing.rooted(part),
+                among_others=True,
+                reason=loose.get(name),
+            )
+            for name, part in parts.items()
+        ]
+    reasons = {name: _why_unread(listing.path / name) or loose.get(name) for name in others}
+    return [_child(listing.path / name, reason) for name, reason in reasons.items() if name in own or reason]
+
+
+def _child(path: Path, reason: Message | None) -> Candidate:
+    if reason is None and not path.is_dir() and not is_archive_name(path.name):
+        return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
+    return Candidate(identifier(path), path, reason=reason, among_others=True)
+
+
+def _handed_in(name: str) -> bool:
+    """Whether a file in a folder of submissions may be one: an archive, or a file that students send in its place."""
+    return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
+
+
+def _may_be_work(name: str, expected: Expected) -> bool:
+    """Whether a file beside submissions may be a part of one: Python, or a text called after what is asked for."""
+    path = PurePosixPath(name.lower())
+    called = any(PurePosixPath(wanted).stem.lower() in path.stem for wanted in expected)
+    return ".py" in path.name or (called and path.suffix in ("", ".txt"))
+
+
+def _why_loose(name: str) -> Message:
+    """Why a single file in a folder of submissions is not read."""
+    return say(
+        "{called} is a single file beside the submissions, so it belongs to none. Put it into its student's folder.",
+        called=name,
+    )
+
+
+def _why_unread(path: Path) -> Message | None:
+    """Why an entry of a folder of submissions is not read; None if it is."""
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        return say(
+            "{called} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself.",
+            called=path.name,
+        )
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        return say(
+            "{called} is neither a file nor a folder, but a pipe, a socket or a device. Hand in a zip.",
+            called=path.name,
+        )
+    return None

@@ -1,0 +1,98 @@
+"""Who handed in a submission, when, and through which platform, as far as the platform tells."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from grader.core.messages import Message
+
+Source = Literal["folders", "clones", "canvas", "moodle", "gradescope", "roster"]
+MAX_TEXT = 200
+
+
+class Student(BaseModel):
+    """One person; what the platform does not tell, or hides, is empty.
+
+    Attributes:
+        id: The platform's own: a Canvas user, a Moodle participant, a student number, a user name.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str = ""
+    name: str = ""
+    email: str = ""
+
+    def __str__(self) -> str:
+        return self.name or self.email or self.id or "somebody unnamed"
+
+
+class Origin(BaseModel):
+    """Where a submission comes from.
+
+    Attributes:
+        students: More than one for a group, none where nobody is known.
+        late: What the platform flagged; null where it says nothing.
+        late_s: Seconds after the deadline or its extension, where the platform says that rather than a time.
+        submitted_at: ISO 8601; null where the platform does not tell. Of a clone, when the last commit was made.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    source: Source
+    students: tuple[Student, ...] = ()
+    late: bool | None = None
+    late_s: float | None = None
+    submitted_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a folder or archive that belongs to one submission: all below ``below``, or only ``files``.
+
+    Attributes:
+        below: A folder, with a slash at its end; empty for all.
+        files: From the student's name for a file to its path in the folder or archive.
+    """
+
+    below: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files.values() if self.files else name.startswith(self.below)
+
+    def shown(self, name: str) -> str:
+        """The student's name for a file of this part."""
+        own = {place: shown for shown, place in self.files.items()}
+        return own[name] if self.files else name.removeprefix(self.below)
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A submission in an export: its id, its part of the export, and whose it is.
+
+    Attributes:
+        claimed: Every name at the top of the export that belongs to this submission, whether it counts or not.
+    """
+
+    id: str
+    part: Part
+    claimed: tuple[str, ...]
+    origin: Origin | None = None
+    notices: tuple[Message, ...] = ()
+
+
+def clean(text: object, most: int = MAX_TEXT) -> str:
+    """One line of printable text from a name that a platform or a student gave; empty if it is neither text nor int."""
+    if not isinstance(text, str | int) or isinstance(text, bool):
+        return ""
+    line = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", str(text)))
+    return " ".join(line.split())[:most]

@@ -1,0 +1,229 @@
+"""A class list: whose a submission is, one submission for each student, and who handed in nothing.
+
+It can be any CSV with a header and a column for an id, a name or an address: Classroom 50's ``roster.csv``, a Canvas
+gradebook, a Moodle worksheet, or a file made by hand.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from grader.core.messages import say
+
+from .candidate import Candidate, safe_id
+from .origin import Origin, Student, clean
+
+MAX_BYTES = 16 << 20
+# Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
+IDS = ("identifier", "标识符", "编号", "username", "id", "studentid", "sid", "sisloginid", "学号", "用户名")
+NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
+FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
+EMAILS = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址", "email地址")
+_NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
+STATUS = ("status", "状态")
+SUBMITTED = ("Submitted for grading", "已提交")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+UNITS |= {"秒": 1, "分": 60, "小": 3600, "时": 3600, "天": 86400, "日": 86400, "年": 365 * 86400}
+_SPAN = r"(?:\d+\s*[^\W\d]+\s*)+"
+_LATE = re.compile(rf"(?P<en>{_SPAN})\blate\b|迟交?\s*(?P<zh>{_SPAN})")
+_HAN = range(0x4E00, 0xA000)
+
+
+class RosterError(Exception):
+    """A file that is no roster; the text is one line that says what is wrong and what to do."""
+
+
+def read_roster(path: Path) -> list[Student]:
+    """Everyone in a roster, in its order.
+
+    Raises:
+        RosterError: If it cannot be read, or has no column for an id, a name or an address.
+    """
+    students = [student for student in map(student_of, _read(path)) if student != Student()]
+    if not students:
+        raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
+    return students
+
+
+def _read(path: Path) -> list[Mapping[str, str]]:
+    """Every row: its cells by heading (see :func:`heading`)."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8-sig")
+        return [{heading(key): value or "" for key, value in row.items()} for row in _rows(text)]
+    except OSError as error:
+        raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise RosterError(f"{path}: no CSV in UTF-8 ({error}). Save it as one.") from None
+
+
+def read_lateness(path: Path) -> dict[Student, float]:
+    """Seconds that each student was late, if the roster is a grading worksheet of Moodle that says so.
+
+    A student whose status is in unknown words is left out, rather than taken to be in time.
+
+    Raises:
+        RosterError: If it cannot be read.
+    """
+    known = {}
+    for row in _read(path):
+        status = next((row[column] for column in STATUS if row.get(column)), "")
+        if (late := _late_s(status)) is not None:
+            known[student_of(row)] = late
+    return known
+
+
+def _late_s(status: str) -> float | None:
+    """The seconds in a status like "Submitted for grading - 1 day 3 hours late"; None if the status does not tell."""
+    if found := _LATE.search(status):
+        spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
+        return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
+    return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
+
+
+def _rows(text: str) -> Iterable[Mapping[str, str]]:
+    rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=False)
+    return ({key: value for key, value in row.items() if isinstance(value, str)} for row in rows)
+
+
+def student_of(row: Mapping[str, str]) -> Student:
+    """The student in a row of cells by heading (see :func:`heading`); an empty one if there is none."""
+
+    def first(columns: Iterable[str]) -> str:
+        return next((clean(row[column]) for column in columns if row.get(column, "").strip()), "")
+
+    name = first(NAMES) or _joined(first(FIRST_NAMES), first(LAST_NAMES))
+    if any(nobody in name.casefold() for nobody in _NOBODY):
+        return Student()
+    identifier = first(IDS)
+    digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language
+    return Student(id=digits if digits.isdecimal() else identifier, name=name, email=first(EMAILS))
+
+
+def heading(text: str) -> str:
+    """A heading for comparison: without spaces and underscores, in lower case and normal width."""
+    return "".join(clean(unicodedata.normalize("NFKC", text)).casefold().replace("_", " ").split())
+
+
+def _joined(first: str, last: str) -> str:
+    """A full name; a Chinese one begins with the family name and has no space."""
+    return f"{last}{first}" if last and ord(last[0]) in _HAN else f"{first} {last}".strip()
+
+
+def match(known: Student, everyone: Sequence[Student]) -> Student | None:
+    """The student of a roster with the same id or address, or else the same name, if only one has it; None if none."""
+    for field in ("id", "email"):
+        mine = getattr(known, field).casefold()
+        if found := [student for student in everyone if mine and getattr(student, field).casefold() == mine]:
+            return found[0]
+    namesakes = [student for student in everyone if known.name and _folded(student.name) == _folded(known.name)]
+    return namesakes[0] if len(namesakes) == 1 else None
+
+
+def owner(repository: str, everyone: Sequence[Student]) -> Student | None:
+    """The student whose id the repository's name ends in, after a hyphen; of several, the one with the longest id."""
+    ends = [
+        student
+        for student in everyone
+        if student.id and f"-{repository}".casefold().endswith(f"-{student.id}".casefold())
+    ]
+    return max(ends, key=lambda student: len(student.id), default=None)
+
+
+def merged(known: Student, listed: Student, guessed: bool) -> Student:
+    """A known student, completed from the roster.
+
+    A platform's own id is kept, since its gradebook needs it; an id that was guessed from a folder's name is not.
+    """
+    ids = (listed.id, known.id) if guessed else (known.id, listed.id)
+    return Student(id=ids[0] or ids[1], name=listed.name or known.name, email=known.email or listed.email)
+
+
+def _folded(name: str) -> str:
+    """A name for comparison: "Lovelace, Ada" is "Ada Lovelace"."""
+    last, comma, first = name.casefold().partition(",")
+    return " ".join((f"{first} {last}" if comma else name.casefold()).split())
+
+
+def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> list[Candidate]:
+    """The candidates with their students' names and ids from the roster, and one for everyone who handed in nothing."""
+    named: list[Candidate] = []
+    present: set[Student] = set()
+    for candidate in candidates:
+        origin = candidate.origin or _by_name(candidate)
+        whose = [_listed(student, origin, roster) for student in origin.students]
+        present.update(listed for listed in whose if listed)
+        if not any(whose):
+            remark = say("Nobody in the roster goes with this submission.")
+            named.append(replace(candidate, notices=(*candidate.notices, remark)))
+            continue
+        guessed = origin.source in ("folders", "clones")
+        students = [
+            merged(student, listed, guessed) if listed else student
+            for student, listed in zip(origin.students, whose, strict=True)
+        ]
+        named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))
+    return named + [_absent(student) for student in roster if student not in present]
+
+
+def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, float]) -> list[Candidate]:
+    """The candidates, with lateness from a worksheet if no time is known; a group is as late as its latest member."""
+    everyone = [*late_s]
+
+    def told(candidate: Candidate) -> Candidate:
+        origin = candidate.origin
+        if origin is None or origin.submitted_at or origin.source == "roster":
+            return candidate
+        listed = filter(None, (match(student, everyone) for student in origin.students))
+        seconds = max((late_s[student] for student in listed), default=None)
+        if seconds is None:
+            return candidate
+        return replace(candidate, origin=origin.model_copy(update={"late": seconds > 0, "late_s": seconds}))
+
+    return [told(candidate) for candidate in candidates]
+
+
+def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Keep only the last of several submissions of the same students, if the platform tells when each was handed in."""
+    kept: dict[object, Candidate] = {}
+    for number, candidate in enumerate(candidates):
+        origin = candidate.origin
+        timed = origin is not None and origin.students and origin.submitted_at
+        key: object = frozenset(origin.students) if origin and timed else number
+        before = kept.get(key)
+        if before is None:
+            kept[key] = candidate
+            continue
+        older, newer = sorted((before, candidate), key=_moment)
+        earlier = say("{called} of the same students was handed in earlier", called=older.id)
+        remark = earlier.then(say("it is left out."))
+        kept[key] = replace(newer, notices=(*newer.notices, remark))
+    return [*kept.values()]
+
+
+def _moment(candidate: Candidate) -> datetime:
+    return datetime.fromisoformat(candidate.origin.submitted_at or "") if candidate.origin else datetime.min
+
+
+def _by_name(candidate: Candidate) -> Origin:
+    """The origin of a folder or zip that carries its student's name."""
+    name = clean(candidate.called)
+    return Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
+
+
+def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Student | None:
+    return match(student, roster) or (owner(student.id, roster) if origin.source == "clones" else None)
+
+
+def _absent(student: Student) -> Candidate:
+    """A candidate for a student in the roster who has handed in nothing."""
+    reason = say("Nothing was handed in: {called} is in the roster, and no submission is theirs.", called=str(student))
+    origin = Origin(source="roster", students=(student,))
+    return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

@@ -1,0 +1,193 @@
+"""One submission as text, the files that it is made of, and the rules that these must follow to be read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from grader.core.messages import Field, Message, say
+
+from .source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
+from .source_rules import Refused
+
+PACKAGE = "src"
+MAX_SOURCE_BYTES = 8 << 20  # all source files together
+MAX_FILES = 200  # Python files below src/
+MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
+MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
+MAX_PATH = 200
+LEFT_OUT = say("it was left out.")
+SRC_ONLY = say("hand in src/ only")
+THE_FILE_ITSELF = say("hand in the file itself")
+AS_UTF_8 = say("save it as UTF-8")
+
+
+Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and the names that each defines
+ANYTHING: Expected = {}  # no particular files are asked for: every Python file below src/ is taken
+
+
+class Unreadable(Exception):
+    """A file, an archive or a whole submission cannot be read.
+
+    Attributes:
+        message: Why, for the student and the assistant, without a full stop. Most messages have a place ``{path}`` for
+            the name of what cannot be read.
+    """
+
+    def __init__(self, message: Message) -> None:
+        """Keep the message."""
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message.filled(path="").strip()
+
+    def of(self, name: Field) -> Message:
+        """The message with the name of what cannot be read in its place, or else before it."""
+        named = self.message.filled(path=name)
+        return named if named != self.message else say("{path}: {problem}", path=name, problem=named)
+
+
+@dataclass(frozen=True)
+class Concern:
+    """Something about the files that a person should look at.
+
+    Attributes:
+        code: ``left_out``, ``doubtful``, ``renamed`` or ``own_import``.
+        text: A sentence for a person.
+    """
+
+    code: str
+    text: Message
+
+
+def left_out(name: str, problem: Unreadable) -> Concern:
+    """The concern about a file or an archive that cannot be read."""
+    return Concern("left_out", problem.of(name).then(LEFT_OUT))
+
+
+def places_in(concerns: Iterable[Concern]) -> set[Field]:
+    """The paths that concerns are about."""
+    return {part.fields["path"] for one in concerns for part in one.text.all_parts() if "path" in part.fields}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What one student handed in.
+
+    Attributes:
+        id: Names the student in reports and in the output folder.
+        files: Source text by path below the submission's root; Python files under ``src/`` only.
+        notices: Remarks on files that were moved, skipped or refused.
+        reason: Why there is nothing to grade; None if there is.
+        concerns: What a person should look at; their texts are among the notices, too.
+    """
+
+    id: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[Message, ...] = ()
+    reason: Message | None = None
+    concerns: tuple[Concern, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """A digest of paths and contents; it does not depend on where the files were."""
+        digest = hashlib.sha256()
+        for path, text in sorted(self.files.items()):
+            digest.update(f"{path}\0{len(text)}\0{text}\0".encode())
+        return digest.hexdigest()
+
+
+_WORDS = {
+    "too_large": say("{path} is larger than {n} MiB", n=MAX_FILE_BYTES >> 20),
+    "wide": say("{path} is UTF-16 or UTF-32, which Python does not read").then(AS_UTF_8),
+    "nul": say("{path} contains NUL bytes, so it is no Python source"),
+    "encoding": say("{path} names an encoding that Python does not read ({why})").then(AS_UTF_8),
+    "undecodable": say("{path} is not {encoding} (byte {place})").then(AS_UTF_8),
+}
+
+
+def refused(refusal: Refused) -> Unreadable:
+    """Why a file is not taken."""
+    return Unreadable(_WORDS[refusal.code].filled(**{name: str(value) for name, value in refusal.fields.items()}))
+
+
+def is_source_path(path: str) -> bool:
+    """Whether a submission may contain a file of this relative path: Python below ``src/``, with a plain name."""
+    parts = PurePosixPath(path).parts
+    plain = all(part.isprintable() and part not in ("..", "__pycache__") and not part.startswith(".") for part in parts)
+    return path.endswith(".py") and parts[:1] == (PACKAGE,) and plain and len(path) <= MAX_PATH
+
+
+Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError
+Files = Mapping[str, Read]
+
+MAX_LISTED = 100_000  # names of files and folders in one folder or archive, clutter included
+MAX_FOLDERS = 10_000  # in one submission, without clutter
+MAX_NAME = 1000  # characters of a name, with all folders above it
+CLUTTER = {"__MACOSX", "__pycache__", "site-packages", "node_modules", "venv"}
+ENVIRONMENT = "pyvenv.cfg"  # a folder with this file is a virtual environment, whatever its name
+
+
+def without_clutter(names: Iterable[str]) -> list[str]:
+    """The names that may be a student's work, sorted: no hidden files, caches, libraries or virtual environments."""
+    kept = [name for name in names if len(name) <= MAX_NAME and not is_clutter(name)]
+    environments = tuple(name.removesuffix(ENVIRONMENT) for name in kept if name.endswith(f"/{ENVIRONMENT}"))
+    return sorted(name for name in kept if not name.startswith(environments)) if environments else sorted(kept)
+
+
+def is_clutter(name: str) -> bool:
+    """Whether a file's name alone shows that it is clutter."""
+    return any(part.startswith(".") or part in CLUTTER for part in name.split("/"))
+
+
+class Folders:
+    """Counts the folders of an archive: those that it lists, and those that only the names of its files imply."""
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+
+    def above(self, name: str) -> None:
+        """Count the folders above a name; a folder's own name ends in a slash, and clutter does not count.
+
+        Raises:
+            Unreadable: If there are too many by now.
+        """
+        if len(name) > MAX_NAME or is_clutter(name):
+            return
+        while (name := name.rpartition("/")[0]) and name not in self._found:
+            self._found.add(name)
+        if len(self._found) > MAX_FOLDERS:
+            raise Unreadable(say("{path} holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+
+
+def may_be_source(name: str) -> bool:
+    """Whether a file may hold Python, judged by its name, which a browser may have changed, as to ``norm.py.txt``."""
+    return ".py" in name.lower() or name.lower().endswith(".txt")
+
+
+def lacks_suffix(name: str) -> bool:
+    """Whether a file's name has no suffix, as that of a ``norm.py`` whose suffix was lost."""
+    return "." not in name.rpartition("/")[2]
+
+
+def open_regular(path: Path | str, folder: int | None = None, follow: bool = False) -> IO[bytes]:
+    """Open a regular file for reading. Never waits for a pipe, and follows a link only if asked to.
+
+    Raises:
+        Unreadable: If it is a link, a pipe, a device or a folder.
+        OSError: If the system refuses.
+    """
+    if not follow and not stat.S_ISREG(os.lstat(path, dir_fd=folder).st_mode):
+        raise Unreadable(say("{path} is not a regular file (a link, perhaps)").then(THE_FILE_ITSELF))
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Unreadable(say("{path} is not a regular file").then(THE_FILE_ITSELF))
+    return file

@@ -1,0 +1,183 @@
+"""The one place where outputs are compared: with a float64 oracle, in units in the last place (ulp).
+
+The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Every tolerance
+stands here with its reason; ``grader/docs/decisions`` tells how they were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+from grader.core.messages import Message, say
+
+from .devices import label
+from .faults import WrongAnswer
+from .kept import kept
+from .wording import in_steps, own_look, places, relation
+
+OTHER_DTYPE = "the output is {actual}, not {wanted}"
+OTHER_SHAPE = "the shape is {actual}, not {wanted}"
+ELSEWHERE = "{what} is on {here}, not on {there}"
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+# Significand bits (with the hidden one) and the exponent of the smallest normal number.
+_FORMATS = {
+    torch.float64: (53, -1022),
+    torch.float32: (24, -126),
+    torch.float16: (11, -14),
+    torch.bfloat16: (8, -126),
+}
+
+# Correct implementations order their operations differently, and differ by less than this.
+FORWARD_LIMIT = {torch.float32: 16.0, torch.float16: 4.0, torch.bfloat16: 4.0}
+# Sums over tokens and groups round many times in float32; in 16 bits the final rounding dominates.
+INPUT_GRADIENT_LIMIT = {torch.float32: 1024.0, torch.float16: 6.0, torch.bfloat16: 6.0}
+PARAMETER_GRADIENT_LIMIT = {torch.float32: 64.0, torch.float16: 6.0, torch.bfloat16: 6.0}
+# `rand * width + low` and `uniform_` differ by one or two roundings.
+INIT_LIMIT = 4.0
+
+# Error and limit of each comparison that the current case has passed, to report how close it came; empty at its start.
+PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", default=())
+
+
+@kept
+def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
+    bits, smallest = _FORMATS.get(dtype, _FORMATS[torch.float64])  # integers are compared as float64
+    magnitude = scale.double().abs().clamp(min=2.0**smallest)  # below it, zero included, the steps stay the same
+    exponent = torch.frexp(magnitude).exponent - 1
+    return torch.ldexp(torch.ones_like(magnitude), exponent - (bits - 1))
+
+
+def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
+    """The one of two dtypes with fewer significand bits."""
+    return min(first, second, key=lambda dtype: _FORMATS[dtype][0])
+
+
+def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """Elementwise error in ulp, float64 on the CPU; infinite where ``actual`` is not finite."""
+    error = (actual.detach().cpu().double() - oracle).abs_() / ulp(scale, dtype)
+    return error.nan_to_num_(nan=torch.inf, posinf=torch.inf)
+
+
+def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
+    """Require a shape, and real numbers.
+
+    Raises:
+        WrongAnswer: If the shape differs, or the numbers are complex.
+    """
+    if actual.is_complex():
+        raise WrongAnswer(say("the output is {actual}, no real number", actual=name(actual.dtype)))
+    if list(actual.shape) != list(shape):
+        elements = torch.Size(shape).numel()
+        raise WrongAnswer(other_shape(actual.shape, shape), elements=elements)
+
+
+def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
+    """Require the shape, device and dtype of ``example`` (or ``dtype``, if given).
+
+    Raises:
+        WrongAnswer: Naming the first that differs.
+    """
+    check_shape(actual, example.shape)
+    check_dtype(actual, dtype or example.dtype)
+    if actual.device != example.device:
+        raise WrongAnswer(elsewhere(say("the output"), actual.device, example.device))
+
+
+def check_dtype(actual: Tensor, dtype: torch.dtype) -> None:
+    """Require a dtype.
+
+    Raises:
+        WrongAnswer: If it is another.
+    """
+    if actual.dtype != dtype:
+        raise WrongAnswer(say(OTHER_DTYPE, actual=name(actual.dtype), wanted=name(dtype)))
+
+
+def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype, limit: float, what: Message) -> None:
+    """Require ``actual`` within ``limit`` ulp of ``oracle``, whatever dtype it came in.
+
+    Args:
+        actual: What the student computed.
+        oracle: float64, on the CPU.
+        scale: Magnitude whose ulp is the unit; broadcasts with ``oracle``.
+        dtype: The dtype whose ulp is the unit.
+        limit: In ulp.
+        what: How the message begins, such as ``say("{dtype} output", dtype="float16")``.
+
+    Raises:
+        WrongAnswer: With the place and size of the largest error, without the expected value.
+    """
+    check_shape(actual, oracle.shape)
+    check_errors(error_in_ulp(actual, oracle, scale, dtype), limit, what, actual, oracle, scale)
+
+
+def check_errors(
+    errors: Tensor, limit: float, what: Message, actual: Tensor, expected: Tensor, scale: Tensor | float
+) -> None:
+    """Require every error to be within the limit; see :func:`check_close`.
+
+    ``actual`` and ``expected`` have the shape of ``errors``; ``scale`` broadcasts to it. Only the message uses them.
+    """
+    if are_within(errors, limit):
+        return
+    worst, wrong = float(errors.max()), errors > limit
+    sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
+    seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
+    raise WrongAnswer(places(what, wrong).then(seen or in_steps(worst, limit)), worst, limit, wrong.numel())
+
+
+def are_within(errors: Tensor, limit: float) -> bool:
+    """Whether every error is within the limit; if so, the current case notes how close it came."""
+    worst = float(errors.max()) if errors.numel() else 0.0
+    if worst <= limit:
+        PASSED.set((*PASSED.get(), (worst, limit)))
+    return worst <= limit
+
+
+def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
+    """Require exactly the same values, whatever dtype they came in; 0.0 equals -0.0.
+
+    Raises:
+        WrongAnswer: With the first place that differs, without the expected value.
+    """
+    check_shape(actual, expected.shape)
+    values, wanted = actual.detach().cpu(), expected.cpu()
+    if values.dtype == wanted.dtype and torch.equal(values, wanted):
+        return
+    values = values.double()
+    wrong = values != wanted.double()
+    if bool(wrong.any()):
+        look = own_look(values[wrong])
+        raise WrongAnswer(places(what, wrong).then(*filter(None, [look])), elements=wrong.numel())
+
+
+def require(condition: bool, message: Message) -> None:
+    """Require a condition of the contract.
+
+    Raises:
+        WrongAnswer: With the message, if it does not hold.
+    """
+    if not condition:
+        raise WrongAnswer(message)
+
+
+def other_shape(actual: Sequence[int], wanted: Sequence[int]) -> Message:
+    """Says that an output has another shape."""
+    return say(OTHER_SHAPE, actual=list(actual), wanted=list(wanted))
+
+
+def elsewhere(what: Message, here: torch.device, there: torch.device | str) -> Message:
+    """Says that a tensor is on another device."""
+    return say(ELSEWHERE, what=what, here=label(here), there=label(there))
+
+
+def name(dtype: torch.dtype) -> str:
+    """``float16`` for ``torch.float16``."""
+    return str(dtype).removeprefix("torch.")

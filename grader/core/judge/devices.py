@@ -1,0 +1,88 @@
+"""The devices that cases run on: the CPU, and beside it a GPU or a simulated second device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from grader.core.messages import Message, Part, quoted, say
+from grader.core.sandbox import second_device
+from grader.core.sandbox.second_device.names import LABEL
+from grader.core.settings import CannotGrade
+
+from .faults import Crashed, StudentFault
+
+ASKS_FOR_CUDA = "assessed on a GPU only: {path} asks for CUDA, which the simulated device is not"
+NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
+
+
+def devices(choice: str) -> tuple[str, ...]:
+    """The devices that ``--device`` means on this machine; a simulated one among them is installed in this process.
+
+    Raises:
+        CannotGrade: If a GPU was asked for and there is none.
+    """
+    gpu = torch.cuda.is_available()
+    if choice == "cuda" and not gpu:
+        raise CannotGrade("--device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+    if choice != "auto":
+        return ("cuda:0",) if choice == "cuda" else ("cpu",)
+    if gpu:
+        return ("cpu", "cuda:0")
+    return ("cpu",) if why_not_simulated() else ("cpu", second_device.DEVICE)
+
+
+def why_not_simulated() -> str:
+    """Install the simulated device; the reason if this torch cannot have one, else an empty text."""
+    try:
+        second_device.install()
+    except second_device.Unavailable as error:
+        return str(error)
+    return ""
+
+
+def whole_suite(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The devices that every case runs on: only real ones, since all cases on a simulated one would take too long."""
+    return tuple(device for device in chosen if not second_device.is_here(device))
+
+
+def others(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The devices that cases about a second device run on; ``none`` if there is only the CPU."""
+    return tuple(device for device in chosen if device != "cpu") or (NONE,)
+
+
+def simulated(chosen: Sequence[str]) -> bool:
+    """Whether the simulated device is among them."""
+    return any(map(second_device.is_here, chosen))
+
+
+def on_gpus(chosen: Sequence[str]) -> bool:
+    """Whether workers need a GPU's driver."""
+    return whole_suite(chosen) != ("cpu",)
+
+
+def label(device: str | torch.device) -> Message:
+    """What reports call a device."""
+    return say(LABEL) if second_device.is_here(device) else quoted(str(device))
+
+
+def is_elsewhere(case: str) -> bool:
+    """Whether the id of a case says that the case ran on another device than the CPU."""
+    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))
+
+
+def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:
+    """Why a fault on the simulated device does not count: it differs from a GPU there; None if the fault counts.
+
+    Args:
+        fault: What became of a case on that device.
+        device: Its name.
+        files: The submission, path to source text.
+    """
+    if not second_device.is_here(device):
+        return None
+    if isinstance(fault, Crashed) and fault.lacking:
+        return say("assessed on a GPU only: the simulated device has no {what}", what=Message(Part(fault.lacking, {})))
+    asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
+    return say(ASKS_FOR_CUDA, path=asking) if asking else None

@@ -1,0 +1,151 @@
+"""Excuses: a mistake is charged in one property, and the other properties pass over it; each excuse has to be paid for.
+
+A case is judged by the contract first. Only a case that fails is judged by what the submission does, which readings
+find out. If it passes then, it counts only as long as the properties that charge for the difference have lost their
+points in the same report; otherwise the verdict by the contract stands. So nothing that a submission says about itself
+is worth more than it costs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from grader.core.results.outcome import CaseResult, Charges, Outcome, property_outcome
+
+from .faults import StudentFault
+
+if TYPE_CHECKING:
+    from .student import Student
+
+EARNED = (Outcome.PASSED, Outcome.NOT_ASSESSED)
+
+Test = Callable[..., None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """A fault that does not count in its case, because other properties charge for it.
+
+    Attributes:
+        fault: The verdict by the contract.
+        charges: For each difference from the contract, the properties of which one has to have lost its points.
+    """
+
+    fault: StudentFault
+    charges: Charges
+
+
+class Readings:
+    """What functions have found out about one submission, each once, for all properties that need to know it.
+
+    Args:
+        reader: Gives the student that such a function asks: newly imported, in a worker that answers for nothing else.
+    """
+
+    def __init__(self, reader: Callable[[], Student]) -> None:
+        """Start with nothing found out."""
+        self._reader = reader
+        self._found: dict[Callable[[Student], Any], Any] = {}
+
+    def of(self, read: Callable[[Student], T]) -> T:
+        """What that function finds out; it is called once a submission."""
+        if read not in self._found:
+            student = self._reader()
+            try:
+                self._found[read] = read(student)
+            finally:
+                student.start_afresh()
+        found: T = self._found[read]
+        return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a submission does, field by field; the default of each field is what the contract asks for.
+
+    Attributes:
+        CHARGED_TO: For each field that may excuse something, the properties that charge for it.
+    """
+
+    CHARGED_TO: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    @property
+    def charges(self) -> Charges:
+        """The properties that charge for what differs from the contract."""
+        by_name = {field.name: field.default for field in fields(self)}
+        return tuple(to for name, to in self.CHARGED_TO.items() if getattr(self, name) != by_name[name])
+
+
+def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[Test], Test]:
+    """Judge a case by the contract, and only if it fails as the test says, which may use readings.
+
+    Args:
+        by_contract: Called with the arguments of the test that it takes; fails unless the submission meets the
+            contract.
+        otherwise_charged_to: The properties of which one charges for what ``by_contract`` finds, where the test passes
+            without using a reading that differs from the contract.
+    """
+    wanted = tuple(inspect.signature(by_contract).parameters)
+
+    def decorate(test: Test) -> Test:
+        @wraps(test)
+        def judged(**arguments: Any) -> None:
+            student = arguments["student"]
+            try:
+                by_contract(**{name: arguments[name] for name in wanted})
+            except StudentFault as fault:
+                if not student.may_be_asked:  # after a call that never ended, say
+                    raise
+                student.read.clear()
+                test(**arguments)
+                charges = dict.fromkeys(charge for reading in student.read for charge in reading.charges)
+                if not charges and not fault.is_excusable:
+                    raise
+                student.excuse(fault, *(charges or (otherwise_charged_to,)))
+
+        return judged
+
+    return decorate
+
+
+def settled(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """The results, in which a case that was excused passes only if its excuses are paid for."""
+    found = list(results)
+    lost = _lost(found)
+    while unpaid := _first_unpaid(found, lost):
+        found = [
+            _by_the_contract(result, lost) if result.property_id == unpaid.property_id else result for result in found
+        ]
+        lost.add(unpaid.property_id)
+    return found
+
+
+def _lost(results: Iterable[CaseResult]) -> set[str]:
+    by_property: dict[str, list[CaseResult]] = {}
+    for result in results:
+        by_property.setdefault(result.property_id, []).append(result)
+    return {identifier for identifier, cases in by_property.items() if property_outcome(cases) not in EARNED}
+
+
+def _first_unpaid(results: Sequence[CaseResult], lost: set[str]) -> CaseResult | None:
+    """Of those that only their own property could pay for, if there are any, so that the order does not matter."""
+    unpaid = [result for result in results if _by_the_contract(result, lost) is not result]
+    return min(unpaid, key=lambda result: not _charges_itself(result), default=None)
+
+
+def _charges_itself(result: CaseResult) -> bool:
+    return any((result.property_id,) in charges for _, charges in result.excuses)
+
+
+def _by_the_contract(result: CaseResult, lost: set[str]) -> CaseResult:
+    """The verdict by the contract, if an excuse is not paid for; the result itself, if all are, or if it failed."""
+    if result.outcome in EARNED:
+        for instead, charges in result.excuses:
+            if not all(lost.intersection(charge) for charge in charges):
+                return replace(instead, property_id=result.property_id, id=result.id)
+    return result

@@ -1,0 +1,189 @@
+"""Why a case did not pass: the student's faults as exceptions. All else that a hidden test raises is the grader's."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, Self
+
+from grader.core.messages import Message, from_data, quoted, say
+from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
+from grader.core.sandbox import second_device
+
+MAX_MESSAGE = 300
+MAX_TOLD = 4 * MAX_MESSAGE  # what a worker tells by itself has few statements
+MAX_TYPES = 8  # an exception's class and its bases
+
+
+class StudentFault(Exception):
+    """Ends a case with ``outcome``; the message is for the student."""
+
+    outcome = Outcome.CRASHED
+
+    def __init__(
+        self,
+        message: Message,
+        error_ulp: float | None = None,
+        limit_ulp: float | None = None,
+        elements: int | None = None,
+    ) -> None:
+        """Keep the message and, for a wrong value, its error and the limit in ulp, and how many elements it has."""
+        super().__init__(message)
+        self.message = message
+        self.is_excusable = True  # although no reading differs from the contract
+        self.elements = elements
+        self.error_ulp = error_ulp
+        self.limit_ulp = limit_ulp
+
+    def with_more(self, *more: Message | None) -> Self:
+        """The same fault, which tells more."""
+        told = copy(self)
+        told.message = self.message.then(*filter(None, more))
+        told.args = (told.message,)
+        return told
+
+
+@contextmanager
+def without_excuse() -> Iterator[None]:
+    """Around a check: a fault inside is excused only where a reading shows how the submission differs."""
+    try:
+        yield
+    except StudentFault as fault:
+        fault.is_excusable = False
+        raise
+
+
+class WrongAnswer(StudentFault):
+    """A value, shape, dtype or effect that the contract does not allow."""
+
+    outcome = Outcome.FAILED
+
+
+class Crashed(StudentFault):
+    """An exception in student code, or the end of its process.
+
+    Attributes:
+        types: Names of the exception's class and its bases; empty when the process died.
+        raw_message: The exception's own text, unmasked: for checks, never for display.
+        lacking: What the simulated second device lacks and the code has asked for; empty if nothing.
+    """
+
+    def __init__(self, message: Message, types: tuple[str, ...] = (), raw_message: str = "", lacking: str = "") -> None:
+        """Keep the message for the student, and what was raised."""
+        super().__init__(message)
+        self.types = types
+        self.raw_message = raw_message
+        self.lacking = lacking
+
+
+class TimedOut(StudentFault):
+    """No answer in time."""
+
+    outcome = Outcome.TIMED_OUT
+
+
+class MemoryExceeded(StudentFault):
+    """More memory than a submission may use."""
+
+    outcome = Outcome.MEMORY_EXCEEDED
+
+
+class NotImplementedYet(StudentFault):
+    """The stub was reached."""
+
+    outcome = Outcome.NOT_IMPLEMENTED
+
+
+class Missing(StudentFault):
+    """A file or a name that is not there."""
+
+    outcome = Outcome.MISSING
+
+
+class InvalidReply(StudentFault):
+    """A reply that is no plain value, or is too large."""
+
+    outcome = Outcome.INVALID_REPLY
+
+
+MALFORMED = say("a malformed error report")
+_TOLD_BY_THE_WORKER: dict[str, type[StudentFault]] = {
+    "timed_out": TimedOut,
+    "missing": Missing,
+    "invalid_reply": InvalidReply,
+    "unfit": WrongAnswer,
+}
+
+
+def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> StudentFault:
+    """Turn the error that a worker reported into a fault; its fields are untrusted and checked here.
+
+    Only a field that is text is read as text: to print a forged tensor could take minutes.
+    """
+    fields = error if isinstance(error, dict) else {}
+    kind = fields.get("kind")
+    if kind == "memory_exceeded":
+        return MemoryExceeded(say("more memory was used than the {n} MiB that a submission may add", n=memory_mib))
+    if isinstance(kind, str) and kind in _TOLD_BY_THE_WORKER:
+        try:
+            told = from_data(fields.get("told"), masked)
+        except (ValueError, RecursionError):
+            return InvalidReply(MALFORMED)
+        return _TOLD_BY_THE_WORKER[kind](told) if len(told) <= MAX_TOLD else InvalidReply(MALFORMED)
+    said = fields.get("message", "")
+    if kind not in ("crashed", "not_implemented") or not isinstance(said, str):
+        return InvalidReply(MALFORMED)
+    frames = fields.get("frames")
+    places = [place for frame in frames[-3:] for place in told_frame(frame, files)] if isinstance(frames, list) else []
+    if kind == "not_implemented":
+        return NotImplementedYet((quoted(masked(said)) if said else say("still a stub")).then(*places))
+    types = fields.get("types")
+    names = tuple(safe_text(name) for name in types[:MAX_TYPES]) if isinstance(types, list) else ()
+    claim = fields.get("lacking")  # it counts if this process finds the same
+    lacking = claim if isinstance(claim, str) and second_device.lacks(claim) else ""
+    return Crashed(_raised(names, said, fields).then(*places), names, said, lacking)
+
+
+def _raised(names: tuple[str, ...], said: str, fields: Mapping[str, Any]) -> Message:
+    """What was raised, in words."""
+    name = masked(names[0]) if names else say("an exception")
+    message = masked(said)
+    if names[:1] == ("SyntaxError",):
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return say(SYNTAX_ERROR, exception=name, message=message, python=python)
+    inside, module = safe_text(fields.get("inside")), safe_text(fields.get("module"))
+    if inside:
+        return say(RAISED_INSIDE, exception=name, message=message, file=inside)
+    return say(RAISED if name and message else "{exception}{message}", exception=name, message=message, module=module)
+
+
+def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
+    """A frame in the student's files, nothing if it is malformed; the code comes from our copy of the files."""
+    match frame:
+        case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
+            source = files[path].splitlines()
+            code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
+            yield say(FRAME, path=path, line=line, function=masked(function), code=code)
+
+
+def masked(text: str) -> str:
+    """A student's text made fit to be shown, without numbers that may come from a hidden input."""
+    return mask_values(safe_text(text))
+
+
+def safe_text(value: Any) -> str:
+    """A student's text made fit to be shown: one line, of limited length, without control characters."""
+    text = value if isinstance(value, str) else ""
+    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
+    squeezed = re.sub(r"\s+", " ", printable).strip()
+    return squeezed if len(squeezed) <= MAX_MESSAGE else f"{squeezed[: MAX_MESSAGE - 2].rstrip()} …"
+
+
+def mask_values(message: str) -> str:
+    """Put ``…`` in place of each number that may come from a hidden input; short integers, such as sizes, stay."""
+    return re.sub(
+        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
+    )

@@ -1,0 +1,246 @@
+"""One submission from text to report: hidden tests, outcomes, diagnosis, score."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from grader import __version__
+from grader.core.intake.submission import Submission
+from grader.core.messages import Message
+from grader.core.results.language import task_in_language
+from grader.core.results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, score
+from grader.core.results.report import (
+    CaseReport,
+    Environment,
+    PropertyReport,
+    Provenance,
+    Report,
+    SourceFile,
+    Status,
+    SubmissionInfo,
+    TaskReport,
+    parts_of,
+)
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.levels import Isolation
+from grader.core.settings import CannotGrade, Settings
+
+from .devices import devices, label, on_gpus, simulated
+from .hidden_tests import HiddenTests, hidden_tests_sha256
+from .student import Student
+
+
+class Judge:
+    """A judge with its fork server, ready to grade one submission after another."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Collect the hidden tests, start the fork server, and rehearse on the reference.
+
+        Raises:
+            CannotGrade: If the chosen device does not exist, the isolation is less than required, or the reference
+                itself loses a point.
+            HiddenTestsError: If the hidden tests cannot be collected.
+        """
+        torch.set_num_threads(1)
+        self._settings = settings
+        self._assignment = settings.assignment
+        self._rubric = self._assignment.rubric.only(settings.only)
+        self._devices = devices(settings.device)
+        self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
+        # Not with GPUs: a GPU's driver may keep something from one property to the next.
+        self._start_replay = None if on_gpus(self._devices) else self._zygote.start
+        try:
+            self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
+            self._tests_sha256 = hidden_tests_sha256(self._assignment)
+            self._rehearse()
+            if not settings.remember:
+                self._tests.forget_passes()
+            self._check_isolation()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_isolation(self) -> None:
+        if self.isolation.level < self._settings.required_level:
+            raise CannotGrade(
+                f"isolation here is {self.isolation}, less than is required. `grader doctor` says what is missing."
+            )
+
+    def _rehearse(self) -> None:
+        """Judge the reference, so that lazy imports and oracles are done before the first submission needs them.
+
+        With a GPU, judge it in a worker too: only a trial tells whether the GPU's driver starts within the limits.
+        """
+        reference = self._student(self._assignment.solution())
+        self._require_full_marks(self._tests.rehearse(reference, InProcessWorker))
+        if on_gpus(self._devices):
+            self._require_full_marks(self._tests.run(reference))
+
+    def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
+        for result in results:
+            if result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED):
+                case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
+                raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
+
+    def _student(self, files: Mapping[str, str], *more: Any) -> Student:
+        return Student(files, self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
+
+    def close(self) -> None:
+        """End the fork server."""
+        self._zygote.close()
+
+    def grade(
+        self,
+        submission: Submission,
+        condemned: Collection[str] = (),
+        announce: Callable[[str], object] = lambda _: None,
+    ) -> Report:
+        """Grade one submission; one that cannot be read is not run.
+
+        Args:
+            submission: What was handed in.
+            condemned: Properties during which a judge has died; no worker is asked for them.
+            announce: Called with each property's id before the property is judged.
+        """
+        started, clock = datetime.now(UTC), time.monotonic()
+        if submission.reason is not None:
+            return self._report(submission, None, {}, started, clock)
+        student = self._student(submission.files, condemned, announce)
+        results = self._tests.run(student, self._start_replay, plain=self._settings.plain)
+        tasks = score(self._rubric, results)
+        diagnosis = self._assignment.part("diagnose")
+        diagnoses: dict[str, str | None] = {}
+        for prop in (prop for task in tasks for prop in task.properties if prop.outcome is Outcome.FAILED):
+            announce(prop.property.id)
+            diagnoses[prop.property.id] = diagnosis.diagnose(student, prop.property.id, _failing(prop))
+        student.start_afresh()
+        return self._report(submission, tasks, diagnoses, started, clock)
+
+    def give_up(self, identifier: str, reason: str) -> Report:
+        """The report of a submission during which judges have died; its files are not looked at here, to be safe."""
+        return self._report(Submission(identifier), None, {}, datetime.now(UTC), time.monotonic(), reason)
+
+    def _report(
+        self,
+        submission: Submission,
+        tasks: tuple[TaskScore, ...] | None,
+        diagnoses: Mapping[str, str | None],
+        started: datetime,
+        clock: float,
+        failure: str = "",
+    ) -> Report:
+        ours = failure or any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
+        reason = failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None)
+        status: Status = "grader_error" if ours else "unreadable" if tasks is None else "graded"
+        rated = tasks if status == "graded" and tasks else None
+        return Report(
+            assignment=self._rubric.id,
+            submission=_submission_info(submission),
+            status=status,
+            reason=str(reason) if reason else None,
+            reason_parts=parts_of(reason or ""),
+            score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
+            max_score=self._rubric.max_score,
+            bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,
+            max_bonus=self._rubric.max_bonus,
+            tasks=[self._task_report(task, diagnoses) for task in tasks or ()],
+            environment=self.environment,
+            provenance=self.provenance(started, time.monotonic() - clock),
+        )
+
+    def _task_report(self, task: TaskScore, diagnoses: Mapping[str, str | None]) -> TaskReport:
+        report = TaskReport(
+            id=task.task.id,
+            title=task.task.title,
+            score=task.points,
+            max_score=task.task.points,
+            properties=[_property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
+        )
+        return task_in_language(report, self._assignment, self._settings.language)
+
+    @property
+    def isolation(self) -> Isolation:
+        """The isolation that the fork server has on this machine."""
+        return self._zygote.isolation
+
+    @property
+    def environment(self) -> Environment:
+        """The report's part about this machine."""
+        return Environment(
+            python=platform.python_version(),
+            torch=torch.__version__,
+            devices=[str(label(device)) for device in self._devices],
+            isolation=str(self.isolation),
+        )
+
+    def provenance(self, started: datetime, duration_s: float) -> Provenance:
+        """The report's part about how and when the submission was graded."""
+        return Provenance(
+            grader_version=__version__,
+            rubric_sha256=self._rubric.sha256,
+            hidden_tests_sha256=self._tests_sha256,
+            seed=self._settings.seed,
+            started_at=started.isoformat(timespec="seconds"),
+            duration_s=round(duration_s, 3),
+            command=self._settings.command,
+        )
+
+
+def _submission_info(submission: Submission) -> SubmissionInfo:
+    files = [
+        SourceFile(path=path, sha256=hashlib.sha256(text.encode()).hexdigest())
+        for path, text in sorted(submission.files.items())
+    ]
+    return SubmissionInfo(
+        id=submission.id,
+        sha256=submission.sha256,
+        files=files,
+        notices=list(map(str, submission.notices)),
+        notice_parts=list(map(parts_of, submission.notices)),
+    )
+
+
+def _failing(prop: PropertyScore) -> dict[str, Message]:
+    """The failed cases, which a diagnosis has to explain: from the id of each to its message."""
+    return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
+
+
+def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
+    """A property's report without title and hint, which are added in the report's language."""
+    return PropertyReport(
+        id=prop.property.id,
+        title="",
+        points=prop.points,
+        max_points=prop.property.points,
+        outcome=prop.outcome,
+        misconception=misconception,
+        cases=list(map(_case_report, prop.cases)),
+    )
+
+
+def _case_report(case: CaseResult) -> CaseReport:
+    finite = case.error_ulp is not None and case.error_ulp < float("inf")
+    return CaseReport(
+        id=case.id,
+        outcome=case.outcome,
+        error_ulp=float(f"{case.error_ulp:.4g}") if finite else None,
+        limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
+        elements=case.elements,
+        message=str(case.message),
+        parts=parts_of(case.message),
+    )
+
+
+def _first_grader_error(tasks: tuple[TaskScore, ...]) -> str:
+    """Where and how the grader failed, for the teaching assistant."""
+    cases = (case for task in tasks for prop in task.properties for case in prop.cases)
+    error = next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None)
+    return f"{error.property_id}, {error.id}: {error.detail or error.message}" if error else "a property has no case"

@@ -1,0 +1,318 @@
+"""A submission as hidden tests see it: an object with the student's names, which asks a worker for values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from grader.core.messages import say
+from grader.core.rubric import Rubric
+from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
+from grader.core.sandbox.limits import Limits
+
+from .excuses import Excuse, Reading, Readings, T
+from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
+from .student_objects import StudentModule, StudentName
+
+NOT_TRIED_AFTER_TIME = say("not tried, since an earlier case of this property gave no answer in time")
+NOT_TRIED_AFTER_MEMORY = say("not tried, since an earlier case of this property filled the memory")
+
+StartWorker = Callable[[Mapping[str, str]], WorkerLike]
+
+
+class Student:
+    """One submission, newly imported for each property.
+
+    A request that times out or fills the memory ends its property at once; after a timeout, later requests to the same
+    name get less time. Each name has an equal share of the submission's time, so that one that is slow, or hangs, takes
+    nothing from the others.
+
+    Args:
+        files: Path to source text.
+        start_worker: Gives a worker that holds those files.
+        rubric: Says which file defines a name, and which task that belongs to.
+        limits: What the submission may use.
+        condemned: Properties during which a judge has died: each of their requests gets an invalid reply.
+        announce: Called with each property's id before the property is judged.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        start_worker: StartWorker,
+        rubric: Rubric,
+        limits: Limits,
+        condemned: Collection[str] = (),
+        announce: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """Give each name its time; a worker is started when one is needed."""
+        self._condemned, self._announce = condemned, announce
+        self.files = files
+        self._start_worker = start_worker
+        self._rubric = rubric
+        self._recording: dict[str, Student] = {}
+        self._recorded: tuple[str, str] | None = None  # module and name of the function that is recorded
+        self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
+        self._limits = limits
+        self._share_s = limits.submission_s / len(self._file_of)
+        self._left_s = dict.fromkeys(self._file_of, self._share_s)
+        self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
+        self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
+        self._import_faults: dict[str, StudentFault] = {}
+        self._worker: WorkerLike | None = None
+        self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
+        self._loaded: set[str] = set()
+        self._deferred: dict[str, list[Operation]] = defaultdict(list)
+        self._numbers = count()
+        self.readings = Readings(self._reader)
+        self.seed = 0  # of the run
+        self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+        self.property_id = ""  # the property that is judged
+        self.excuses: list[Excuse] = []  # of the present case
+        self.read: list[Reading] = []  # the readings that the present case has used
+        self.has_read = False  # whether any reading was used
+        self.turns = True  # whether a constructor that refuses its sizes is asked again
+
+    # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __getattr__(self, name: str) -> StudentName:
+        """The student's class or function of that name.
+
+        Raises:
+            AttributeError: If the rubric asks for no such name.
+        """
+        if name.startswith("_") or name not in self._file_of:
+            raise AttributeError(f"the rubric asks for no {name!r}")
+        return StudentName(self, name, name)
+
+    def begin(self, property_id: str, around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker) -> None:
+        """Start the cases of a property, with a newly imported submission.
+
+        Args:
+            property_id: The property's id.
+            around: Gives what stands between the cases and their worker.
+        """
+        self.start_afresh()
+        self._around = around
+        if self.condemns(property_id):
+            self._gave_out = InvalidReply(say("what came back for this piece is more than can be judged"))
+
+    def start_afresh(self) -> None:
+        """End the worker and forget its state: the next request starts another, which imports the submission anew."""
+        self.start_case()
+        if self._worker is not None:
+            self._worker.close()
+        self._worker, self._loaded, self._gave_out = None, set(), None
+        for sibling in self._recording.values():
+            sibling.start_afresh()
+
+    def recording(self, name: str) -> Student:
+        """The same submission in another worker, where a stand-in records what the function ``name`` is called with.
+
+        The stand-in gives the first argument back; see :meth:`recorded`.
+
+        Raises:
+            StudentFault: If this property may ask for nothing more.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        if name not in self._recording:
+            self._recording[name] = self._alike()
+            self._recording[name]._recorded = (self._module_of(name), name)
+            self._recording[name]._import_faults = {}  # a file may be importable without that function
+        return self._recording[name]
+
+    def recorded(self, name: str) -> tuple[list[Any], dict[str, Any]]:
+        """What the recorded function was called with last: arguments by place, and by name.
+
+        Args:
+            name: The piece of the submission that has called it.
+        """
+        match self.request(name, "recorded"):
+            case {"arguments": list(arguments), "named": dict(named)}:
+                return arguments, named
+        return [], {}
+
+    def reading(self, read: Callable[[Student], T]) -> T:
+        """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
+
+        Raises:
+            StudentFault: If this property may ask for nothing more.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        found, self.has_read = self.readings.of(read), True
+        if isinstance(found, Reading):
+            self.read.append(found)
+        return found
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether this property may ask for more."""
+        return self._gave_out is None
+
+    def has_given_out(self, name: str) -> bool:
+        """Whether a request to that name has had no answer in time, or filled the memory."""
+        return name in self._hung
+
+    def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:
+        """Pass over a fault in this case, as long as other properties charge for it.
+
+        Args:
+            fault: The verdict that counts if they do not.
+            charges: Of each of these groups of properties, one has to have lost its points in the same report.
+        """
+        self.excuses.append(Excuse(fault, charges))
+
+    def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
+        """Pass over a call that has returned several values, or refused good sizes, except in one property.
+
+        Raises:
+            StudentFault: The fault, in that property, or if the rubric names none.
+        """
+        charged_to = self._rubric.one_tensor.get(name, self.property_id)
+        if charged_to == self.property_id:
+            raise fault
+        siblings = {prop.id for prop in self._rubric.task_of(charged_to).properties}  # a call may pass on another's
+        self.excuse(fault, tuple(prop for prop in self._rubric.one_tensor.values() if prop in siblings))
+
+    @contextmanager
+    def excused(self, *properties: str) -> Iterator[None]:
+        """Pass over a fault inside, as long as one of these properties has lost its points: it charges for it."""
+        try:
+            yield
+        except StudentFault as fault:
+            self.excuse(fault, properties)
+
+    def _reader(self) -> Student:
+        """The same submission in another worker, asked for no property: what is read serves all."""
+        other = self._alike()
+        other.property_id = ""
+        return other
+
+    def _alike(self) -> Student:
+        """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
+        other = self.met_through(self._start_worker)
+        other._left_s, other._hung, other._import_faults = self._left_s, self._hung, self._import_faults
+        return other
+
+    def start_case(self) -> None:
+        """Forget the objects and excuses of an earlier case, and those operations that no request has sent yet."""
+        self._deferred.clear()
+        self.excuses, self.read = [], []
+        self._numbers = count()
+
+    # ── What a replay needs ────────────────────────────────────────────────────────────────────────────────────
+
+    def met_through(self, start_worker: StartWorker) -> Student:
+        """The same submission with another kind of worker; of what is known already, it shares only the readings."""
+        student = Student(self.files, start_worker, self._rubric, self._limits, self._condemned)
+        student.readings, student.seed, student.property_id = self.readings, self.seed, self.property_id
+        return student
+
+    def announce(self, property_id: str) -> None:
+        """Say which property is judged next."""
+        self.property_id = property_id
+        self._announce(property_id)
+
+    def is_about_import(self, fault: StudentFault) -> bool:
+        """Whether a fault says that a file cannot be imported, or lacks a name; each case that needs it raises it."""
+        return any(fault is known for known in self._import_faults.values())
+
+    def condemns(self, property_id: str) -> bool:
+        """Whether a judge has died during a property."""
+        return property_id in self._condemned
+
+    def gives_up(self, names: Iterable[str]) -> bool:
+        """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
+        return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
+
+    def charge(self, names: Collection[str], spent_s: float) -> None:
+        """Take time from what these names have left, in equal shares."""
+        for name in names:
+            self._left_s[name] -= spent_s / len(names)
+
+    # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
+
+    def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
+        """Construct an object of the student's class ``name``; it happens at the next request for a value."""
+        number = next(self._numbers)
+        self.defer(name, "construct", number=number, name=name, arguments=arguments)
+        return StudentModule(self, name, number)
+
+    def defer(self, name: str, operation: str, /, **arguments: Any) -> None:
+        """Keep an operation that returns no value for the next request to ``name``, which also reports its failure."""
+        self._deferred[name].append((operation, arguments))
+
+    def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
+        """Have the worker do an operation, in the file that defines ``name``; returns the value.
+
+        A constructor that refuses sizes which divide is asked again with numbers whose remainders are turned around, so
+        that a reversed check costs what it is worth; see :class:`grader.core.sandbox.operations.Turned`.
+
+        Raises:
+            StudentFault: If student code returns no value.
+        """
+        if self._gave_out is not None:
+            raise self._gave_out
+        if name not in self._loaded:
+            self._load(name)
+        operations = [*self._deferred.pop(name, ()), (operation, arguments)]
+        try:
+            return self._ask(name, operations)
+        except Crashed as crash:
+            if not self.turns or not {"AssertionError", "ValueError"} & {*crash.types}:
+                raise
+            turned = [(op, {**what, "turned": True} if op == "construct" else what) for op, what in operations]
+            if turned == operations:
+                raise
+            try:
+                value = self._ask(name, turned)
+            except StudentFault:
+                raise crash from None
+            self.charge_for_several_values(name, crash)
+            return value
+
+    def _load(self, name: str) -> None:
+        """Import the file that defines ``name``; one that can't be imported is tried once, not once per property."""
+        if name in self._import_faults:
+            raise self._import_faults[name]
+        more = {"recorded": list(self._recorded)} if self._recorded else {}
+        try:
+            self._ask(name, [("load", {"module": self._module_of(name), "name": name, **more})])
+        except StudentFault as fault:
+            self._import_faults[name], self._gave_out = fault, None  # later cases are told the same
+            raise
+        self._loaded.add(name)
+
+    def _module_of(self, name: str) -> str:
+        """The module of the submission that defines a name."""
+        return self._file_of[name].removesuffix(".py").replace("/", ".")
+
+    def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
+        if self._left_s[name] <= 0:
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
+        limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
+        worker = self._worker = self._worker or self._around(self._start_worker(self.files))
+        try:
+            reply = worker.request(operations, min(limit_s, self._left_s[name]))
+        except WorkerFailed as failure:
+            self._worker, self._loaded = None, set()
+            if failure.kind == "timed_out":
+                self._hung.add(name)
+                self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
+                raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
+            raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
+        finally:
+            self._left_s[name] -= worker.spent_s
+        if "error" in reply:
+            fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
+            if isinstance(fault, MemoryExceeded):
+                self._hung.add(name)
+                self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
+            raise fault
+        return reply["value"]

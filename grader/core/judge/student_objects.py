@@ -1,0 +1,204 @@
+"""Objects of a submission as hidden tests see them: functions, modules, parameters. A worker has the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import torch
+from torch import Tensor
+
+from grader.core.messages import Message, say
+
+from .faults import InvalidReply, masked
+
+if TYPE_CHECKING:
+    from .student import Student
+
+SEVERAL, MALFORMED = say("several values"), say("a malformed reply")
+MAX_NAMES = 8  # of entries in a state dict, or of devices: more would only fill the report
+
+
+@dataclass(frozen=True)
+class StudentFunction:
+    """A student's function, or the forward of a student's module."""
+
+    student: Student
+    name: str
+    target: int | str  # as the worker knows it: a module's number, or a function's name
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        """Call it; returns the output.
+
+        Raises:
+            InvalidReply: If that is no tensor. Of several values, the first counts, and one property charges for it.
+        """
+        output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
+        return self._one_tensor(output)
+
+    def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Call it; returns the output, and the arguments as they are after the call."""
+        reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
+        match reply:
+            case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
+                return self._one_tensor(output), after
+        raise InvalidReply(MALFORMED)
+
+    def _one_tensor(self, output: Any) -> Tensor:
+        if isinstance(output, Tensor):
+            return output
+        if isinstance(output, tuple | list) and output:
+            self._charge_for_several_values()
+            return self._one_tensor(output[0])
+        kinds: dict[type, str | Message] = {tuple: SEVERAL, list: SEVERAL, type(None): "None"}
+        raise self._no_tensor(kinds.get(type(output), type(output).__name__))
+
+    def _charge_for_several_values(self) -> None:
+        self.student.charge_for_several_values(self.name, self._no_tensor(SEVERAL))
+
+    def _no_tensor(self, kind: str | Message) -> InvalidReply:
+        return InvalidReply(say("{name} returned {kind}, not one tensor", name=self.name, kind=kind))
+
+    def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
+        """Call it, and send the gradient ``upstream`` of its output back through it."""
+        values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+        reply = self.student.request(self.name, "backward", **values)
+        if isinstance(reply, dict) and reply.get("several") is True:
+            self._charge_for_several_values()
+        match reply:
+            case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
+                if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):
+                    return Gradients(of_arguments, of_parameters)
+        raise InvalidReply(MALFORMED)
+
+
+def _as_sent(after: list[Any], sent: tuple[Tensor, ...]) -> bool:
+    """Whether as many tensors came back as were sent."""
+    return len(after) == len(sent) and all(isinstance(tensor, Tensor) for tensor in after)
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients after backward; None where there is none."""
+
+    of_arguments: list[Tensor | None]
+    of_parameters: list[Tensor | None]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A copy of a registered parameter or buffer."""
+
+    name: str
+    value: Tensor
+    requires_grad: bool = False
+
+
+@dataclass(frozen=True)
+class StudentModule(StudentFunction):
+    """A student's ``nn.Module``.
+
+    Constructing it, assigning to it and calling its methods take effect, and may fail, only at the next request for a
+    value.
+    """
+
+    target: int
+
+    def parameters(self) -> list[Parameter]:
+        """The registered parameters."""
+        return self._tensors("parameters")
+
+    def buffers(self) -> list[Parameter]:
+        """The registered buffers, persistent or not."""
+        return self._tensors("buffers")
+
+    def held(self, *sizes: int) -> Tensor | None:
+        """The tensor of the first of these sizes, in elements, that a parameter, a buffer or an attribute has.
+
+        Flat if the module holds it in several tensors; None if it holds none of these sizes.
+        """
+        pieces = self.student.request(self.name, "held", target=self.target, sizes=list(sizes))
+        if not isinstance(pieces, list) or not all(isinstance(piece, Tensor) for piece in pieces):
+            raise InvalidReply(MALFORMED)
+        if len(pieces) < 2:
+            return pieces[0] if pieces else None
+        return torch.cat([piece.flatten() for piece in pieces])
+
+    def state_dict(self) -> list[str]:
+        """The names that ``state_dict()`` lists."""
+        names = self.student.request(self.name, "state_dict", target=self.target)
+        return _names(names)
+
+    def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
+        """Move the module to a device, call it on ones of ``shape`` there; name the devices of its buffers."""
+        values = {"target": self.target, "device": device, "shape": list(shape)}
+        devices = self.student.request(self.name, "buffer_devices", **values)
+        return _names(devices)
+
+    def assign(self, *values: Tensor | float) -> StudentModule:
+        """Overwrite a tensor of the module with the first value of its size; a number fills all parameters."""
+        self.student.defer(self.name, "assign", target=self.target, values=list(values))
+        return self
+
+    def assign_named(self, **values: Tensor) -> StudentModule:
+        """Set parameters by the names that the contract gives them; write ``__`` for a dot in a name."""
+        named = {name.replace("__", "."): value for name, value in values.items()}
+        self.student.defer(self.name, "assign_named", target=self.target, values=named)
+        return self
+
+    def recorded(self) -> tuple[list[Any], dict[str, Any]]:
+        """What the recorded function was called with last, if one is recorded; see ``Student.recording``."""
+        return self.student.recorded(self.name)
+
+    def reset_parameters(self) -> None:
+        """Call the method of that name."""
+        self._method("reset_parameters")
+
+    def to(self, where: torch.dtype | str) -> StudentModule:
+        """Convert to a dtype, or move to a device."""
+        self._method("to", where)
+        return self
+
+    def train(self, mode: bool) -> StudentModule:
+        """Switch to training or to evaluation mode."""
+        self._method("train", mode)
+        return self
+
+    def _method(self, name: str, *arguments: Any) -> None:
+        self.student.defer(self.name, "method", target=self.target, name=name, arguments=list(arguments))
+
+    def _tensors(self, operation: str) -> list[Parameter]:
+        entries = self.student.request(self.name, operation, target=self.target)
+        if not isinstance(entries, list):
+            raise InvalidReply(MALFORMED)
+        return [_parameter(entry) for entry in entries]
+
+
+@dataclass(frozen=True)
+class StudentName(StudentFunction):
+    """A name that the student defines: called with tensors it is a function, with keywords or nothing it is a class."""
+
+    @overload  # type: ignore[override] # a class is constructed by the same call
+    def __call__(self, first: Tensor, /, *others: Tensor) -> Tensor: ...
+
+    @overload
+    def __call__(self, **arguments: Any) -> StudentModule: ...
+
+    def __call__(self, *tensors: Tensor, **arguments: Any) -> Tensor | StudentModule:
+        """Call the function, or construct an object of the class."""
+        return super().__call__(*tensors) if tensors else self.student.construct(self.name, arguments)
+
+
+def _names(reply: Any) -> list[str]:
+    """The first few names of a reply, made fit to be shown."""
+    if not isinstance(reply, list):
+        raise InvalidReply(MALFORMED)
+    return [masked(name) or "?" for name in reply[:MAX_NAMES]]
+
+
+def _parameter(entry: Any) -> Parameter:
+    match entry:
+        case {"name": str(name), "value": Tensor() as value}:
+            return Parameter(name, value, entry.get("requires_grad") is True)
+    raise InvalidReply(MALFORMED)

@@ -1,0 +1,149 @@
+"""Reports without anything that says whose they are: no id, name, time or file name, and no words of a student."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from grader.core.grades.grades import StudentGrade
+from grader.core.intake.origin import Origin, Student
+from grader.core.messages import Message, Part
+from grader.core.results.outcome import FRAME, Outcome
+from grader.core.results.policy import days_late
+from grader.core.results.report import (
+    Attention,
+    CaseReport,
+    MessagePart,
+    PropertyReport,
+    Report,
+    SummaryLine,
+    message_of,
+    parts_of,
+)
+from grader.core.rubric import Rubric
+
+OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
+# Reasons whose texts name no file and nobody.
+SAID = ("environment", "near_zero", "nothing_ran", "timed_out", "inconsistent", "late_without_date")
+MARK = "█"
+SHORT = 4  # characters; shorter names are words of programs, too, such as max
+LEAST = 2  # characters of a name; a single letter would be found in every word
+
+
+@dataclass(frozen=True)
+class Anonymous:
+    """A class in which nobody can be recognised.
+
+    Attributes:
+        names: From the id of a submission to the pseudonym that takes its place.
+        rubric: Names the files that everyone hands in, and says what is late.
+        hidden: Matches every id, name and address of the class.
+    """
+
+    names: Mapping[str, str]
+    rubric: Rubric
+    hidden: re.Pattern[str]
+
+    def report(self, report: Report) -> Report:
+        """A report that can be shown to people who should not know whose it is."""
+        own, origin = report.submission, report.submission.origin
+        info: dict[str, object] = {
+            "id": self.names[own.id],
+            "sha256": "",
+            "files": [],
+            "notices": [],
+            "notice_parts": [],
+            "origin": self._origin(origin),
+        }
+        tasks = [
+            task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
+            for task in report.tasks
+        ]
+        return report.model_copy(
+            update={
+                "submission": own.model_copy(update=info),
+                "reason": None,
+                "reason_parts": [],
+                "tasks": tasks,
+                "provenance": report.provenance.model_copy(update={"command": ""}),
+            }
+        )
+
+    def line(self, line: SummaryLine) -> SummaryLine:
+        """A line of the summary under its pseudonym."""
+        return line.model_copy(update={"id": self.names[line.id], "reason": None, "origin": self._origin(line.origin)})
+
+    def text(self, text: str) -> str:
+        """A text in which nobody of the class is named."""
+        return self.hidden.sub(MARK, text)
+
+    def _origin(self, origin: Origin | None) -> Origin | None:
+        """Only the platform, and whether the work was late: by its exact time, staff could find it on the platform."""
+        return origin and Origin(source=origin.source, late=days_late(self.rubric.policy, origin) > 0 or origin.late)
+
+    def _property(self, prop: PropertyReport) -> PropertyReport:
+        return prop.model_copy(update={"cases": [self._case(case) for case in prop.cases]})
+
+    def _case(self, case: CaseReport) -> CaseReport:
+        told = message_of(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
+        return case.model_copy(update={"message": str(told), "parts": parts_of(told)})
+
+    def _bare(self, parts: Sequence[MessagePart]) -> Iterator[Part]:
+        """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
+        for part in parts:
+            kind, path = part.fields.get("exception"), part.fields.get("path")
+            found = getattr(builtins, kind, None) if isinstance(kind, str) else None
+            if isinstance(found, type) and issubclass(found, BaseException):
+                yield Part("{exception}", {"exception": found.__name__})
+            if part.key == FRAME and path in self.rubric.files:
+                yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part.fields.get("line"))})
+
+    def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
+        """The grades of a submission; of a team, each member has a number. What people said about it is left out."""
+        pairs = zip(own, called(pseudonym, len(own)), strict=True)
+        return [replace(one, student=Student(id=name), rulings=(), blank="") for one, name in pairs]
+
+    def attention(self, found: Iterable[Attention]) -> list[Attention]:
+        """Who needs a person, and why; texts about files are left out."""
+        told = (
+            one.model_copy(update={"id": self.names[one.id], "text": one.text if one.code in SAID else ""})
+            for one in found
+            if one.id in self.names
+        )
+        return sorted(told, key=lambda one: one.id)  # before this, their order is that of the real ids
+
+
+def called(pseudonym: str, count: int) -> list[str]:
+    """What the students of a submission are called: of several, each has a number."""
+    return [pseudonym] if count == 1 else [f"{pseudonym} ({number})" for number in range(1, count + 1)]
+
+
+def own_names(line: SummaryLine) -> re.Pattern[str]:
+    """Matches the names that students may have written into their files; a short name only in the same case."""
+    texts = sorted({part for part in _identities(line) if len(part) >= LEAST}, key=lambda text: (-len(text), text))
+    whole = "|".join(re.escape(text) if len(text) < SHORT else f"(?i:{re.escape(text)})" for text in texts)
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)")
+
+
+def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
+    """Hide who is who in a class.
+
+    Args:
+        names: Pseudonyms by the ids of submissions.
+        lines: Of the summary, which know ids, names and addresses.
+        rubric: Of the assignment.
+    """
+    texts = {part for line in lines for part in _identities(line) if len(part) >= LEAST}
+    whole = "|".join(re.escape(text) for text in sorted(texts, key=lambda text: (-len(text), text)))
+    pattern = rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)"  # no part of a longer word
+    return Anonymous(names, rubric, re.compile(pattern, re.IGNORECASE))
+
+
+def _identities(line: SummaryLine) -> Iterator[str]:
+    """Everything by which somebody may know the students of a submission."""
+    yield line.id
+    for student in line.origin.students if line.origin else ():
+        yield from filter(None, (student.id, student.name, student.email, student.email.partition("@")[0]))
+        yield from re.findall(r"\w+", student.name)

@@ -1,0 +1,178 @@
+"""From reports to HTML. Templates escape every value, and show a mark in place of invisible characters."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.core.grades.book import NOTHING
+from grader.core.grades.grades import StudentGrade, grades
+from grader.core.grades.words import sentence
+from grader.core.laws import Law
+from grader.core.results.language import repeats
+from grader.core.results.policy import days_late
+from grader.core.results.report import Attention, Practice, Report, summary_line
+from grader.core.results.statistics import Entry, class_statistics
+from grader.core.rubric import Rubric
+
+from .words import SIMULATED, say
+
+HERE = Path(__file__).parent
+NO_LAWS: Mapping[str, Law] = MappingProxyType({})
+
+
+def templates(*folders: Path) -> Environment:
+    """The templates of these folders and of this package; no value becomes markup, or holds invisible characters."""
+    return Environment(
+        loader=FileSystemLoader([*folders, HERE]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+    )
+
+
+def prepared(
+    environment: Environment, rubric: Rubric, language: str, handout: str = "", laws: Mapping[str, Law] = NO_LAWS
+) -> Environment:
+    """Templates with all that the pages of a class and of a student use."""
+    environment.filters["number"] = "{:g}".format
+    environment.filters["devices"] = partial(_devices, language)
+    environment.globals |= {
+        "rubric": rubric,
+        "language": language,
+        "say": partial(say, language),
+        "page_of": lambda submission: f"students/{quote(submission)}.html",
+        "task_numbers": {task.id: number for number, task in enumerate(rubric.tasks, start=1)},
+        "hints": {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions},
+        "address": handout.rstrip("/"),
+        "laws": laws,
+    }
+    return environment
+
+
+class Pages:
+    """Renders pages in one language. The same input gives the same text."""
+
+    def __init__(self, rubric: Rubric, language: str, handout: str = "", laws: Mapping[str, Law] = NO_LAWS) -> None:
+        """Read the templates.
+
+        Args:
+            rubric: Gives titles, hints and the policy.
+            language: ``en`` or ``zh``.
+            handout: Web address of the rendered handout, for links; without it, pages name the file instead.
+            laws: The tests to copy, by property.
+        """
+        self._rubric, self._language = rubric, language
+        environment = prepared(templates(), rubric, language, handout, laws)
+        self._student = environment.get_template("student.html.j2")
+        self._class = environment.get_template("class.html.j2")
+
+    def student(
+        self,
+        report: Report,
+        practice: Practice | None = None,
+        own: Sequence[StudentGrade] | None = None,
+    ) -> str:
+        """The page of one student, which says nothing about any other.
+
+        Args:
+            report: What to explain, in the language of the pages.
+            practice: Points earned in the notebooks; None where no notebooks were graded.
+            own: The grades of the students whose page it is, empty where another submission of theirs counts; None to
+                compute them without any decision.
+        """
+        origin, policy = report.submission.origin, self._rubric.policy
+        found = grades([summary_line(report)], NOTHING, policy) if own is None else own
+        return self._student.render(
+            report=report,
+            practice=practice,
+            graded=report.score is not None,
+            counted=self._counted(found),
+            decided=_decided(found, self._rubric, self._language),
+            late_at_all=days_late(policy, origin) > 0,
+            lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
+            repeats=repeats(report),
+        )
+
+    def _counted(self, found: Sequence[StudentGrade]) -> list[str]:
+        """What the gradebook gets, if not the points as they are; with names where that differs within a team."""
+        if not found:
+            return [say(self._language, "other_counts")]
+        told = [(one, self._counts(one)) for one in found]
+        alike = len({text for _, text in told}) == 1
+        return [text if alike else f"{one.student}: {text}" for one, text in told[: 1 if alike else None] if text]
+
+    def _counts(self, own: StudentGrade) -> str:
+        """What the gradebook gets for one student; empty if it gets the points as they are."""
+        speak = partial(say, self._language)
+        if own.excused:
+            return speak("excused")
+        if own.grade is None or own.grade.points == own.grade.raw:
+            return ""
+        points, penalty = f"{own.grade.points:g}", own.grade.penalty
+        if penalty:
+            days = days_late(self._rubric.policy, own.line.origin, own.terms)
+            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=days)
+        return speak("capped", points=points, counted=f"{own.grade.points - (own.line.score or 0):g}")
+
+    def classroom(
+        self,
+        entries: Sequence[Entry],
+        attention: Sequence[Attention] = (),
+        decisions: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """The page of the class.
+
+        Args:
+            entries: The reports in short.
+            attention: Who needs a person.
+            decisions: What people decided: the submission, and the words.
+        """
+        script = (HERE / "tables.js").read_text(encoding="utf-8")
+        return self._class.render(
+            **class_content(entries),
+            attention=attention,
+            decisions=decisions,
+            script=Markup(script),  # ours, not a student's
+            script_sha256=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+
+
+def class_content(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What the page of a class shows of its reports."""
+    return {
+        "entries": entries,
+        "statistics": class_statistics(entries),
+        "tasks": {task.id: task.max_score for own in entries if own.line.score is not None for task in own.tasks},
+        "named": any(own.line.origin and own.line.origin.students for own in entries),
+        "practised": any(own.line.practice for own in entries),
+    }
+
+
+def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[str]:
+    """What people decided, each decision once, without who decided it, which only staff may know."""
+    rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
+    return [sentence(ruling.decision, rubric, language) for ruling in rulings]
+
+
+def _printable(value: Any) -> Any:
+    """A value with a mark in place of each invisible character; jinja calls this for every expression."""
+    if type(value) is not str:  # text marked as safe comes from templates
+        return value
+    return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in value)
+
+
+def _devices(language: str, names: str) -> str:
+    """The devices of an environment, separated by commas, in a language."""
+    return names.replace(SIMULATED["en"], SIMULATED[language])

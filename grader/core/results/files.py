@@ -1,0 +1,71 @@
+"""Files that are written whole or not at all, and, where it matters, kept even through a power cut."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same files give the same zip
+
+
+def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) -> None:
+    """Write text as :func:`write_bytes` does, in UTF-8."""
+    write_bytes(path, text.encode(), mode, lasting)
+
+
+def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = False) -> None:
+    """Write a whole file or none: write a temporary file in the same folder, then rename it.
+
+    The temporary name is new, and begins with a dot, as no submission's id does.
+
+    Args:
+        path: The file.
+        data: Its content.
+        mode: Who may read it.
+        lasting: Whether to wait until the disk has it, so that not even a power cut undoes it: for what only people
+            know, since all else can be made again.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    if lasting:
+        _sync(path.parent)
+
+
+def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
+    """Write a zip whole or not at all; see :func:`zip_bytes`."""
+    write_bytes(path, zip_bytes(files, top))
+
+
+def zip_bytes(files: Mapping[str, bytes], top: str = "") -> bytes:
+    """A zip with all files in the folder ``top``, or at the top if it is empty; scripts are executable."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"{top}/{name}" if top else name, MOMENT)
+            entry.external_attr = (0o755 if data.startswith(b"#!") else 0o644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    return buffer.getvalue()
+
+
+def _sync(folder: Path) -> None:
+    """Wait until the disk has the names of a folder's files."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

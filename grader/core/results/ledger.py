@@ -1,0 +1,264 @@
+"""The ledger records what has been graded, and under which conditions: a SQLite file beside the reports.
+
+A report is first written to its file, then entered in the ledger in one transaction. If a run is killed between the
+two, the next run grades that submission again. A run that is killed at any other moment loses nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.core.intake.origin import Origin
+from grader.core.intake.submission import Submission
+
+from .database import transaction
+from .outcome import Outcome
+from .report import MessagePart, PropertyReport, Report, json_text
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An earlier result under the present conditions, with all that decides whether it can be used again.
+
+    Attributes:
+        result: The id of the result's row in the ledger.
+        sha256: The digest of the submission's files.
+        reason: Why the submission was not graded; None if it was.
+        size: The size of ``report.json``, in bytes, just after it was written.
+        mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
+        shown: Whether the report was written with the present rubric and language.
+    """
+
+    result: int
+    sha256: str
+    notices: tuple[str, ...]
+    reason: str | None
+    origin: Origin | None
+    size: int
+    mtime_ns: int
+    shown: bool
+
+    def is_of(self, submission: Submission) -> bool:
+        """Whether the submission is what was graded then: the same files, with the same notices."""
+        return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
+
+
+# These columns are made where they are missing, since older ledgers of version 1 lack them.
+PARTS = {"properties": "parts", "results": "reason_parts"}
+
+
+class Ledger:
+    """The ledger of one folder.
+
+    Args:
+        connection: An opened ledger file.
+        details: The conditions of grading: everything but the submission that a report depends on.
+        view: The rubric and language in which reports are written; a result under another view counts as well.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
+    ) -> None:
+        self._connection = connection
+        for table, column in PARTS.items():
+            if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
+                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
+        self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
+
+    def expect(self, submissions: Iterable[str], fresh: bool) -> None:
+        """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again."""
+        with transaction(self._connection):
+            self._connection.execute("DELETE FROM class")
+            self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in submissions))
+            if fresh:
+                self._connection.execute("UPDATE results SET reusable = 0 WHERE submission IN (SELECT * FROM class)")
+
+    def entries(self) -> dict[str, Entry]:
+        """From a submission's id to its result under the present conditions, which is valid for the same files only."""
+        found = self._connection.execute(
+            "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? "
+            "FROM latest JOIN conditions ON conditions.id = latest.conditions "
+            "JOIN copies ON copies.result = latest.id WHERE reusable AND key = ?",
+            (self._details, self._key),
+        )
+        entries = {}
+        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found:
+            said, whose = tuple(json.loads(notices)), origin_of(origin)
+            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
+        return entries
+
+    def other_conditions(self) -> list[dict[str, str]]:
+        """The conditions of results that cannot be used now, since they differ from the present conditions."""
+        found = self._connection.execute(
+            "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions "
+            "WHERE reusable AND key <> ?",
+            (self._key,),
+        )
+        return [json.loads(details) for (details,) in found]
+
+    def details(self) -> list[dict[str, str]]:
+        """All conditions and views under which the last run has its results."""
+        found = self._connection.execute(
+            "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions"
+        )
+        return [json.loads(details) for (details,) in found]
+
+    def record(self, report: Report, file: os.stat_result) -> None:
+        """Enter a report that has just been written; earlier results of its submission are kept as history.
+
+        Args:
+            report: The report, in English.
+            file: The size and time of ``report.json``, which may be in another language.
+        """
+        own = report.submission.id
+        with transaction(self._connection):
+            self._connection.execute(
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
+            )
+            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
+            result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
+            for task in task_rows(report):
+                self._insert("tasks", {"result": result, **task})
+            for prop in property_rows(report):
+                self._insert("properties", {"result": result, **prop})
+            self._insert("copies", {"result": result, **_copy(report, file)})
+
+    def copy(self, result: int) -> str:
+        """The whole report of the latest result of a submission, as JSON, in English."""
+        (packed,) = self._connection.execute("SELECT json_zlib FROM copies WHERE result = ?", (result,)).fetchone()
+        return zlib.decompress(packed).decode()
+
+    def rewritten(self, result: int, report: Report, file: os.stat_result) -> None:
+        """Note that ``report.json`` was written again with the same points: another ``origin``, or other words."""
+        own = {**origin_row(report.submission.origin), "conditions": self._conditions(report)}
+        with transaction(self._connection):
+            self._update("copies", _copy(report, file), "result", result)
+            self._update("results", own, "id", result)
+
+    def _conditions(self, report: Report) -> int:
+        """The id of the row that holds a report's conditions; the row is inserted if there is none."""
+        row = {"key": self._key, "details": self._details, **conditions_row(report)}
+        same = " AND ".join(f"{name} = ?" for name in row)
+        found = self._connection.execute(f"SELECT id FROM conditions WHERE {same}", [*row.values()]).fetchone()
+        return int(found[0]) if found else self._insert("conditions", row)
+
+    def _insert(self, table: str, row: Row) -> int:
+        places = ", ".join("?" * len(row))
+        done = self._connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", [*row.values()])
+        return int(done.lastrowid or 0)
+
+    def _update(self, table: str, row: Row, column: str, value: int) -> None:
+        changes = ", ".join(f"{name} = ?" for name in row)
+        self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
+
+
+def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str]:
+    """The conditions under which a submission got its newest result; empty if it has none."""
+    found = connection.execute(
+        "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
+        "WHERE current AND submission = ?",
+        (submission,),
+    ).fetchone()
+    details: dict[str, str] = json.loads(found[0]) if found else {}
+    return details
+
+
+def _copy(report: Report, file: os.stat_result) -> Row:
+    packed = zlib.compress(json_text(report).encode())
+    return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}
+
+
+MAX_MESSAGE = 500  # characters of a case's message that the ledger keeps; the report has the whole message
+Row = Mapping[str, object]
+
+
+def conditions_row(report: Report) -> Row:
+    """Where and how the submission was graded."""
+    where, how = report.environment, report.provenance
+    return {
+        "assignment": report.assignment,
+        "grader_version": how.grader_version,
+        "rubric_sha256": how.rubric_sha256,
+        "hidden_tests_sha256": how.hidden_tests_sha256,
+        "seed": how.seed,
+        "python": where.python,
+        "torch": where.torch,
+        "devices": json.dumps(where.devices),
+        "isolation": where.isolation,
+        "command": how.command,
+    }
+
+
+def result_row(report: Report) -> Row:
+    """The result of the submission; it can be used again unless the grader failed."""
+    own = report.submission
+    return {
+        "submission": own.id,
+        "reusable": report.status != "grader_error",
+        "sha256": own.sha256,
+        "status": report.status,
+        "reason": report.reason,
+        "reason_parts": _data(report.reason_parts),
+        "score": report.score,
+        "max_score": report.max_score,
+        "bonus": report.bonus,
+        "max_bonus": report.max_bonus,
+        "notices": json.dumps(own.notices, ensure_ascii=False),
+        "started_at": report.provenance.started_at,
+        "duration_s": report.provenance.duration_s,
+        **origin_row(own.origin),
+    }
+
+
+def origin_row(origin: Origin | None) -> Row:
+    """Whose submission it is: the students' names as one text, the late flag, and the whole origin as JSON."""
+    return {
+        "students": ", ".join(map(str, origin.students)) if origin else "",
+        "late": origin.late if origin else None,
+        "origin": origin.model_dump_json() if origin else None,
+    }
+
+
+def origin_of(text: str | None) -> Origin | None:
+    """The origin from the JSON that :func:`origin_row` made."""
+    return Origin.model_validate_json(text) if text else None
+
+
+def task_rows(report: Report) -> Iterator[Row]:
+    """A row for each task."""
+    for position, task in enumerate(report.tasks):
+        yield {"position": position, "task": task.id, "score": task.score, "max_score": task.max_score}
+
+
+def property_rows(report: Report) -> Iterator[Row]:
+    """A row for each property; unless it passed, the row has the message of the property's simplest case."""
+    lines = ((task, prop) for task in report.tasks for prop in task.properties)
+    for position, (task, prop) in enumerate(lines):
+        yield {
+            "position": position,
+            "task": task.id,
+            "property": prop.id,
+            "points": prop.points,
+            "max_points": prop.max_points,
+            "outcome": prop.outcome.value,
+            "misconception": prop.misconception,
+            **_message(prop),
+        }
+
+
+def _message(prop: PropertyReport) -> Row:
+    case = prop.simplest_case
+    if case is None or prop.outcome is Outcome.PASSED:
+        return {"message": None, "parts": None}
+    return {"message": case.message[:MAX_MESSAGE], "parts": _data(case.parts)}
+
+
+def _data(parts: Sequence[MessagePart]) -> str | None:
+    return json.dumps([part.model_dump() for part in parts], ensure_ascii=False) if parts else None

@@ -1,0 +1,116 @@
+"""The outcomes that a case can have, the result of one case, and the points that outcomes earn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grader.core.messages import Message
+from grader.core.rubric import Property, Rubric, Task
+
+Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
+# What was raised in student code, and where: programs look for these statements.
+RAISED = "{exception}: {message}"
+RAISED_INSIDE = "{exception}: {message} (raised in {file})"
+SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
+FRAME = "\n  {path}:{line} in {function}: {code}"
+
+NOTHING = Message()
+
+
+class Outcome(StrEnum):
+    """How a case or a property ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"  # a wrong value
+    CRASHED = "crashed"  # an exception in student code, or a process that died
+    TIMED_OUT = "timed_out"
+    MEMORY_EXCEEDED = "memory_exceeded"
+    NOT_IMPLEMENTED = "not_implemented"  # the stub's NotImplementedError
+    MISSING = "missing"  # a file or a name is not in the submission
+    INVALID_REPLY = "invalid_reply"  # the reply is no plain tensor, or too large
+    INCONSISTENT = "inconsistent"  # right answers in one process, and wrong ones to the same calls in another
+    NOT_ASSESSED = "not_assessed"  # needs a device that this machine does not have
+    GRADER_ERROR = "grader_error"  # a fault of the grader, which never costs a student points
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case of one property.
+
+    Attributes:
+        property_id: The id of the property in the rubric.
+        id: The id of the case, such as ``several_groups-float32-cpu``.
+        message: For the student; holds no expected value.
+        error_ulp: Largest error over all elements, in units in the last place of the output's dtype; if a case compares
+            several outputs and all pass, the error of the output that came closest to its limit.
+        limit_ulp: The largest error allowed, in the same units.
+        elements: How many elements the wrong tensor has, or should have.
+        detail: For the assistant only: the traceback of a grader error.
+        excuses: For each fault that the case passed over, the result in its place, and who has to charge for it.
+    """
+
+    property_id: str
+    id: str
+    outcome: Outcome
+    message: Message = NOTHING
+    error_ulp: float | None = None
+    limit_ulp: float | None = None
+    elements: int | None = None
+    detail: str = ""
+    excuses: tuple[tuple[CaseResult, Charges], ...] = ()
+
+
+def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
+    """The outcome of a property: that of its first case that did not pass, or ``PASSED``.
+
+    It is ``GRADER_ERROR`` if any case has that outcome, or if there is no case. Cases that this machine could not
+    assess are left out; a property that has only such cases is ``NOT_ASSESSED``.
+    """
+    outcomes = [case.outcome for case in cases]
+    if not outcomes or Outcome.GRADER_ERROR in outcomes:
+        return Outcome.GRADER_ERROR
+    assessed = [outcome for outcome in outcomes if outcome is not Outcome.NOT_ASSESSED]
+    if not assessed:
+        return Outcome.NOT_ASSESSED
+    return next((outcome for outcome in assessed if outcome is not Outcome.PASSED), Outcome.PASSED)
+
+
+@dataclass(frozen=True)
+class PropertyScore:
+    """A property with its outcome, its points and its cases."""
+
+    property: Property
+    outcome: Outcome
+    points: float
+    cases: tuple[CaseResult, ...]
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """A task with the scores of its properties."""
+
+    task: Task
+    properties: tuple[PropertyScore, ...]
+
+    @property
+    def points(self) -> float:
+        """The points earned."""
+        return sum(prop.points for prop in self.properties)
+
+
+def score(rubric: Rubric, results: Sequence[CaseResult]) -> tuple[TaskScore, ...]:
+    """The scores of all tasks and properties, in the rubric's order."""
+    by_property: dict[str, list[CaseResult]] = {identifier: [] for identifier in rubric.properties}
+    for result in results:
+        by_property[result.property_id].append(result)
+    return tuple(
+        TaskScore(task, tuple(_property_score(prop, by_property) for prop in task.properties)) for task in rubric.tasks
+    )
+
+
+def _property_score(prop: Property, by_property: Mapping[str, Sequence[CaseResult]]) -> PropertyScore:
+    cases = tuple(by_property[prop.id])
+    outcome = property_outcome(cases)
+    return PropertyScore(prop, outcome, prop.points if outcome is Outcome.PASSED else 0.0, cases)

@@ -1,0 +1,333 @@
+"""The report of one submission and the summary of a run: strict models, a published schema, files written whole."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from grader.core.intake.origin import Origin
+from grader.core.messages import Message, as_data, from_data
+
+from .decision_line import Decided
+from .files import write_text as write_text
+from .outcome import Outcome
+from .record import STRICT
+
+SCHEMA_VERSION: Literal["1.1"] = "1.1"
+Status = Literal["graded", "unreadable", "grader_error"]
+ReasonCode = Literal[
+    "unreadable",
+    "grader_error",
+    "left_out",
+    "doubtful",
+    "renamed",
+    "own_import",
+    "environment",
+    "nothing_ran",
+    "near_zero",
+    "timed_out",
+    "inconsistent",
+    "late_without_date",
+    "stale_decision",
+]
+Points = Field(ge=0)
+RatedT = TypeVar("RatedT", "Report", "SummaryLine")
+MAX_PROBLEM = 300
+
+
+class Record(BaseModel):
+    """Strict and immutable: no unknown field, no NaN, no number that comes as text."""
+
+    model_config = STRICT
+
+
+class MessagePart(Record):
+    """One statement of a message: an English template, and what fills it; a nested message is a list of parts.
+
+    Fields that the template does not name are for programs.
+    """
+
+    key: str
+    fields: dict[str, str | int | float | list[MessagePart]] = {}
+
+
+class SourceFile(Record):
+    """A file of the submission that was read."""
+
+    path: str
+    sha256: str
+
+
+class SubmissionInfo(Record):
+    """What was graded.
+
+    Attributes:
+        notices: What a student or an assistant should know about how the files were found, in plain words.
+        notice_parts: The parts of each notice.
+        origin: Whose it is, as far as a platform or a roster tells; null where nothing does.
+    """
+
+    id: str
+    sha256: str
+    files: list[SourceFile]
+    notices: list[str] = []
+    notice_parts: list[list[MessagePart]] = []
+    origin: Origin | None = None
+
+
+class CaseReport(Record):
+    """One case; ``error_ulp`` is null where there is no number, or an infinite one.
+
+    ``elements`` is the size of a wrong tensor: of several failing cases, the smallest is the easiest to think about.
+    ``parts`` is what the message was made of.
+    """
+
+    id: str
+    outcome: Outcome = Field(strict=False)
+    error_ulp: float | None = None
+    limit_ulp: float | None = None
+    elements: int | None = None
+    message: str = ""
+    parts: list[MessagePart] = []
+
+
+class PropertyReport(Record):
+    """One rubric line; ``misconception`` names the mistake that the student's output fits, if one does."""
+
+    id: str
+    title: str
+    points: float = Points
+    max_points: float = Points
+    outcome: Outcome = Field(strict=False)
+    hint: str = ""
+    misconception: str | None = None
+    cases: list[CaseReport]
+
+    @property
+    def simplest_case(self) -> CaseReport | None:
+        """The case to show: of those with the outcome of the property, the one with the fewest elements."""
+        alike = [case for case in self.cases if case.outcome is self.outcome]
+        return min(alike, key=lambda case: math.inf if case.elements is None else case.elements, default=None)
+
+    @property
+    def evidence(self) -> CaseReport | None:
+        """The simplest case, if its message adds to the hint; that of a property not implemented yet never does."""
+        case = self.simplest_case
+        return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
+
+    @property
+    def stated(self) -> dict[str, str | int | float]:
+        """What the message about a wrong value states, such as the sizes of the hidden test; else nothing."""
+        case = self.evidence
+        return fields_of(case.parts) if case and self.outcome is Outcome.FAILED else {}
+
+
+class TaskReport(Record):
+    """One task."""
+
+    id: str
+    title: str
+    score: float = Points
+    max_score: float = Points
+    properties: list[PropertyReport]
+
+
+class Environment(Record):
+    """Where it was graded."""
+
+    python: str
+    torch: str
+    devices: list[str]
+    isolation: str
+
+
+class Provenance(Record):
+    """How it was graded; ``started_at`` and ``duration_s`` alone differ between two runs of the same command."""
+
+    grader_version: str
+    rubric_sha256: str
+    hidden_tests_sha256: str
+    seed: int
+    started_at: str
+    duration_s: float
+    command: str
+
+
+class Report(Record):
+    """``report.json``: everything about one submission."""
+
+    schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
+    assignment: str
+    submission: SubmissionInfo
+    status: Status
+    reason: str | None = None
+    reason_parts: list[MessagePart] = []
+    score: float | None
+    max_score: float = Points
+    bonus: float | None
+    max_bonus: float = Points
+    tasks: list[TaskReport]
+    environment: Environment
+    provenance: Provenance
+
+    @property
+    def worth(self) -> tuple[object, ...]:
+        """All points of the report, each with the most that can be earned."""
+        parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+        return self.score, self.max_score, self.bonus, self.max_bonus, parts
+
+    @model_validator(mode="after")
+    def _is_scored_if_graded(self) -> Report:
+        return _scored_if_graded(self)
+
+
+class Practice(Record):
+    """What a student's notebooks earned, beside the score and never in it.
+
+    Attributes:
+        unsettled: Checks that never ran, such as one whose cell was deleted: no points, until a person has looked.
+    """
+
+    points: float = Points
+    max_points: float = Points
+    unsettled: list[str] = []
+
+
+class SummaryLine(Record):
+    """One submission in the summary.
+
+    Attributes:
+        reason: Why it is not graded.
+        practice: Null where no notebooks were graded.
+        origin: As in the report.
+        decided: Null where people decided nothing; ``score`` and ``bonus`` beside it are those of the grader.
+    """
+
+    id: str
+    status: Status
+    score: float | None
+    bonus: float | None
+    max_score: float
+    max_bonus: float
+    reason: str | None = None
+    practice: Practice | None = None
+    origin: Origin | None = None
+    decided: Decided | None = None
+
+    @model_validator(mode="after")
+    def _is_scored_if_graded(self) -> SummaryLine:
+        return _scored_if_graded(self)
+
+
+class Attention(Record):
+    """One reason why a person should look at a submission.
+
+    Attributes:
+        id: Of the submission.
+        code: For programs; one submission may have several.
+        text: For people, in plain words.
+        parts: What the text was made of.
+    """
+
+    id: str
+    code: ReasonCode
+    text: str
+    parts: list[MessagePart] = []
+
+
+class Summary(Record):
+    """``summary.json``: the run.
+
+    Attributes:
+        attention: Who needs a person, and why; a submission may stand there more than once.
+    """
+
+    schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
+    assignment: str
+    submissions: list[SummaryLine]
+    environment: Environment
+    provenance: Provenance
+    attention: list[Attention] = []
+
+
+def _scored_if_graded(record: RatedT) -> RatedT:
+    if (record.status == "graded") != (record.score is not None and record.bonus is not None):
+        raise ValueError("a graded submission has a score and a bonus, and no other has")
+    return record
+
+
+def parts_of(message: str) -> list[MessagePart]:
+    """What a message was made of, for a report; nothing, if it is any other text."""
+    return [MessagePart.model_validate(part) for part in as_data(message)]
+
+
+def message_of(parts: Sequence[MessagePart], clean: Callable[[str], str] = str) -> Message:
+    """The message that was made of these; ``clean`` is applied to every text in it."""
+    return from_data([part.model_dump() for part in parts], clean)
+
+
+def fields_of(parts: Sequence[MessagePart]) -> dict[str, str | int | float]:
+    """The fields of all statements, nested ones included; of two with one name, the first counts."""
+    found: dict[str, str | int | float] = {}
+    for part in parts:
+        nested = [field for field in part.fields.values() if isinstance(field, list)]
+        own = {name: field for name, field in part.fields.items() if not isinstance(field, list)}
+        within = {name: field for inner in nested for name, field in fields_of(inner).items()}
+        found = {**within, **own, **found}
+    return found
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    what = first["msg"].removeprefix("Value error, ")  # pydantic's prefix for errors of our own validators
+    text = f"{place}: {what}" if place else what
+    return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
+
+
+def summary_line(report: Report, practice: Practice | None = None) -> SummaryLine:
+    """The line of the summary for a report, with the student's practice points."""
+    return SummaryLine(
+        id=report.submission.id,
+        status=report.status,
+        score=report.score,
+        bonus=report.bonus,
+        max_score=report.max_score,
+        max_bonus=report.max_bonus,
+        reason=report.reason,
+        practice=practice,
+        origin=report.submission.origin,
+    )
+
+
+def with_origin(report: Report, origin: Origin | None) -> Report:
+    """The report with its origin added. Judges never see an origin, so that no score depends on who a student is."""
+    return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
+
+
+def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
+    """The JSON Schema of a report or a summary, as published in ``grader/docs/schema``."""
+    name = model.__name__.lower()
+    header = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{assignment}:{name}:{SCHEMA_VERSION}",
+    }
+    return header | model.model_json_schema(mode="serialization")
+
+
+def json_text(content: Record | dict[str, Any]) -> str:
+    """A record or plain data as indented JSON."""
+    if isinstance(content, Record):  # ten times as fast as json.dumps, and no record can hold a NaN
+        return content.model_dump_json(indent=2) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, content: Record | dict[str, Any]) -> None:
+    """Write JSON as :func:`write_text` does."""
+    write_text(path, json_text(content))

@@ -1,0 +1,108 @@
+"""A report as the rubric has it now, or as people decided: outcomes stay, points and words change, nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grader.core.assignment import Assignment
+from grader.core.rubric import Rubric
+
+from .language import in_language
+from .outcome import Outcome
+from .report import PropertyReport, Report, TaskReport
+
+
+def viewed(report: Report, assignment: Assignment, only: str | None, language: str) -> Report:
+    """The same outcomes with the points of the present rubric, in a language.
+
+    What the rubric no longer has keeps its points and its words.
+
+    Args:
+        report: As a judge or an earlier run made it, in English.
+        assignment: Its rubric decides.
+        only: The one task that was graded, or None for all.
+        language: Of titles, hints and messages.
+    """
+    rubric = assignment.rubric.only(only)
+    tasks = [_summed(task, [_worth(prop, rubric) for prop in task.properties]) for task in report.tasks]
+    now = report.model_copy(
+        update={
+            "tasks": tasks,
+            **(_totals(tasks, rubric) if report.status == "graded" else {}),
+            "max_score": rubric.max_score,
+            "max_bonus": rubric.max_bonus,
+            "provenance": report.provenance.model_copy(update={"rubric_sha256": rubric.sha256}),
+        }
+    )
+    return in_language(now, assignment, language)
+
+
+def revalued(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
+    """The same outcomes, as if some properties were worth other points.
+
+    Args:
+        report: As the rubric has it now.
+        points: What there is to earn, by the id of a property.
+        rubric: Says which tasks are a bonus.
+    """
+    if report.status != "graded":
+        return report
+    tasks = [_summed(task, [_revalued(prop, points) for prop in task.properties]) for task in report.tasks]
+    most = _totals([task.model_copy(update={"score": task.max_score}) for task in tasks], rubric)
+    totals = {**_totals(tasks, rubric), "max_score": most["score"], "max_bonus": most["bonus"]}
+    return report.model_copy(update={"tasks": tasks, **totals})
+
+
+def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
+    """The same outcomes with points that people decided on, never more than there are to earn.
+
+    Whoever is given a score without having been graded counts as graded, with no properties.
+
+    Args:
+        report: As the rubric has it now.
+        points: By the id of a property, or for ``score`` and ``bonus``.
+        rubric: Says which tasks are a bonus.
+    """
+    if not points or (report.status != "graded" and "score" not in points):
+        return report
+    tasks = [_summed(task, [_decided(prop, points) for prop in task.properties]) for task in report.tasks]
+    totals = _totals(tasks, rubric) if report.status == "graded" else {"score": 0.0, "bonus": 0.0}
+    most = {"score": report.max_score, "bonus": report.max_bonus}
+    totals |= {name: min(points[name], most[name]) for name in totals if name in points}
+    return report.model_copy(update={"tasks": tasks, "status": "graded", **totals})
+
+
+def _totals(tasks: Sequence[TaskReport], rubric: Rubric) -> dict[str, float]:
+    bonus = {task.id for task in rubric.tasks if task.bonus}
+    return {
+        "score": sum(task.score for task in tasks if task.id not in bonus),
+        "bonus": sum(task.score for task in tasks if task.id in bonus),
+    }
+
+
+def _summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
+    totals = {
+        "properties": properties,
+        "score": sum(prop.points for prop in properties),
+        "max_score": sum(prop.max_points for prop in properties),
+    }
+    return task.model_copy(update=totals)
+
+
+def _decided(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
+    return prop.model_copy(update={"points": min(points.get(prop.id, prop.points), prop.max_points)})
+
+
+def _revalued(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
+    if prop.id not in points:
+        return prop
+    earned = points[prop.id] if prop.outcome is Outcome.PASSED else 0.0
+    return prop.model_copy(update={"points": earned, "max_points": points[prop.id]})
+
+
+def _worth(prop: PropertyReport, rubric: Rubric) -> PropertyReport:
+    known = rubric.properties.get(prop.id)
+    if known is None:
+        return prop
+    points = known.points if prop.outcome is Outcome.PASSED else 0.0
+    return prop.model_copy(update={"points": points, "max_points": known.points})

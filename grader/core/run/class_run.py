@@ -1,0 +1,200 @@
+"""One run over a class: which results are kept, which submissions are left to grade, and the files written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from grader.core.grades.in_force import decisions_of, retold
+from grader.core.grades.model import DecisionError, Ruling
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Concern, Submission
+from grader.core.results.attention import attention, outcomes, reasons
+from grader.core.results.database import opened
+from grader.core.results.ledger import Entry, Ledger
+from grader.core.results.report import (
+    Attention,
+    Environment,
+    Practice,
+    Report,
+    Summary,
+    json_text,
+    with_origin,
+    write_json,
+    write_text,
+)
+from grader.core.results.standing import Standing, environments, standings, summary
+from grader.core.results.view import viewed
+from grader.core.results.written import SUMMARY
+from grader.core.settings import Settings
+
+from .conditions import conditions, differing, view
+
+REPORT = "report.json"
+
+
+@contextlib.contextmanager
+def begun(out: Path, candidates: Sequence[Candidate], settings: Settings, fresh: bool, reader: Reader) -> Iterator[Run]:
+    """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
+
+    Raises:
+        LedgerError: If the ledger cannot be used.
+    """
+    with opened(out) as connection:
+        yield Run(out, connection, candidates, settings, fresh, reader)
+
+
+class Run:
+    """A run over a class.
+
+    Attributes:
+        waiting: Candidates that are left to grade.
+        kept: How many candidates keep an earlier result.
+        shown_anew: How many of those have had their report written again, for another rubric or language.
+        written: How many candidates have a report by now, those that keep one included.
+        restored: Ids of candidates whose kept report had been changed or deleted, and was written again.
+        reasons: Names of conditions that differ from those of earlier results, which are therefore not kept.
+        duration_s: Wall-clock seconds, once finished.
+        attention: Reasons for a person to look at a submission, once finished.
+        environments: The environments in which the results were obtained, once finished.
+        unsettled: Decisions that a person should look at, once finished.
+        mistake: Why decisions could not be read; empty if they could.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        connection: sqlite3.Connection,
+        candidates: Sequence[Candidate],
+        settings: Settings,
+        fresh: bool,
+        reader: Reader,
+    ) -> None:
+        """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
+        self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
+        self._started, self._clock = datetime.now(UTC), monotonic()
+        self._origins = {candidate.id: candidate.origin for candidate in candidates}
+        found = conditions(settings)
+        shown = view(settings)
+        self._assignment, self._only, self._language = settings.assignment, settings.only, settings.language
+        self._ledger = Ledger(connection, found, shown)
+        self._ledger.expect(self._origins, fresh)
+        self.restored: list[str] = []
+        self.shown_anew = self.written = 0
+        self.duration_s = 0.0
+        self.environments: list[Environment] = []
+        self.attention: list[Attention] = []
+        self.unsettled: Sequence[Ruling] = ()
+        self.mistake = ""
+        self._concerns: dict[str, tuple[Concern, ...]] = {}
+        others = self._ledger.other_conditions()
+        self.reasons = sorted(
+            {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
+        )
+        entries = self._ledger.entries()
+        kept = [(own, entry) for own in candidates if (entry := entries.get(own.id)) and entry.is_of(self._read(own))]
+        for own, entry in kept:
+            self._keep(own, entry)
+        again = {own.id for own, _ in kept}
+        self.waiting = [own for own in candidates if own.id not in again]
+        self.kept = self.written = len(candidates) - len(self.waiting)
+
+    def _keep(self, candidate: Candidate, entry: Entry) -> None:
+        """Keep an earlier result. Writes its report again if necessary."""
+        path = self._out / candidate.id / REPORT
+        untouched, same = _untouched(path, entry), entry.origin == candidate.origin
+        if untouched and same and entry.shown:
+            return
+        before = Report.model_validate_json(self._ledger.copy(entry.result))
+        if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
+            self.restored.append(candidate.id)
+        now = self._view(with_origin(before, candidate.origin), "en")
+        if before.worth != now.worth:
+            self._enter(now)
+        else:
+            self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now, self._language))))
+        self.shown_anew += not entry.shown
+
+    def _view(self, report: Report, language: str) -> Report:
+        return viewed(report, self._assignment, self._only, language)
+
+    def _enter(self, report: Report) -> Report:
+        """Write a report, and enter it in the ledger; an earlier summary no longer holds, so it is deleted."""
+        (self._out / SUMMARY).unlink(missing_ok=True)
+        known, shown = self._view(report, "en"), self._view(report, self._language)
+        file = _write(self._out / report.submission.id / REPORT, json_text(shown))
+        self.written += 1
+        self._ledger.record(known, file)
+        return shown
+
+    def submissions(self) -> Iterator[Submission]:
+        """The submissions that are left to grade, each read when its turn comes."""
+        return map(self._read, self.waiting)
+
+    def _read(self, candidate: Candidate) -> Submission:
+        submission = self._reader.read(candidate)
+        self._concerns[candidate.id] = submission.concerns
+        return submission
+
+    def save(self, report: Report) -> Report:
+        """Add the origin to a report from a judge, write it, and enter it in the ledger.
+
+        This deletes an earlier summary; exports refuse a folder without one.
+        """
+        return self._enter(with_origin(report, self._origins[report.submission.id]))
+
+    def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
+        """Write the summary of all submissions, graded now or before; returns their standings, sorted by id."""
+        found = standings(self._connection, practice)
+        self.duration_s = round(monotonic() - self._clock, 3)
+        started = self._started.isoformat(timespec="seconds")
+        self.attention = attention(found, self._concerns, outcomes(self._connection), reasons(self._connection))
+        whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
+        self.attention = whole.attention
+        self.environments = environments(self._connection)
+        write_json(self._out / SUMMARY, whole)
+        return found
+
+    def _decided(self, whole: Summary) -> Summary:
+        """The summary with what people decided; a mistake in their file is told when the run has ended."""
+        rubric = self._assignment.rubric
+
+        def written(submission: str) -> Report:
+            return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
+
+        try:
+            book = decisions_of(self._out, whole.submissions, written, rubric, self._connection)
+            told = retold(whole, book, written, rubric)
+        except DecisionError as error:
+            self.mistake = str(error)
+            return whole
+        self.unsettled = book.unsettled
+        return told
+
+
+def _untouched(path: Path, entry: Entry) -> bool:
+    """Whether size and time of a file are those noted in the ledger, as git checks them."""
+    try:
+        file = path.stat()
+    except OSError:
+        return False
+    return (file.st_size, file.st_mtime_ns) == (entry.size, entry.mtime_ns)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _write(path: Path, text: str) -> os.stat_result:
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, text)
+    return path.stat()

@@ -1,0 +1,122 @@
+"""The conditions under which the same submission gets the same report, found without starting a judge.
+
+An earlier result is used again only if nothing has changed that its report depends on. A judge finds out which devices
+and layers of isolation it has only when it starts, which takes seconds. So this module compares what decides them
+instead, such as versions and the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from grader import PACKAGE
+from grader.core.assignment import Assignment
+from grader.core.rubric import Policy
+from grader.core.sandbox.levels import Level
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+
+CORE = PACKAGE / "core"
+DECIDING = ("intake", "judge", "results", "sandbox")  # packages that reports depend on
+APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
+DECIDING_FILES = ("assignment.py", "rubric.py", "settings.py")
+DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
+SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+GPUS = Path("/proc/driver/nvidia")
+
+Conditions = Mapping[str, str]
+
+
+def conditions(settings: Settings) -> Conditions:
+    """Everything but the submission that a report depends on: settings, code and rubric, versions, machine.
+
+    The command line is left out: a report records it, as it records times, but no result depends on it. Points, the
+    policy and words are views of the outcomes (``results/view.py``): :func:`view` names them.
+    """
+    chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
+    return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
+
+
+def settings_of(details: Conditions, assignment: Assignment) -> Settings:
+    """The settings under which a result was obtained, from what :func:`conditions` has noted of them."""
+    names = {one.name for one in fields(Settings)} - {*APART}
+    noted = {name: json.loads(details[name]) for name in names & details.keys()}
+    if "limits" in noted:
+        noted["limits"] = Limits(**noted["limits"])
+    if "required_level" in noted:
+        noted["required_level"] = Level(noted["required_level"])
+    return Settings(assignment, **noted | {"without": tuple(noted.get("without", ()))})
+
+
+def view(settings: Settings) -> Conditions:
+    """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
+    rubric = settings.assignment.rubric
+    return {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": settings.language}
+
+
+def policy_of(details: Sequence[Conditions]) -> Policy | None:
+    """The policy under which reports were last written; None where that is not known, or not the same for all.
+
+    Rules that have ended since, which older ledgers name, are left out.
+    """
+    found = {own.get("policy", "") for own in details}
+    if len(found) != 1 or found == {""}:
+        return None
+    noted = json.loads(*found)
+    return Policy.model_validate({name: noted[name] for name in noted.keys() & Policy.model_fields.keys()})
+
+
+def differing(one: Conditions, other: Conditions) -> list[str]:
+    """The names of the conditions that differ."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def _code_sha256(assignment: Assignment) -> str:
+    """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
+    engine = [path for folder in DECIDING for path in (CORE / folder).rglob("*.py")]
+    engine += [CORE / name for name in DECIDING_FILES]
+    digest = hashlib.sha256(assignment.rubric.deciding.encode())
+    for root, paths in ((CORE, engine), (assignment.root, assignment.deciding_paths())):
+        for path in sorted(paths):
+            digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    """Versions, processor (its vector units affect the last bits of results), GPUs, and what isolation depends on."""
+    yield "python", platform.python_version()
+    for name in DISTRIBUTIONS:
+        with contextlib.suppress(PackageNotFoundError):
+            yield name, version(name)
+    yield "processor", _line("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+    gpus = [_line(str(path), "Model") for path in sorted(GPUS.glob("gpus/*/information"))]
+    known = (*gpus, _text(GPUS / "version"), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    yield "gpus", " ".join(filter(None, known))
+    yield "user", str(os.geteuid())
+    yield "bubblewrap", shutil.which("bwrap") or ""
+    yield "security modules", _text(SECURITY_MODULES)
+    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # other numbers vary with the memory
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:  # the file does not exist on this system, or this user may not read it
+        return ""
+
+
+def _line(path: str, start: str) -> str:
+    """The text after the colon in the file's first line that begins with ``start``; empty if there is none."""
+    return next(
+        (line.partition(":")[2].strip() for line in _text(Path(path)).splitlines() if line.startswith(start)), ""
+    )

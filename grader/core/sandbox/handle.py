@@ -1,0 +1,216 @@
+"""The judge's handle of a worker: sends requests to the forked process, waits for replies, and ends it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeGuard
+
+import torch
+
+from grader.core.messages import Message, quoted, say
+
+from .allowance import Allowance, Waited
+from .channel import Channel, DeadlineExceeded, PeerClosed
+from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
+
+START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
+GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
+
+Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, and with what
+
+
+class ForkServer(Protocol):
+    """Where a worker was forked; see :class:`~grader.core.sandbox.launch.Zygote`."""
+
+    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the fork server carry out one command; returns its answer."""
+
+
+class WorkerFailed(Exception):
+    """A worker that gave no valid answer.
+
+    Attributes:
+        kind: ``timed_out``, ``crashed`` or ``invalid_reply``.
+    """
+
+    def __init__(self, kind: str, message: Message) -> None:
+        """Remember the kind; the message is for the student."""
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+class WorkerLike(Protocol):
+    """Anything that speaks the protocol: a sandboxed process, or the same operations in this process."""
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds charged for the last request."""
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
+
+    def close(self) -> None:
+        """End the worker and everything it started."""
+
+
+class Worker:
+    """One forked process with one submission's code."""
+
+    def __init__(self, zygote: ForkServer, pid: int, channel: Channel) -> None:
+        """Take over a forked process; called by :meth:`Zygote.start`."""
+        self._zygote = zygote
+        self._pid = pid
+        self._channel = channel
+        self._running = True
+        self._ready = False
+        self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
+        self._is_new = True  # until it has been sent a request
+        self._since: Allowance | None = None  # time since the replies to the last list
+        self.spent_s = 0.0
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Send one request, of one or more operations, and wait for its answer.
+
+        The worker may compute and sleep for ``timeout_s`` seconds; see :class:`.Allowance`.
+
+        Raises:
+            WorkerFailed: If there is no answer, or it is malformed. The process has been ended by then.
+            RuntimeError: If the process did not start, or someone else has killed it: a person, or a system short of
+                memory. Neither is the student's fault.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        allowance = Allowance(self._waited, timeout_s)
+        try:
+            self._channel.send(_message(pack([list(operations)]), anew=self._is_new), allowance)
+            self._is_new = False
+            match unpack(_bytes(self._channel.receive(allowance))):
+                case [dict(reply)] if is_reply(reply):
+                    return reply
+            raise ProtocolError("a malformed reply")
+        except DeadlineExceeded:
+            self.close()
+            raise WorkerFailed("timed_out", say("no answer in time")) from None
+        except ProtocolError as error:
+            self.close()
+            raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
+        except PeerClosed:
+            raise WorkerFailed("crashed", self._end(GRACE_S)) from None
+        finally:
+            self.spent_s = allowance.spent_s
+
+    def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
+        """Send one request, and let a person step through the student's code; limited only in CPU seconds.
+
+        Args:
+            operations: As in :meth:`request`.
+            crashes: Stop where an exception was raised, rather than where the student's code is entered.
+            answer: Given what the debugger says, gives the line that a person types.
+
+        Raises:
+            WorkerFailed: If the process ends.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        try:
+            self._channel.send(_message(pack([list(operations)])) | {"debug": "crash" if crashes else "call"})
+            while True:
+                match self._channel.receive():
+                    case {"ask": str(text)}:
+                        self._channel.send({"line": answer(text)})
+                    case replies:
+                        match unpack(_bytes(replies)):
+                            case [dict(reply)] if is_reply(reply):
+                                return reply
+                        raise ProtocolError("a malformed reply")
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", say("the process ended by itself").then(quoted(str(error)))) from None
+
+    def post(self, requests: bytes, *, anew: bool) -> None:
+        """Send a list of requests; :meth:`replies` gives the answer.
+
+        Args:
+            requests: The list, packed.
+            anew: Whether the submission is imported anew before it.
+
+        Raises:
+            RuntimeError: If the process did not start, which is not the student's fault.
+        """
+        if not self._ready:
+            self._wait_until_ready()
+        self._since = self._since or Allowance(self._waited, math.inf)
+        self._channel.post(_message(requests, anew=anew))
+
+    def replies(self, timeout_s: float) -> bytes:
+        """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
+
+        Raises:
+            WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
+        """
+        allowance = Allowance(self._waited, timeout_s)
+        try:
+            return _bytes(self._channel.receive(allowance))
+        except DeadlineExceeded:
+            self.close()
+            raise WorkerFailed("timed_out", say("no answer in time")) from None
+        except (ProtocolError, PeerClosed) as error:
+            self.close()
+            raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
+        finally:  # the worker may have computed before the judge waited for it
+            before, self._since = self._since, Allowance(self._waited, math.inf)
+            self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until the worker says that it is ready, which it does before it runs any student code.
+
+        Raises:
+            RuntimeError: If it does not say so; student code cannot be the reason.
+        """
+        try:
+            deadline = time.monotonic() + START_S
+            self._waited = Waited(self._channel.peer(deadline))
+            self._ready = self._channel.receive(deadline) == "ready"
+        except (ProtocolError, PeerClosed, DeadlineExceeded):
+            self.close()
+        if not self._ready:
+            raise RuntimeError("a worker did not start")
+
+    def close(self) -> None:
+        """Kill the process if it still runs."""
+        if self._running:
+            self._end(0)
+
+    def _end(self, grace_s: float) -> Message:
+        self._running = False
+        self._channel.close()
+        self._waited.close()
+        usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
+        if usage["killed_by_a_stranger"] and grace_s:
+            raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
+        if usage["signal"]:
+            return say("the process ended by signal {n}", n=f"{usage['signal']:.0f}")
+        return say("the process ended by itself")
+
+
+def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it has the form of a reply: a value, or an error."""
+    return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
+
+
+def _message(requests: bytes, *, anew: bool = False) -> dict[str, Any]:
+    """A list of requests, packed, as the worker takes it."""
+    return {"requests": as_tensor(requests), "anew": anew}
+
+
+def _bytes(value: object) -> bytes:
+    """The packed replies in a worker's message.
+
+    Raises:
+        ProtocolError: If there are none.
+    """
+    if isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous() and value.is_cpu:
+        return as_bytes(value)
+    raise ProtocolError("a malformed reply")

@@ -1,0 +1,216 @@
+"""The fork server: has imported torch, has no test, expected value or submission, and forks a worker on request.
+
+Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
+worker outlives it. Lines of JSON arrive on the control socket. The first is the configuration: ``limits``, the wanted
+``layers``, whether a container already hides files (``files_are_hidden``), whether workers may use ``gpus``, and
+whether they get the ``second_device`` and the ``debugger``; the answer has the ``problems`` of each layer. Then come
+commands; each is answered by a line before the next:
+
+* ``{"start": true, "dynamo": ...}`` with a descriptor to take requests from: forks a worker and answers
+  ``{"pid": ...}``; with ``dynamo`` the worker and all after it have imported ``torch._dynamo``, which takes a second;
+* ``{"reap": pid, "grace_s": ...}``: kills that worker if it still runs after the grace, and answers how it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from . import second_device, worker
+from .docstrings import drop_docstrings
+from .exercise import exercise
+from .library import Library, places
+from .limits import Limits
+from .lockdown import Lockdown
+from .resources import LINUX
+from .trial import closed_to_workers, layers_that_hold
+
+SEED = 20_261_009  # not the default of any module
+USEFUL_MODULES = (  # so that no worker spends time on them
+    *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
+    *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
+    *("pprint", "random", "re", "statistics", "string", "textwrap", "time", "types", "typing", "typing_extensions"),
+    *("uuid", "warnings", "weakref", "torch.nn.functional", "torch.nn.init", "torch.utils.checkpoint"),
+)
+
+
+def main(control_fd: int) -> None:
+    """Serve commands until the judge closes the control socket; then end all workers, and this process.
+
+    Args:
+        control_fd: The control socket.
+    """
+    control = socket.socket(fileno=control_fd)
+    configuration, _ = _line(control)
+    if not configuration:
+        os._exit(0)
+    wanted = json.loads(configuration)
+    limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
+    if wanted["debugger"]:
+        importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
+    _forget_the_repository()
+    worker.prepare()
+    problems = layers_that_hold(wanted["layers"], limits, hidden)
+    lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
+    if closed := closed_to_workers(places(), lockdown):
+        Library(closed)
+    for name in USEFUL_MODULES:
+        importlib.import_module(name)
+    _warm_up(gpus, bool(wanted["second_device"]))
+    gc.enable()  # the command that started this process has turned it off
+    _settle(lockdown)
+    running: set[int] = set()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
+        _answer(control, {"problems": problems})
+        _obey(control, lockdown, limits, running)
+    for pid in running:
+        _reap(pid, 0, limits)
+    os._exit(0)
+
+
+def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
+    """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
+    while True:
+        line, descriptors = _line(control)
+        if not line:
+            return
+        command = json.loads(line)
+        if "start" in command:
+            if command["dynamo"] and "torch._dynamo" not in sys.modules:
+                with contextlib.suppress(Exception):  # then the student's import of it says why
+                    importlib.import_module("torch._dynamo")
+                _settle(lockdown)
+            pid = _start(control, lockdown, *descriptors)
+            running.add(pid)
+            answer: dict[str, Any] = {"pid": pid}
+        else:
+            answer = _reap(command["reap"], command["grace_s"], limits)
+            running.discard(command["reap"])
+        _answer(control, answer)
+
+
+def _line(control: socket.socket) -> tuple[bytes, list[int]]:
+    """The next line from the judge, and descriptors that came with it; an empty line if the judge has ended."""
+    line, descriptors = b"", list[int]()
+    while not line.endswith(b"\n"):
+        part, received, _, _ = socket.recv_fds(control, 1024, 1)
+        if not part:
+            return b"", []
+        line += part
+        descriptors += received
+    return line, descriptors
+
+
+def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
+    control.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        try:
+            control.close()
+            rpc_fd = worker.become_worker(rpc_fd)
+            lockdown.apply(parent)
+            worker.serve(rpc_fd)
+            status = 0
+        finally:
+            os._exit(status)  # whatever happens, a worker never runs the fork server's code below
+    os.close(rpc_fd)
+    return pid
+
+
+def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
+    """End a worker and tell how it ended.
+
+    A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. If a worker dies of
+    SIGKILL before that, and not by this function, a stranger has killed it.
+    """
+    end = time.monotonic() + grace_s
+    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    while not ended and time.monotonic() < end:
+        time.sleep(0.001)
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+    ended_by_itself = bool(ended)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+    signal_number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return {
+        "signal": signal_number,
+        "killed_by_a_stranger": ended_by_itself and signal_number == signal.SIGKILL and cpu_s < limits.submission_s,
+    }
+
+
+def _warm_up(gpus: bool, simulate: bool) -> None:
+    """Run each lazy initialiser once, on one thread, so that no worker spends time on it after its fork.
+
+    Nothing runs on the CPU where workers use GPUs: the first backward would count the devices, and start the GPU's
+    driver for that; neither the driver nor the count is of use after a fork.
+    """
+    if not gpus:
+        _compute_once("cpu")
+        exercise("cpu")
+    if simulate:
+        second_device.install()
+        _compute_once(second_device.DEVICE)
+        exercise(second_device.DEVICE)
+
+
+def _settle(lockdown: Lockdown) -> None:
+    """Make ready for forks, after imports."""
+    drop_docstrings("grader")
+    _seed()
+    _require_one_thread()
+    lockdown.measure()
+    gc.collect()
+    gc.freeze()
+
+
+def _seed() -> None:
+    """Give the random numbers of every worker the same state, so that unseeded code gets the same report each time."""
+    random.seed(SEED)
+    torch.manual_seed(SEED)  # on the second device, too
+
+
+def _require_one_thread() -> None:
+    if LINUX and len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("the fork server has a second thread: a worker would inherit what that one has locked")
+
+
+def _compute_once(device: str) -> None:
+    with torch.device(device):
+        x = torch.randn(2, 3, 8, requires_grad=True)
+        layer = torch.nn.Linear(8, 8)
+        y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
+        y.sum().backward()
+        torch.polar(torch.ones(2), torch.ones(2)).to(torch.complex64).abs()
+        torch.nn.functional.embedding(torch.tensor([0, 1]), layer.weight)
+        half = x.detach().to(torch.bfloat16)
+        half.float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
+        torch.randn(3, generator=torch.Generator(device).manual_seed(0)).sort()
+        str(x)
+
+
+def _forget_the_repository() -> None:
+    """Leave only Python and its packages importable: student code must not find ``ref`` or ``grader`` on the path."""
+    sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
+    # These are imported already, and the other modules of the project must not be found through them.
+    for package in ("grader", "grader.core", "grader.core.sandbox", "grader.core.sandbox.second_device"):
+        sys.modules[package].__path__ = []

@@ -1,0 +1,76 @@
+"""A sample class to try the grader on; each student hands in the reference with a few edits."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.core.assignment import Assignment
+
+MOMENT = (2026, 9, 1, 12, 0, 0)  # the time of every file in a zip, so that the same class gives the same bytes
+Edits = tuple[tuple[str, str, str], ...]  # path, text of the reference, text that the student wrote instead
+
+
+@dataclass(frozen=True)
+class SampleStudent:
+    """One student of the class.
+
+    Attributes:
+        id: The name of the folder or the zip.
+        story: What the student did, in one line.
+        edits: The mistakes, as edits of the reference.
+        stubs: Files that the student left as they were handed out.
+        without: Files that the student forgot.
+        raw: Bytes of files that are no text, by path; the path ``""`` stands for the whole zip.
+        packed: ``folder``, ``zip``, or ``nested`` for a zip in which a folder holds all files.
+    """
+
+    id: str
+    story: str
+    edits: Edits = ()
+    stubs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    raw: Mapping[str, bytes] = field(default_factory=dict)
+    packed: str = "folder"
+
+
+def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]:
+    """The files that the student handed in.
+
+    Raises:
+        ValueError: If the text that an edit replaces is not in the reference.
+    """
+    texts, stubs = assignment.solution(), assignment.stubs()
+    texts |= {path: stubs[path] for path in student.stubs}
+    for path, old, new in student.edits:
+        if old not in texts[path]:
+            raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; mend the edit.")
+        texts[path] = texts[path].replace(old, new)
+    data = {path: text.encode() for path, text in texts.items() if path not in student.without}
+    return {**data, **student.raw}
+
+
+def write_class(assignment: Assignment, folder: Path) -> None:
+    """Write every student's submission into ``folder``, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for student in assignment.part("students").STUDENTS:
+        files = files_of(assignment, student)
+        if "" in files:
+            (folder / f"{student.id}.zip").write_bytes(files[""])
+        elif student.packed == "folder":
+            for path, data in files.items():
+                target = folder / student.id / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+        else:
+            _write_zip(folder / f"{student.id}.zip", files, "my homework/" if student.packed == "nested" else "")
+
+
+def _write_zip(path: Path, files: Mapping[str, bytes], prefix: str) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(prefix + name, MOMENT), data)

@@ -1,0 +1,1 @@
+"""Assignments to start from."""

@@ -1,0 +1,1 @@
+"""Judges on other machines: the workers of a dask scheduler, or Slurm jobs."""

@@ -1,0 +1,105 @@
+"""Jobs on the workers of a dask scheduler: other processes, and perhaps other machines.
+
+dask hands out jobs, notices workers that die, and hands their jobs to others. It cannot end a job that runs, so each
+job checks whether its result is still wanted, and ends its judge if it is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar
+
+from distributed import Client, KilledWorker, Reschedule, SpecCluster, Status, get_worker
+
+from grader import __version__
+from grader.core.run.executor import Executor, cancel
+from grader.core.run.judge_pool import PLACE, JudgePool, Place
+from grader.core.run.judge_process import Abandoned
+from grader.core.settings import CannotGrade
+
+LOOK_S = 2.0  # between two questions about how many workers there are
+PARTING_S = 3.0  # for a scheduler to notice that jobs have been cancelled
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DaskExecutor(Executor):
+    """The workers of one scheduler; their number may change at any time."""
+
+    killers = (KilledWorker,)
+
+    def __init__(self, client: Client, cluster: SpecCluster | None = None) -> None:
+        """Take over a connected client, and the cluster if one was started for it; ``shutdown`` closes both."""
+        self._client = client
+        self._executor = client.get_executor(pure=False)  # run every job, even if dask has seen an equal one
+        self._cluster = cluster
+        self._threads = 0
+        self._look_at = 0.0
+        address = client.scheduler.address if client.scheduler else "an unknown address"
+        self.gone = f"the scheduler at {address} has gone. Finished reports are whole; run the same command again."
+
+    @property
+    def slots(self) -> int:
+        """Two for each thread of a worker: one job that runs, and one that starts as soon as the first ends."""
+        if time.monotonic() >= self._look_at:
+            with contextlib.suppress(Exception):  # the scheduler has gone; the futures report that
+                self._threads = sum(self._client.nthreads().values())
+            self._look_at = time.monotonic() + LOOK_S
+        return 2 * max(self._threads, 1)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a worker call the function."""
+        if self._client.status != "running":
+            return cancel(Future())
+        submitted: Future[T] = self._executor.submit(_on_worker, __version__, fn, *args, **kwargs)
+        return submitted
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:  # noqa: ARG002 - never waits long
+        """Abandon all jobs that are left, by closing the client."""
+        with contextlib.suppress(Exception):
+            if self._cluster:  # a worker that loses scheduler and job in the same moment may hang
+                self._client.retire_workers(list(self._client.nthreads()), close_workers=True)
+        with contextlib.suppress(Exception):
+            self._client.close(PARTING_S)
+        if self._cluster:
+            self._cluster.close()
+
+
+@functools.cache
+def _judges() -> JudgePool:
+    """The warm judges of a worker, kept until the worker ends."""
+    return JudgePool()
+
+
+def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    """Call ``fn`` in a thread of a worker, with :data:`PLACE` set.
+
+    Raises:
+        Reschedule: If the job is abandoned, so that another worker runs it; no effect on a job that was cancelled.
+        CannotGrade: If the worker runs another version of the grader.
+    """
+    worker = get_worker()
+    key = worker.get_current_task()
+    if wanted != __version__:
+        raise CannotGrade(
+            f"the worker at {worker.address} has grader {__version__}, and here it is {wanted}. "
+            "Install the same on both."
+        )
+    # multiprocessing lets no daemonic process have children, and a worker with a nanny is one. Judges end with it.
+    multiprocessing.current_process().daemon = False
+
+    def abandoned() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state != "executing" or worker.status in (Status.closing, Status.closed)
+
+    PLACE.set(Place(_judges(), abandoned))
+    try:
+        return fn(*args, **kwargs)
+    except Abandoned:
+        raise Reschedule from None

@@ -1,0 +1,215 @@
+"""Grading on a dask cluster of real processes: the same reports, whatever is killed, and nothing left running."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import REPOSITORY
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.messages import quoted
+from grader.core.results.report import Report
+from grader.core.run.executor import Executor
+from grader.core.run.executors import open_executor
+from grader.core.run.schedule import grade_all
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import CannotGrade, Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.processes import descendants
+from grader.selftest import faulty
+from grader.selftest.dask_processes import DaskProcesses
+from grader.selftest.faulty import Trap, survivors
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
+
+pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
+
+SLOW = (ATTENTION, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
+SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=60))
+LEAVE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    """A scheduler and a worker as people start it, under a nanny, with less memory than a judge takes."""
+    with DaskProcesses(tmp_path_factory.mktemp("dask")) as processes:
+        processes.start_worker("--nthreads", "2", "--memory-limit", "450MiB")
+        yield processes
+
+
+@pytest.fixture
+def executor(dask: DaskProcesses) -> Iterator[Executor]:
+    """Connected to it."""
+    with open_executor(dask.address, 1) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
+    """The report of the same grader in this process, which nothing happens to."""
+    with closing(Judge(SETTINGS)) as grader:
+        yield lambda submission: without_times(grader.grade(submission))
+
+
+def without_times(report: Report) -> dict[str, Any]:
+    """All that two runs have in common."""
+    return report.model_dump(mode="json", exclude={"provenance": {"started_at", "duration_s"}})
+
+
+def someone(identifier: str, *edits: tuple[str, str, str]) -> Submission:
+    """The reference with edits."""
+    return Submission(identifier, edited(*edits))
+
+
+def test_reports_are_those_of_this_machine_even_where_judges_die(
+    executor: Executor, expected: Callable[[Submission], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Also: a worker under a nanny may have children, and its limit of memory says nothing about them."""
+    trap = Trap("trap", edited(), fault=faulty.die, log=tmp_path / "log")
+    submissions = [someone("wrong", SEES_LATER_TOKENS), trap, Submission("nothing", reason=quoted("is empty"))]
+    reports = {report.submission.id: report for report in grade_all(submissions, SETTINGS, executor)}
+    assert trap.attempts == 2
+    plain = [someone("wrong", SEES_LATER_TOKENS), someone("trap"), Submission("nothing", reason=quoted("is empty"))]
+    assert {name: without_times(report) for name, report in reports.items()} == {
+        submission.id: expected(submission) for submission in plain
+    }
+
+
+def test_a_task_that_is_cancelled_ends_its_judge_and_frees_its_thread(dask: DaskProcesses, executor: Executor) -> None:
+    before = set(descendants(dask.workers[0].pid))
+    with closing(grade_all((someone(f"s{n}", SLOW) for n in range(9)), SETTINGS, executor)) as graded:
+        next(graded)
+        judges = set(descendants(dask.workers[0].pid)) - before
+    assert executor.submit(os.getpid).result(LEAVE_S) in before
+    assert survivors(judges, LEAVE_S) == []
+
+
+def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executor) -> None:
+    """So the schedule counts on ``cancel()`` alone, which has to reach a task that runs."""
+    before = set(descendants(dask.workers[0].pid))
+    future = executor.submit(time.sleep, 0.5)
+    while not future.done():
+        assert not future.running()
+        time.sleep(0.02)
+    assert set(descendants(dask.workers[0].pid)) <= before  # those of the test before may still be leaving
+
+
+def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = importlib.import_module("grader.extras.cluster.executor")
+    monkeypatch.setattr(cluster, "__version__", "9.9.9")
+    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* has grader .* here it is 9\.9\.9\."):
+        list(grade_all([someone("ada")], SETTINGS, executor))
+
+
+# ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_workers_that_go_lose_nothing_and_leave_nothing(
+    tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
+) -> None:
+    """Of three workers one is killed and one asked to end, each while it is at a submission."""
+    ways = [signal.SIGKILL, signal.SIGTERM]
+    handed_in: list[Submission] = []
+
+    def submissions() -> Iterator[Submission]:
+        while ways or len(handed_in) < 5:  # so many that each worker gets one
+            wrong = [SEES_LATER_TOKENS] if len(handed_in) == 2 else []
+            handed_in.append(someone(f"s{len(handed_in)}", *wrong, SLOW))
+            yield handed_in[-1]
+
+    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
+        first, second, _ = (dask.start_worker() for _ in range(3))
+        with closing(grade_all(submissions(), SETTINGS, executor)) as graded:
+            reports = [next(graded)]
+            for doomed in (first, second):
+                while len(family := descendants(doomed.pid)) < 5:  # fork server, judge, zygote and its container
+                    reports.append(next(graded))
+                os.kill(doomed.pid, ways.pop())
+                assert survivors(family, LEAVE_S) == []
+            reports += graded
+    assert len(reports) == len(handed_in)
+    of = {report.submission.id: without_times(report) for report in reports}
+    assert of == {submission.id: expected(submission) for submission in handed_in}
+
+
+def test_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
+    """After four, as dask has it; here after one."""
+    with (
+        DaskProcesses(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask,
+        open_executor(dask.address, 1) as executor,
+    ):
+        dask.start_worker()
+        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
+
+
+def test_a_command_that_comes_before_the_workers_says_that_it_waits(tmp_path: Path) -> None:
+    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
+        assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
+        future = executor.submit(os.getpid)
+        worker = dask.start_worker()
+        assert future.result(60) == worker.pid
+
+
+@contextmanager
+def running(place: Path, address: str) -> Iterator[subprocess.Popen[str]]:
+    """The command at work on six slow submissions, just after its first report."""
+    for number in range(6):
+        write_folder(place / "class" / f"s{number}", edited(SLOW))
+    options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--executor", address]
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(place / "class"), *options]
+    with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
+        yield process
+        process.kill()
+
+
+def finished(place: Path) -> list[Report]:
+    """All reports in a folder; each must be whole."""
+    return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
+
+
+def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    with DaskProcesses(tmp_path) as dask:
+        worker = dask.start_worker()
+        with running(tmp_path, dask.address) as process:
+            family = descendants(worker.pid)
+            dask.scheduler.kill()
+            _, errors = process.communicate(timeout=LEAVE_S)
+        assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
+    assert process.returncode == 3
+    assert [line for line in errors.splitlines() if not line.startswith("[")] == [
+        f"grader: the scheduler at {dask.address} has gone. Finished reports are whole; run the same command again."
+    ]
+    assert finished(tmp_path)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+def test_a_command_that_ends_leaves_no_judge_at_work(
+    dask: DaskProcesses, executor: Executor, tmp_path: Path, how: signal.Signals
+) -> None:
+    list(grade_all([someone("ada")], SETTINGS, executor))  # which starts multiprocessing's servers
+    before = set(descendants(dask.workers[0].pid))
+    with running(tmp_path, dask.address) as process:
+        assert set(descendants(dask.workers[0].pid)) - before
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=LEAVE_S)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        stopped = f"grader: stopped; {len(finished(tmp_path))} of 6 reports are in {tmp_path / 'out'}."
+        assert [line for line in errors.splitlines() if not line.startswith("[")] == [stopped]
+    end = time.monotonic() + LEAVE_S
+    while (left := set(descendants(dask.workers[0].pid)) - before) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == set()

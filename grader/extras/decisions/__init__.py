@@ -1,0 +1,1 @@
+"""What people decide about submissions: the file of decisions, its history, the review page, and appeals."""

@@ -1,0 +1,240 @@
+"""``grader appeal``: one submission graded again in a scratch place, and what that means."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.chosen import chosen
+from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.differences import graded, print_differences
+from grader.core.cli.grade import grade_waiting
+from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, find, language_of, say
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.reader import Reader
+from grader.core.results.database import LedgerError
+from grader.core.results.difference import Cause, Difference, Reason, difference, in_order
+from grader.core.results.report import Report
+from grader.core.run.class_run import begun
+from grader.core.run.executors import LOCAL
+from grader.core.run.schedule import GradingFailed
+from grader.core.settings import CannotGrade, Settings
+from grader.extras.decisions.decide import enter
+
+from .alike import UNGRADED, Alike, alike
+from .draft import Override, gains, losses
+from .files import AppealError, given
+from .words import sentence
+
+CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
+
+
+def appeal(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILES]",
+            help="In place of what was handed in: a folder, a zip, or single files.",
+        ),
+    ] = None,
+    submissions: Submissions = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Grade those who ended in the same way again, too, and say who moves.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the draft into DIR/decisions.toml.")] = False,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the reports of the new grading there. Default: nowhere.")
+    ] = None,
+    request_s: Annotated[float | None, typer.Option(min=0.1, help="Seconds for one call, if it was too slow.")] = None,
+    why: Annotated[str, typer.Option(help="The reason in the draft; the student reads it.")] = "",
+    who: Annotated[str, typer.Option(help="Who decides, with --write. Default: the name of your account.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time, with --check.")] = os.cpu_count() or 1,
+    lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
+) -> None:
+    """Grade one submission again in a scratch place, say what changes and for whom else it may, and draft a decision.
+
+    DIR stays as it is, unless --write is given.
+    """
+    language, identifier = language_of(lang), find(out, student)
+    known = read_decided(out, chosen().rubric, quiet=True, note=False)
+    before = known.as_graded(identifier)
+    settings = _settings(out, before, request_s, language)
+    try:
+        with _scratch(out, keep) as scratch, Reader() as reader:
+            everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
+            own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
+            if not files:
+                say_what_differs(before, reader.read(own))
+            own = replace(own, id=identifier, origin=before.submission.origin)
+            place = scratch / "reports"
+            (now,) = _graded([own], place, settings, reader, jobs)
+            found = _difference(known, now)
+            _print_own(found, before, now, language)
+            drafted = gains(known.report(identifier), now)
+            others = _alike(known, before, found)
+            _print_alike(others, known, before, language)
+            if check and any(one.others for one in others):
+                _check(known, [own], others, everyone, place, settings, reader, jobs, language)
+            elif any(one.others for one in others):
+                say(sentence("unchecked", language))
+            if found and {reason.cause for reason in _reasons(found)} & CHANGES:
+                say(sentence("class", language, out=out))
+            if keep:
+                say(sentence("kept", language, place=place))
+    except KeyboardInterrupt:
+        fail("stopped; nothing was changed.", 130)
+    except (AppealError, CannotGrade, LedgerError) as error:
+        fail(str(error))
+    except GradingFailed as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    except OSError as error:
+        fail(f"{error.filename or keep}: {error.strerror}. Nothing was changed.", EXIT_GRADER_ERROR)
+    if now.status == "grader_error":
+        fail(f"{identifier}: could not be graded, through no fault of its own: {now.reason}", EXIT_GRADER_ERROR)
+    _draft(out, identifier, drafted, why, bool(files), language, who if write else None)
+
+
+def _settings(out: Path, before: Report, request_s: float | None, language: str) -> Settings:
+    """The settings of the first grading, so that nothing differs which need not."""
+    then = replace(settings_then(out, before), language=language, command=before.provenance.command)
+    if request_s is None:
+        return then
+    limits = replace(then.limits, request_s=request_s, submission_s=max(then.limits.submission_s, 10 * request_s))
+    return replace(then, limits=limits, command=f"{then.command} --request-s {request_s:g}")
+
+
+def _whole(files: Sequence[Path] | None) -> bool:
+    """Whether the files are a whole submission, so that nothing of the old one is needed."""
+    return bool(files) and all(path.is_dir() or path.suffix not in (".py", ".ipynb") for path in files or ())
+
+
+@contextlib.contextmanager
+def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
+    """A folder that is gone afterwards, or one that is kept."""
+    if keep is None:
+        with TemporaryDirectory(prefix="grader-appeal-") as folder:
+            yield Path(folder)
+        return
+    if keep.resolve().is_relative_to(out.resolve()):
+        fail(f"--keep {keep}: lies in the folder of the class, which stays as it is. Choose another place.")
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        fail(f"--keep {keep}: there is something already. Choose a folder that does not exist yet.")
+    keep.mkdir(parents=True, exist_ok=True)
+    yield keep
+
+
+def _graded(own: Sequence[Candidate], place: Path, settings: Settings, reader: Reader, jobs: int) -> list[Report]:
+    """Grade candidates in the scratch place; what is graded there already is kept."""
+    place.mkdir(exist_ok=True)
+    with begun(place, own, settings, fresh=False, reader=reader) as run:
+        if run.waiting:
+            grade_waiting(run, settings, LOCAL, jobs)
+        run.finish({})
+    return [Report.model_validate_json((place / one.id / "report.json").read_bytes()) for one in own]
+
+
+def _difference(known: DecidedClass, report: Report) -> Difference | None:
+    """What the new grading of a submission changes for its students, with the decisions that hold."""
+    identifier = report.submission.id
+    now = known.graded_again({identifier: report})
+    found = difference(known.report(identifier), now.report(identifier))
+    line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
+    return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
+
+
+def _print_own(found: Difference | None, before: Report, now: Report, language: str) -> None:
+    if found is None:
+        say(sentence("same", language, id=now.submission.id))
+        return
+    print_differences([found], None, chosen().rubric, language)
+    if lost := losses(before, now):
+        say(sentence("lost", language, names=", ".join(lost)))
+
+
+def _alike(known: DecidedClass, before: Report, found: Difference | None) -> list[Alike]:
+    """Who ended as the student did, in what changed; if nothing did, in whatever lost points."""
+    changed = {change.id for change in found.changes} if found else set()
+    lost = {prop.id for task in before.tasks for prop in task.properties if prop.points < prop.max_points}
+    return alike(before, changed or lost, (known.as_graded(line.id) for line in known.lines))
+
+
+def _print_alike(found: Sequence[Alike], known: DecidedClass, before: Report, language: str) -> None:
+    props = {prop.id: prop for task in before.tasks for prop in task.properties}
+    for one in found:
+        if one.others:
+            title, why = before.reason or "", str(before.status)
+            if one.property != UNGRADED:
+                prop, rated = props[one.property], known.rubric.properties.get(one.property)
+                title = rated.title[language] if rated else prop.title
+                why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
+            say(sentence("alike", language, count=len(one.others), title=title, why=why), "bold")
+            say(f"  {_named(one.others)}")
+    if not any(one.others for one in found):
+        say(sentence("nobody", language))
+
+
+def _named(identifiers: Sequence[str]) -> str:
+    more = len(identifiers) - MOST_NAMED
+    return ", ".join(identifiers[:MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
+
+
+def _check(
+    known: DecidedClass,
+    own: list[Candidate],
+    found: Sequence[Alike],
+    everyone: dict[str, Candidate],
+    place: Path,
+    settings: Settings,
+    reader: Reader,
+    jobs: int,
+    language: str,
+) -> None:
+    """Grade those who ended in the same way again, each with their own files, and print who moves."""
+    others = list(dict.fromkeys(other for one in found for other in one.others))
+    there = [everyone[other] for other in others if other in everyone]
+    reports = _graded([*own, *there], place, settings, reader, jobs)[len(own) :]
+    differences = in_order(filter(None, (_difference(known, report) for report in reports)))
+    say(sentence("checked", language, count=len(reports), moved=len(differences)), "bold")
+    print_differences(differences, None, known.rubric, language)
+
+
+def _reasons(found: Difference) -> Iterator[Reason]:
+    yield from found.reasons
+    for change in found.changes:
+        yield from change.reasons
+
+
+def _draft(
+    out: Path, identifier: str, drafted: Sequence[Override], why: str, files: bool, language: str, who: str | None
+) -> None:
+    """Print the decisions that would follow the new grading, or write them."""
+    if not drafted:
+        say(sentence("nothing", language, out=out, id=identifier))
+        return
+    wanted = [
+        {"override": name, "points": points, "why": why or _why(name, files, language)} for name, points in drafted
+    ]
+    if who is not None:
+        enter(read_decided(out, chosen().rubric), identifier, wanted, who)
+        return
+    say(sentence("draft", language), "bold")
+    for one in wanted:
+        command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
+        say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
+
+
+def _why(name: str, files: bool, language: str) -> str:
+    """What the student reads, unless the assistant says something else."""
+    whole = "_whole" if name in ("score", "bonus") else ""
+    return sentence(f"why{whole}{'_files' if files else ''}", language)

@@ -1,0 +1,87 @@
+"""What is graded in an appeal: the submission as it was handed in, or other files in its place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.discover import IntakeError
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Expected, Submission
+
+SUBMISSIONS = "--submissions"
+
+
+class AppealError(Exception):
+    """There is nothing that could be graded again; the message is one line that says why, and what to do."""
+
+
+def given(
+    identifier: str, files: Sequence[Path], before: Candidate | None, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission to grade.
+
+    Args:
+        identifier: Of the submission.
+        files: Nothing, or one folder or archive with everything, or files that replace those of the same name.
+        before: The submission as it was handed in; None if it is no longer there.
+        reader: Reads submissions.
+        expected: The files that are asked for.
+        scratch: An empty folder.
+
+    Raises:
+        AppealError: If there is no such thing.
+        OSError: If a file cannot be copied.
+    """
+    for path in files:
+        if not path.exists():
+            raise AppealError(f"{path}: no such file or folder.")
+    single = [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
+    if files and not single:
+        if len(files) > 1:
+            raise AppealError(f"{files[1]}: one folder or zip is a whole submission, so there is no place for another.")
+        return _one(files[0], reader, expected)
+    if len(single) < len(files):
+        raise AppealError("FILES: either one folder or zip, or single files; not both.")
+    if before is None:
+        raise AppealError(
+            f"{identifier}: not among the submissions any more. Give the place where it lies with {SUBMISSIONS}."
+        )
+    return _merged(identifier, single, before, reader, expected, scratch) if single else before
+
+
+def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
+    """The only submission at a place."""
+    try:
+        found = reader.discover([path], None, (), expected)
+    except IntakeError as error:
+        raise AppealError(str(error)) from None
+    if len(found) > 1:
+        raise AppealError(f"{path}: holds {len(found)} submissions. Give the folder or the zip of one student.")
+    return found[0]
+
+
+def _merged(
+    identifier: str, single: Sequence[Path], before: Candidate, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission with some files replaced, written into the scratch place."""
+    sent, whole = scratch / "sent", scratch / "handed-in"
+    sent.mkdir()
+    for path in single:
+        shutil.copyfile(path, sent / path.name)
+    new = _read(_one(sent, reader, expected), reader, ", ".join(map(str, single)))
+    old = reader.read(before)
+    for name, text in {**old.files, **new.files}.items():
+        place = whole / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", newline="")
+    return Candidate(identifier, whole, expected=expected)
+
+
+def _read(candidate: Candidate, reader: Reader, place: str) -> Submission:
+    submission = reader.read(candidate)
+    if submission.reason is not None or not submission.files:
+        raise AppealError(f"{place}: {submission.reason or 'none of the files that are asked for'}")
+    return submission

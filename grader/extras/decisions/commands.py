@@ -1,0 +1,14 @@
+"""What people decide: the commands of this extra."""
+
+from __future__ import annotations
+
+from .appeal.command import appeal
+from .decide import decide
+from .review.command import review
+
+PANEL = "Decisions and appeals"
+COMMANDS = {
+    "decide": decide,
+    "review": review,
+    "appeal": appeal,
+}

@@ -1,0 +1,182 @@
+"""``grader decide``: what only a person can decide, written down beside the reports."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.chosen import chosen
+from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.terminal import fail, find, language_of, say
+from grader.core.grades.in_force import about
+from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
+from grader.core.grades.words import for_staff
+from grader.extras.decisions.placing import Placed
+
+from .draft import drafted, named, repeated
+from .file import append
+
+
+def decide(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    student: Annotated[
+        str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
+    ] = None,
+    override: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="A property's id, score or bonus: it gets --points.")
+    ] = None,
+    points: Annotated[float | None, typer.Option(min=0, help="With --override.")] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="Something to tell the student.")] = None,
+    due: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="A deadline of their own, such as 2026-10-09T23:59.")
+    ] = None,
+    late_days: Annotated[int | None, typer.Option(min=0, help="Days of lateness that cost nothing.")] = None,
+    excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and that costs nothing.")] = False,
+    attempt: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
+    ] = None,
+    team: Annotated[
+        list[str] | None, typer.Option(metavar="WHO", help="Somebody who handed in together with STUDENT.")
+    ] = None,
+    appeal: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the student asks to have looked at again; for review.")
+    ] = None,
+    withdraw: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What no longer holds: a property, score, bonus, due, comment …")
+    ] = None,
+    renew: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="What still holds, although its ground has changed.")
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="The reason; the student reads it.")] = None,
+    who: Annotated[str, typer.Option(help="Who decided. Default: the name of your account.")] = "",
+    lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
+) -> None:
+    """Decide about a student: points, a comment, lateness, an excuse, an attempt, a team. Without options, list all.
+
+    A decision stays through every regrade. Grades, pages and exports follow it; reports keep what the grader said.
+    """
+    language, known = language_of(lang), read_decided(out, chosen().rubric)
+    said: dict[str, object] = {
+        "override": override,
+        "comment": comment,
+        "due": _moment(due) if due else None,
+        "late_days": late_days,
+        "excuse": excuse or None,
+        "attempt": attempt,
+        "team": tuple(team) if team else None,
+        "appeal": appeal,
+        "withdraw": withdraw,
+    }
+    wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
+    if len(wanted) == 1:  # a comment alone may have a reason
+        wanted[0]["why"] = why
+    if renew and student:
+        wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+    if not wanted:
+        _list(known, student, language)
+        return
+    if student is None:
+        fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
+    enter(known, _meant(known, student), wanted, who)
+
+
+def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:
+    """Write decisions about a student down, and print the grades that they change.
+
+    Args:
+        known: The class as it is.
+        student: An id, a name, or ``*`` for everyone.
+        wanted: The fields of each decision, but for the student, who decided, and when.
+        who: Who decided; empty for whoever runs the command.
+    """
+    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone(), "student": student}
+    before = _grades(known)
+    try:
+        made = [_draft(known, {**common, **each}) for each in wanted]
+        append(known.folder, [own.decision for own in made], named(known.book.people, made))
+    except DecisionError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
+    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
+
+
+def _moment(text: str) -> datetime:
+    """A time as somebody typed it: a day means its end; without a zone, that of the deadline, or else this place's."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"--due {text}: not a time. Write it as 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
+    if len(text) == len("2026-10-09"):
+        moment = datetime.combine(moment.date(), time(23, 59))
+    due = chosen().rubric.policy.due
+    return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
+
+
+def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
+    """One of the things that were decided at once: only an override has points; no comment has a reason."""
+    return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
+
+
+def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
+    return drafted(said, known.book, known.as_graded, known.rubric.policy)
+
+
+def _meant(known: DecidedClass, text: str) -> str:
+    """Whom a person means: as show finds them, where the class has nobody of exactly that name."""
+    exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
+    return text if exact else find(known.folder, text)
+
+
+def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
+    line = known.book.people.lines[find(known.folder, student)]
+    return about(line, known.book)
+
+
+def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
+    """What was decided there, to be decided again; of comments, all."""
+    found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
+    if not found:
+        there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
+        fail(f"--renew {slot}: no such decision holds. There is {there}.")
+    return [repeated(own) for own in found]
+
+
+Cells = Mapping[tuple[str, str], str]
+
+
+def _grades(known: DecidedClass) -> Cells:
+    """Every grade as text, by student and submission."""
+    return {
+        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
+        for found in known.grades.values()
+        for own in found
+    }
+
+
+def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
+    moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
+    for submission, student in moved:
+        sides = (side.get((submission, student), "does not count") for side in (before, after))
+        say(f"{student} ({submission}): {' → '.join(sides)}")
+    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+
+
+def _list(known: DecidedClass, student: str | None, language: str) -> None:
+    """Print all decisions that hold, or those about one student."""
+    people = known.book.people
+    lines = [people.lines[find(known.folder, student)]] if student else known.lines
+    book = known.book
+    told = [
+        (line.id, ruling) for line in lines for ruling in (*about(line, book), *book.asked(line.id), book.seen(line.id))
+    ]
+    for submission, ruling in told:
+        if ruling:
+            say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+    if not any(ruling for _, ruling in told):
+        say("nothing was decided.")

@@ -1,0 +1,92 @@
+"""A new decision: checked against the class, with a lasting name for the student, and with its ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from grader.core.grades.book import About, Book, Read
+from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ruling
+from grader.core.grades.people import People, Unknown, key, students
+from grader.core.results.report import first_problem
+from grader.core.rubric import Policy
+from grader.extras.decisions.placing import Placed, placed
+
+from .file import Entry
+
+
+def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Placed:
+    """A decision that can be appended to the file.
+
+    Args:
+        said: The fields of a :class:`Decision`; ``student`` as somebody typed it.
+        book: The decisions so far.
+        read: Gives the report of a submission as the grader made it.
+        policy: Says when work was due.
+
+    Raises:
+        DecisionError: If it makes no sense for this class.
+    """
+    try:
+        decision = Decision.model_validate(said)
+    except ValidationError as error:
+        raise DecisionError(f"{first_problem(error)}.") from None
+    student = decision.student
+    if student != EVERYONE:
+        decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
+    (own,) = placed([Entry(decision, 0)], book.people, read, policy)
+    if own.ruling.void:
+        raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
+    if decision.withdraw and not any(_holds(decision.slot, book, one) for one in own.about):
+        raise DecisionError(f"{student}: {decision.slot}: nothing of that holds, so there is nothing to withdraw.")
+    if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
+        raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    grounded = decision.model_copy(update={"ground": own.now})
+    return Placed(Ruling(grounded, 0), own.about, own.now)
+
+
+def repeated(own: Decision) -> dict[str, object]:
+    """What was decided and why, so that it can be decided again by somebody else, at another time, on new ground."""
+    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+
+
+def named(people: People, made: Sequence[Placed]) -> str:
+    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
+    each = [one for own in made for one in own.about]
+    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
+    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+
+
+def _whom(text: str, decision: Decision, people: People) -> str:
+    """How the file names the student: by an id that stays the same, rather than as it was typed."""
+    try:
+        if decision.slot in PERSONAL:
+            found = people.students(text)
+            if len(found) > 1:
+                names = ", ".join(map(people.name, found))
+                raise DecisionError(f"{text}: belongs to several students. Name one of {names}.")
+            return people.name(found[0])
+        works = people.submissions(text)
+    except Unknown as error:
+        raise DecisionError(f"{text}: {error}.") from None
+    if len(works) > 1:
+        raise DecisionError(f"{text}: handed in several times. Name one of {', '.join(works)}.")
+    return _work_name(works[0], people)
+
+
+def _work_name(work: str, people: People) -> str:
+    """The student, if that means only this submission, whose id may change with the next download; else the id."""
+    owners = [key(student) for student in students(work, people.lines[work].origin)]
+    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
+
+
+def _holds(slot: str, book: Book, one: About) -> bool:
+    return any(ruling.decision.slot == slot for ruling in book.held.get(one, ()))
+
+
+def _most(decision: Decision, work: str, read: Read) -> float:
+    """The most points that there are to give."""
+    report = read(work)
+    most = {prop.id: prop.max_points for task in report.tasks for prop in task.properties}
+    return ({"score": report.max_score, "bonus": report.max_bonus} | most)[decision.override or ""]

@@ -1,0 +1,59 @@
+"""The decisions beside the reports of a class: read, and entered in the ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from grader.core.grades.book import Book, Read
+from grader.core.grades.model import FILE, DecisionError
+from grader.core.grades.people import People
+from grader.core.results.database import LedgerError, opened
+from grader.core.results.report import SummaryLine
+from grader.core.rubric import Rubric
+from grader.extras.decisions.placing import book, placed
+
+from .file import read
+from .history import entered, standing
+
+STALE: Final = "stale_decision"
+
+
+def decisions_of(
+    folder: Path,
+    lines: Sequence[SummaryLine],
+    reports: Read,
+    rubric: Rubric,
+    ledger: sqlite3.Connection | None = None,
+    note: bool = True,
+) -> Book:
+    """The decisions about a class; what has changed in their file since the last command is entered in the ledger.
+
+    Args:
+        folder: The reports, with ``decisions.toml`` beside them.
+        lines: Of the summary.
+        reports: Gives the report of a submission as the grader made it.
+        rubric: Has the policy.
+        ledger: The ledger, if it is open already; else it is opened if there are decisions. While a run is under way,
+            it cannot be opened, and the next command enters what has changed.
+        note: Whether to enter anything at all.
+
+    Raises:
+        DecisionError: If the file has a mistake, or is gone although the ledger knows of decisions.
+    """
+    entries, people, there = read(folder), People(lines), (folder / FILE).exists()
+    found = placed(entries, people, reports, rubric.policy)
+    if ledger is not None:
+        if not there and (lost := len(standing(ledger))):
+            raise DecisionError(
+                f"{folder / FILE}: is gone, and the ledger knows {lost} decisions of it. Put it back; an empty file "
+                "withdraws them all."
+            )
+        found = entered(ledger, found)
+    elif there and note:
+        with contextlib.suppress(LedgerError, OSError), opened(folder) as own:
+            found = entered(own, found)
+    return book(found, people)

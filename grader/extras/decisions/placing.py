@@ -1,0 +1,176 @@
+"""Which decisions hold in a class, about whom, and which of them a person should look at again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+
+from grader.core.grades.book import About, Book, Read
+from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, Decision, Ground, Ruling
+from grader.core.grades.people import Key, People, Unknown
+from grader.core.results.policy import extendable
+from grader.core.results.report import PropertyReport, Report, SummaryLine
+from grader.core.rubric import Policy
+
+from .file import Entry
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An entry of the file, and whom it is about.
+
+    Attributes:
+        ruling: The decision as the file has it, and why it cannot be followed, if so.
+        about: Ids of submissions, or keys of students where it is personal.
+        now: The ground that it would have if it were made today; None where such a decision has no ground.
+    """
+
+    ruling: Ruling
+    about: Sequence[About] = ()
+    now: Ground | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided."""
+        return self.ruling.decision
+
+
+def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy) -> list[Placed]:
+    """Find out whom each decision is about, and what it would be based on today.
+
+    Args:
+        entries: In the order of the file.
+        people: The class.
+        read: Gives the report of a submission as the grader made it.
+        policy: Says when work was due.
+    """
+    read = cache(read)
+    return [_placed(Ruling(own.decision, own.line), people, read, policy) for own in entries]
+
+
+def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:
+    own = ruling.decision
+    if own.student == EVERYONE:
+        return Placed(ruling, (EVERYONE,))
+    try:
+        if own.personal:
+            about = tuple(people.students(own.student))
+            problem = _student_problem(own, about, people, policy)
+            return Placed(replace(ruling, stale=problem, void=bool(problem)), about, _choice(own, about, people))
+        (work,) = _one(people.submissions(own.student), own, read)
+        report = read(work)
+        problem = _submission_problem(own, report)
+        return Placed(replace(ruling, stale=problem, void=bool(problem)), (work,), ground(own, report))
+    except Unknown as error:
+        return Placed(replace(ruling, stale=f"{error}", void=True))
+
+
+def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
+    """Of several submissions of a student, the one whose files were looked at."""
+    if len(works) > 1:
+        works_then = [work for work in works if own.ground and read(work).submission.sha256 == own.ground.files]
+        if len(works_then) != 1:
+            raise Unknown(f"several submissions: name one of {', '.join(works)}")
+        return works_then
+    return works
+
+
+def _submission_problem(own: Decision, report: Report) -> str:
+    """Why a decision about a submission cannot be followed; empty if it can."""
+    if own.override in (None, *TOTALS):
+        return ""
+    if report.status != "graded":
+        return f"the submission is {report.status} and has no properties: override the score"
+    if _property(own.override, report):
+        return ""
+    near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
+    return f"no property {own.override} in the report{f'; {near[0]} perhaps' if near else ''}"
+
+
+def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
+    """Why a decision about students cannot be followed; empty if it can."""
+    works = [people.lines[work] for student in about for work in people.handed_in[student]]
+    if own.attempt not in (None, LAST, BEST) and own.attempt not in [line.id for line in works]:
+        return f"no submission {own.attempt} of theirs, but {_ids(works)}"
+    if own.due and not all(extendable(policy, line.origin) for line in works):
+        return "nobody knows when it was handed in: decide late_days, or set due in [policy]"
+    return ""
+
+
+def _choice(own: Decision, about: Sequence[Key], people: People) -> Ground | None:
+    if own.attempt in (None, LAST, BEST):
+        return None
+    return Ground(was=_ids([people.lines[work] for student in about for work in people.handed_in[student]]))
+
+
+def _ids(lines: Sequence[SummaryLine]) -> str:
+    return ", ".join(sorted({line.id for line in lines}))
+
+
+def ground(own: Decision, report: Report) -> Ground | None:
+    """What an override, a comment or a look would be based on today; None for a withdrawal or an appeal."""
+    if own.withdraw or own.appeal:
+        return None
+    files, slot = report.submission.sha256, own.override
+    if own.seen is not None:
+        earned, most = (report.score or 0) + (report.bonus or 0), report.max_score + report.max_bonus
+        return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
+    if slot is None:
+        return Ground(files=files)
+    if slot in TOTALS:
+        points, most = (getattr(report, name) for name in (slot, f"max_{slot}"))
+        return Ground(files=files, was=report.status if points is None else f"{points:g} of {most:g}")
+    prop = _property(slot, report)
+    return Ground(files=files, was=f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}" if prop else "")
+
+
+def _property(identifier: str | None, report: Report) -> PropertyReport | None:
+    return next((prop for task in report.tasks for prop in task.properties if prop.id == identifier), None)
+
+
+def _replaces(own: Decision, other: Decision) -> bool:
+    """Whether a decision ends an earlier one in its slot; a different comment or appeal does not, since these add up.
+
+    A look answers the appeals before it, and an appeal after it needs another look.
+    """
+    if {own.slot, other.slot} == {ASKED, SEEN}:
+        return True
+    added = own.comment or own.appeal
+    return own.slot == other.slot and (added is None or added == (other.comment or other.appeal))
+
+
+def changed(then: Ground | None, now: Ground | None) -> str:
+    """How the ground of a decision has changed; empty if it has not, or if nobody knows what it was."""
+    if then is None or now is None or then == now:
+        return ""
+    parts = ["other files were handed in"] * (then.files != now.files)
+    parts += [f"the grader said “{then.was}”, and says “{now.was}” now"] * (then.was != now.was)
+    return " and ".join(parts)
+
+
+def book(found: Sequence[Placed], people: People) -> Book:
+    """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since.
+
+    A look no longer holds once files or points have changed; nobody is asked to look at that decision again.
+    """
+    held: dict[About, list[Ruling]] = {}
+    unsettled = []
+    for own in found:
+        decision, ruling = own.decision, own.ruling
+        if not ruling.void:
+            ruling = replace(ruling, stale=changed(decision.ground, own.now))
+        for one in () if ruling.void else own.about:
+            before = held.get(one, [])
+            held[one] = [other for other in before if not _replaces(decision, other.decision)]
+            if decision.seen is not None and ruling.stale:
+                continue  # something else lies there now, which nobody has seen
+            if not decision.withdraw:
+                held[one].append(ruling)
+            elif len(held[one]) == len(before):
+                ruling = replace(ruling, stale="there is nothing of that to withdraw", void=True)
+        if ruling.void:
+            unsettled.append(ruling)
+    stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
+    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.line), people)

@@ -1,0 +1,162 @@
+"""The class as it lies in its folder now: read again as soon as a file has changed, by whomever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from os import stat_result
+from pathlib import Path
+from typing import Final
+
+from grader.core.assignment import Assignment
+from grader.core.grades.book import Book
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.in_force import decisions_of, rewrite_summary
+from grader.core.grades.model import FILE, Ruling
+from grader.core.results.report import Attention, Report, Summary, SummaryLine
+from grader.core.results.statistics import Entry, entry
+from grader.core.results.written import SUMMARY, read_lines, read_written
+
+from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
+
+Stamp = tuple[int, int, int]
+NOWHERE: Final = (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One submission in the queue.
+
+    Attributes:
+        reasons: Why a person should look at it, the most urgent first.
+        seen: That somebody has looked at it, for all of these reasons; None if nobody has.
+    """
+
+    line: SummaryLine
+    reasons: Sequence[Reason]
+    seen: Ruling | None = None
+
+
+@dataclass(frozen=True)
+class Now:
+    """A class at one moment.
+
+    Attributes:
+        known: Reports and decisions; the reports are without their cases.
+        entries: What the page of the class needs, in the order of the summary.
+        queue: Who needs a person, in order of need; whoever was looked at comes last.
+    """
+
+    known: DecidedClass
+    entries: Sequence[Entry]
+    queue: Sequence[Place]
+
+    def beside(self, submission: str, step: int) -> str | None:
+        """The next one in the queue who waits, or the one before; None if nobody else does."""
+        ids = [own.line.id for own in self.queue]
+        start = ids.index(submission) if submission in ids else min(step, 0)
+        around = [self.queue[(start + step * n) % len(ids)] for n in range(submission in ids, len(ids))]
+        return next((own.line.id for own in around if own.seen is None and own.line.id != submission), None)
+
+
+class Classroom:
+    """A folder of reports, kept in memory as far as its files have not changed.
+
+    Args:
+        folder: Where ``grade`` wrote to.
+        assignment: Whose rubric decides.
+        language: Of the reasons.
+        pairs: The folder in which `grader similar` wrote its list.
+    """
+
+    def __init__(self, folder: Path, assignment: Assignment, language: str, pairs: Path) -> None:
+        self._folder, self._assignment, self._language, self._pairs = folder, assignment, language, pairs
+        self._light: dict[str, tuple[Stamp, Report]] = {}
+        self._now: tuple[Mapping[Path, Stamp], Now] | None = None
+
+    def now(self) -> Now:
+        """The class as it is now.
+
+        Raises:
+            NotWritten: If summary or reports cannot be read.
+            DecisionError: If ``decisions.toml`` has a mistake.
+            OSError: If a file cannot be read or written.
+        """
+        if self._now is None or self._stamps(self._now[0]) != self._now[0]:
+            # Stamps come first: what changes while it is read has another stamp the next time.
+            stamps = self._stamps([self._folder / SUMMARY, self._folder / FILE, self._pairs / PAIRS])
+            lines = read_lines(self._folder)
+            stamps |= self._stamps(self._path(line.id) for line in lines)
+            self._now = stamps, self._read(lines)
+        return self._now[1]
+
+    def report(self, submission: str) -> Report:
+        """A report with all of its cases, as the grader wrote it."""
+        return read_written(self._path(submission), Report)
+
+    def _path(self, submission: str) -> Path:
+        return self._folder / submission / "report.json"
+
+    def _stamps(self, paths: Iterable[Path]) -> dict[Path, Stamp]:
+        return {path: _stamp(path) for path in paths}
+
+    def _read(self, lines: Sequence[SummaryLine]) -> Now:
+        rubric, reports = self._assignment.rubric, self._without_cases
+        book = decisions_of(self._folder, lines, reports, rubric)
+        rewrite_summary(self._folder, book, reports, rubric)
+        known = DecidedClass(self._folder, lines, book, rubric, reports)
+        entries = [entry(known.report(line.id), line.practice) for line in lines]
+        path = self._folder / SUMMARY
+        attention = read_written(path, Summary).attention if path.exists() else []
+        reasons = chain(asked(lines, book), self._reasons(entries, attention))
+        return Now(known, entries, queue(lines, book, reasons))
+
+    def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:
+        rubric, language = self._assignment.rubric, self._language
+        found = noticed(attention, self._assignment, language)
+        return chain(found, unusual(entries, rubric, language), similar(self._pairs, language))
+
+    def _without_cases(self, submission: str) -> Report:
+        """A report without its cases, of which thousands fit into memory."""
+        stamp = _stamp(self._path(submission))
+        if submission not in self._light or self._light[submission][0] != stamp:
+            self._light[submission] = stamp, without_cases(self.report(submission))
+        return self._light[submission][1]
+
+
+def without_cases(report: Report) -> Report:
+    """A report in which no property has a case, message or hint."""
+    bare = {"cases": [], "hint": ""}
+    tasks = [
+        task.model_copy(update={"properties": [prop.model_copy(update=bare) for prop in task.properties]})
+        for task in report.tasks
+    ]
+    return report.model_copy(update={"tasks": tasks})
+
+
+def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str, Reason]]) -> list[Place]:
+    """Every submission that a person should look at, in order of need; whoever was looked at comes last."""
+    found: dict[str, list[Reason]] = {line.id: [] for line in lines}
+    for submission, reason in reasons:
+        if submission in found:  # a pair may be of an earlier run
+            found[submission].append(reason)
+    places = [Place(line, sorted(found[line.id], key=lambda own: own.rank)) for line in lines if found[line.id]]
+    places = [replace(own, seen=_seen(own, book)) for own in places]
+    return sorted(places, key=lambda own: (own.seen is not None, own.reasons[0].rank))
+
+
+def _seen(own: Place, book: Book) -> Ruling | None:
+    """That somebody has looked at a submission for every reason that there is now."""
+    ruling = book.seen(own.line.id)
+    told = (ruling.decision.seen or ()) if ruling else ()
+    return ruling if {reason.key for reason in own.reasons} <= {*told} else None
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes whenever a file is written."""
+    try:
+        found: stat_result = path.stat()
+    except OSError:
+        return NOWHERE
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,83 @@
+"""``grader review``: a local page for what only a person can decide."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import secrets
+from pathlib import Path
+from threading import Thread
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.chosen import chosen
+from grader.core.cli.decided import read_decided
+from grader.core.cli.report import hide
+from grader.core.cli.submissions import Submissions, candidates_of
+from grader.core.cli.terminal import fail, language_of, say
+from grader.core.grades.model import FILE
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Submission
+
+
+def review(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    submissions: Submissions = None,
+    pairs: Annotated[
+        Path | None, typer.Option("--similar", metavar="FOLDER", help="What `grader similar` wrote. Default: DIR.")
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Pseudonyms in place of all that says who somebody is; show finds them.")
+    ] = False,
+    by: Annotated[str, typer.Option(help="Who decides. Default: the name of your account.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of this machine. Default: a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+    lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
+) -> None:
+    """Look at whoever needs a person, in a page on this machine: the code beside what failed, and the decision.
+
+    Whoever has the address that is printed can read and decide, so keep it to yourself. Ctrl-C ends it.
+    """
+    from .app import Review, application  # a server is slow to import
+    from .classroom import Classroom
+    from .pages import ReviewPages
+    from .reasons import PAIRS
+    from .serve import listening, opened, serve
+
+    language = language_of(lang)
+    known = read_decided(out, chosen().rubric, quiet=anonymous)  # what cannot be read ends the command now
+    if anonymous:
+        hide(known)  # so does a damaged key
+    if pairs and not (pairs / PAIRS).exists():
+        fail(f"--similar {pairs}: no {PAIRS} in it. Give the folder that `grader similar --out` wrote to.")
+    with Reader() as reader:
+        candidates = candidates_of(out, submissions, reader)
+
+        def read(submission: str) -> Submission | str:
+            if submission not in candidates:
+                return "not among the submissions any more."
+            found = reader.read(candidates[submission])
+            return found.reason or found
+
+        try:
+            own = listening(port)
+        except OSError as error:
+            fail(f"--port {port}: {error.strerror}. Choose another one, or leave it out.")
+        token, port = secrets.token_urlsafe(32), own.getsockname()[1]
+        root = f"/{token}"
+        classroom = Classroom(out, chosen(), language, pairs or out)
+        pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
+        room = Review(classroom, pages, read, chosen(), by or getpass.getuser())
+        room.prepare()
+        app = application(room, token, port)
+        address = f"http://127.0.0.1:{port}{root}/"
+        with contextlib.ExitStack() as stack:
+
+            def ready() -> None:
+                say(address)
+                if browser:
+                    Thread(target=lambda: stack.enter_context(opened(address)), daemon=True).start()
+
+            serve(app, own, ready)
+    say(f"decisions: {out / FILE}")

@@ -1,0 +1,101 @@
+"""From what somebody sent with a form to decisions in the book."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from grader.core.grades.in_force import about
+from grader.core.grades.model import PERSONAL, SEEN, DecisionError, Ruling
+from grader.core.grades.people import key, students
+from grader.core.results.report import SummaryLine
+from grader.extras.decisions.draft import drafted, named, repeated
+from grader.extras.decisions.file import append
+
+from .classroom import Now
+
+Form = Mapping[str, str]
+Said = dict[str, object]
+
+
+def rulings(now: Now, line: SummaryLine) -> list[Ruling]:
+    """All that was decided about a submission and its students, what they ask, and that somebody has seen it."""
+    book = now.known.book
+    seen = book.seen(line.id)
+    return [*about(line, book), *book.asked(line.id), *([seen] if seen else [])]
+
+
+def state(now: Now, line: SummaryLine) -> str:
+    """A short text that changes with every decision about a submission."""
+    told = "\n".join(own.decision.identity for own in rulings(now, line))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
+    """Write down what was decided with a form.
+
+    Args:
+        now: The class.
+        line: Of the submission that the form was about.
+        form: ``do`` says what, and the other fields what is needed for that.
+        who: Who decides.
+
+    Raises:
+        DecisionError: If it makes no sense; the message is one line, and nothing was written.
+        OSError: If the file cannot be written.
+    """
+    if form.get("do") not in ACTIONS:
+        raise DecisionError("do: no such decision.")
+    said = ACTIONS[form["do"]](now, line, form)
+    common: Said = {"student": line.id, "who": who, "when": datetime.now(UTC).astimezone()}
+    known = now.known
+    made = [drafted(common | own, known.book, known.as_graded, known.rubric.policy) for own in said]
+    append(known.folder, [own.decision for own in made], named(known.book.people, made))
+
+
+def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
+    """The result stands, and so does what was decided on other ground."""
+    reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
+    stale = [own.decision for own in about(line, now.known.book) if own.stale]
+    again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]
+    return [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
+
+
+def _override(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
+    text = form.get("points", "").strip().replace(",", ".")
+    try:
+        points = float(text)
+    except ValueError:
+        raise DecisionError(f"points {text!r}: not a number. Write it as 3 or 2.5.") from None
+    return [{"override": form.get("what", ""), "points": points, "why": form.get("why", "")}]
+
+
+def _comment(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
+    return [{"comment": form.get("comment", "")}]
+
+
+def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
+    """One of the submission's students, whom the form names by their place."""
+    people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
+    if form.get("student") not in people:
+        raise DecisionError("student: nobody of this submission.")
+    student = now.known.book.people.name(key(people[form["student"]]))
+    return [{"student": student, "excuse": True, "why": form.get("why", "")}]
+
+
+def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
+    slot = form.get("what", "")
+    held = [own.decision.student for own in rulings(now, line) if own.decision.slot == slot]
+    whom = held[0] if held and slot in PERSONAL else line.id
+    return [{"student": whom, "withdraw": slot, "why": form.get("why", "")}]
+
+
+ACTIONS: Final[Mapping[str, Callable[[Now, SummaryLine, Form], Sequence[Said]]]] = {
+    "accept": _accept,
+    "override": _override,
+    "comment": _comment,
+    "excuse": _excuse,
+    "withdraw": _withdraw,
+}

@@ -1,0 +1,220 @@
+"""Renders the review pages, from the same templates as the static ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from grader.core.assignment import Assignment
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.grades import decided
+from grader.core.grades.in_force import about
+from grader.core.grades.model import Ruling
+from grader.core.grades.people import students
+from grader.core.grades.words import for_staff
+from grader.core.intake.submission import Submission
+from grader.core.pages.anonymous import MARK, SAID, Anonymous, called, own_names
+from grader.core.pages.render import HERE as SHARED
+from grader.core.pages.render import class_content, prepared, templates
+from grader.core.results.language import in_language, repeats
+from grader.core.results.report import Report, SummaryLine
+
+from .classroom import Now, Place
+from .decide import Form, rulings, state
+from .what_if import Moved
+from .words import say
+from .work import File, lost, shown
+
+HERE = Path(__file__).parent
+MOST_MOVED: Final = 100  # students that are named
+STATIC: Final = {
+    "pages.css": SHARED / "pages.css",
+    "tables.js": SHARED / "tables.js",
+    "review.css": HERE / "review.css",
+    "review.js": HERE / "review.js",
+}
+_EMPTY: Final[Form] = {}
+
+Hide = Callable[[DecidedClass], Anonymous]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page of one submission shows beside the class.
+
+    Attributes:
+        report: As the grader wrote it.
+        submission: Its files as they lie there now; None if they are gone, and ``why`` says why.
+    """
+
+    report: Report
+    submission: Submission | None
+    why: str = ""
+
+
+class ReviewPages:
+    """Renders pages in one language."""
+
+    def __init__(self, assignment: Assignment, language: str, root: str, hide: Hide | None = None) -> None:
+        """Read the templates.
+
+        Args:
+            assignment: Its rubric gives titles, hints and points.
+            language: ``en`` or ``zh``.
+            root: What every address of the page begins with.
+            hide: Gives the pseudonyms of a class; without it, names are shown.
+        """
+        self._assignment, self.language, self.root, self._hide = assignment, language, root, hide
+        self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
+        environment = prepared(templates(HERE), assignment.rubric, language)
+        environment.globals |= {
+            "say": partial(say, language),
+            "root": root,
+            "page_of": self.page_of,
+        }
+        self._template = environment.get_template
+
+    def page_of(self, submission: str) -> str:
+        """The address of a submission's page."""
+        return f"{self.root}/student/{quote(self._names.get(submission, submission), safe='')}"
+
+    def meant(self, shown: str, now: Now) -> str:
+        """The id of a submission whose page has this at the end of its address."""
+        hidden = self._hidden(now)
+        return next((own for own, name in hidden.names.items() if name == shown), "") if hidden else shown
+
+    def _hidden(self, now: Now) -> Anonymous | None:
+        """What takes the place of everyone, where names are not shown."""
+        hidden = self._hide(now.known) if self._hide else None
+        self._names = hidden.names if hidden else {}
+        return hidden
+
+    def classroom(self, now: Now) -> str:
+        """The page of the class, with the queue first and the hardest properties on top of theirs."""
+        hidden = self._hidden(now)
+        entries, queue, told = now.entries, now.queue, self._told(now)
+        void = [str(ruling) for ruling in now.known.book.unsettled if ruling.void]
+        if hidden:
+            entries = sorted((replace(own, line=hidden.line(own.line)) for own in entries), key=lambda own: own.line.id)
+            queue, told, void = [_unnamed(own, hidden) for own in queue], [], []
+        content = class_content(entries)
+        statistics = content["statistics"]
+        hardest = sorted(statistics.properties, key=lambda own: 2.0 if own.rate is None else own.rate)
+        return self._template("review_class.html.j2").render(
+            **content | {"statistics": replace(statistics, properties=tuple(hardest))},
+            queue=queue,
+            waiting=[own for own in queue if own.seen is None],
+            void=void,
+            decisions=told,
+        )
+
+    def _told(self, now: Now) -> list[tuple[str, str]]:
+        known = now.known
+        return [(line.id, self._staff(own)) for line in known.lines for own in about(line, known.book)]
+
+    def _staff(self, ruling: Ruling) -> str:
+        return for_staff(ruling, self._assignment.rubric, self.language)
+
+    def student(self, now: Now, line: SummaryLine, work: Shown, problem: str = "", form: Form = _EMPTY) -> str:
+        """The page of one submission.
+
+        Args:
+            now: The class.
+            line: Of the submission.
+            work: Its report and its files.
+            problem: Why nothing was written, in words; empty if nothing was refused.
+            form: What somebody sent with a form that was refused, to be shown again.
+        """
+        rubric, book = self._assignment.rubric, now.known.book
+        report = in_language(work.report, self._assignment, self.language)
+        final = decided(report, book, rubric)
+        files = shown(work.submission, report, rubric) if work.submission else []
+        own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
+        people = list(map(str, students(line.id, line.origin)))
+        grades = now.known.grades.get(line.id, ())
+        told = [(own.decision.slot, self._staff(own), bool(own.stale)) for own in rulings(now, line)]
+        why = work.why
+        if hidden := self._hidden(now):
+            report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
+            grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
+            told = [(slot, hidden.text(text), stale) for slot, text, stale in told]
+            files = [file.without(own_names(line), MARK) for file in files]
+            problem, why = hidden.text(problem), ""
+        failing, alike = lost(final), repeats(final)
+        following = [prop for others in alike.values() for prop in others]
+        place = next((n for n, own in enumerate(now.queue, 1) if own.line.id == line.id), 0)
+        return self._template("review_student.html.j2").render(
+            line=own.line,
+            report=report,
+            final=final,
+            people=people,
+            grades=grades,
+            own=own,
+            place=place,
+            all=len(now.queue),
+            state=state(now, line),
+            rulings=told,
+            files=files,
+            anchors=_anchors(files),
+            work=work,
+            why=why,
+            changed=bool(work.submission and work.submission.sha256 != work.report.submission.sha256),
+            lost=failing,
+            first=[prop for prop in failing if prop not in following],
+            alike=alike,
+            held=sum(len(task.properties) for task in final.tasks) - len(failing),
+            overridable=_overridable(final),
+            next=now.beside(line.id, 1),
+            previous=now.beside(line.id, -1),
+            problem=problem,
+            form=form,
+        )
+
+    def moved(self, moved: Sequence[Moved], now: Now) -> str:
+        """Whose grade would change, as a part of a page."""
+        if hidden := self._hidden(now):
+            moved = [replace(own, move=replace(own.move, student=hidden.names[own.submission])) for own in moved]
+        crossing = sum(bool(own.move.crossed) for own in moved)
+        rest = max(0, len(moved) - MOST_MOVED)
+        template = self._template("moved.html.j2")
+        return template.render(moved=moved[:MOST_MOVED], all=len(moved), crossing=crossing, rest=rest)
+
+    def broken(self, problem: str, form: Form = _EMPTY) -> str:
+        """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
+        if self._hide:
+            problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
+        return self._template("broken.html.j2").render(problem=problem, form=form)
+
+
+def _unnamed(own: Place, hidden: Anonymous) -> Place:
+    """A place in the queue under a pseudonym; of reasons, only those texts that name no file and nobody."""
+    reasons = [
+        replace(one, text=one.text if one.code in SAID else "", other=hidden.names.get(one.other, ""))
+        for one in own.reasons
+    ]
+    return replace(own, line=hidden.line(own.line), reasons=reasons)
+
+
+def _overridable(report: Report) -> list[tuple[str, str, float, float]]:
+    """Everything that can be overridden: id, words, points, and the most; what was lost first."""
+    totals = [(name, "", getattr(report, name) or 0.0, getattr(report, f"max_{name}")) for name in ("score", "bonus")]
+    properties = [(own.id, own.title, own.points, own.max_points) for task in report.tasks for own in task.properties]
+    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *(own for own in totals if own[3])]
+
+
+def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
+    """For each property its places in the files: the anchor, the words, and whether a case names the line."""
+    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
+    for file in files:
+        for line in file.lines:
+            place = (f"f{file.number}-{line.number}", f"{file.path}:{line.number}")
+            for prop in line.by:
+                found[prop].append((*place, True))
+            for prop in line.begins:
+                found[prop].append((*place, False))
+    return {prop: sorted(places, key=lambda own: not own[2]) for prop, places in found.items()}

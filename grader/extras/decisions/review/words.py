@@ -1,0 +1,116 @@
+"""The sentences of the review page, in English and Chinese, beside those of the other pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from grader.core.pages import words as pages
+from grader.core.rubric import LANGUAGES
+
+_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "queue": ("The queue", "待查看"),
+    "queue_is": (
+        "Who needs a person, the most urgent first. {count} of {all} wait. Open one, or press n.",
+        "需要人工查看的提交，最紧急的在前。共 {all} 份，{count} 份待查看。点击打开，或按 n。",
+    ),
+    "queue_empty": ("Nobody waits. Everyone who needed a person was looked at.", "没有待查看的提交，全部已看过。"),
+    "start": ("Begin", "开始"),
+    "looked_at": ("Looked at: {count}", "已查看：{count}"),
+    "unfollowed": ("Decisions that cannot be followed", "无法执行的决定"),
+    "place": ("{number} of {all} in the queue", "队列第 {number} 位，共 {all} 位"),
+    "not_queued": ("Not in the queue", "不在队列中"),
+    "why_here": ("Why this is here", "为什么需要查看"),
+    "needs_appeal": ("an appeal", "有申诉"),
+    "needs_unusual": ("an unusual pair of tasks", "两个任务的结果不寻常"),
+    "needs_similar": ("similar to another", "与他人相似"),
+    "unusual": (
+        "{low}: {few}, although {high}: {many}. Of the {all} who did {high} as well, hardly anybody did so.",
+        "{high} 得 {many}，{low} 却只得 {few}。{high} 同样好的 {all} 人中几乎没有别人如此。",
+    ),
+    "similar": (
+        "{share} of what is their own in {file} stands in {other}, too. A reason to look; it proves nothing.",
+        "{file} 中自己写的部分有 {share} 也出现在 {other} 中。这只是查看的理由，不是证据。",
+    ),
+    "proposed": ("Proposed", "建议得分"),
+    "in_force": ("With what was decided", "按人工决定"),
+    "grader_says": ("The grader: {score}", "评分程序：{score}"),
+    "none_yet": ("no score", "没有得分"),
+    "stands": ("What was decided", "已有的决定"),
+    "nothing_stands": ("Nothing yet.", "尚无。"),
+    "withdraw": ("Withdraw", "撤回"),
+    "put_back": ("Back into the queue", "放回队列"),
+    "to_look_again": ("To be looked at again.", "需要再看一遍。"),
+    "source": ("What was handed in", "提交的代码"),
+    "no_source": ("There are no files to show: {why}", "没有可显示的文件：{why}"),
+    "changed": (
+        "These are not the files that were graded: they have changed since. Grade again.",
+        "这些文件与评分时的不同：之后有改动。请重新评分。",
+    ),
+    "left_out": ("{count} more lines are not shown.", "还有 {count} 行未显示。"),
+    "failing": ("What was lost", "失分之处"),
+    "more_cases": ("All failing cases: {count}", "全部失败用例：{count}"),
+    "lines": ("Lines", "所在行"),
+    "begins": ("begins here", "从这里开始"),
+    "held": ("What holds: {count} properties", "成立的性质：{count} 个"),
+    "accept": ("Accept", "认可"),
+    "override": ("Override", "改分"),
+    "comment": ("Comment", "评语"),
+    "excuse": ("Excuse", "免除"),
+    "next": ("Next", "下一位"),
+    "previous": ("Previous", "上一位"),
+    "what": ("What", "项目"),
+    "reason_read": ("Reason, which the student reads", "理由（学生会看到）"),
+    "comment_read": ("What the student reads", "给学生的话"),
+    "student": ("Student", "学生"),
+    "save": ("Save", "保存"),
+    "keys": ("Keys", "按键"),
+    "keys_are": ("Every key is a button as well.", "每个按键都有对应的按钮。"),
+    "keys_off": ("Keys do nothing", "停用按键"),
+    "key_a": ("accept: the result stands, and the next one opens", "认可：结果不变，打开下一位"),
+    "key_o": ("override a property, the score or the bonus", "修改某个性质、得分或附加分"),
+    "key_c": ("comment", "写评语"),
+    "key_e": ("excuse", "免除"),
+    "key_n": ("next in the queue (also j)", "队列中的下一位（也可按 j）"),
+    "key_p": ("previous (also k)", "上一位（也可按 k）"),
+    "key_l": ("the next line that a case names", "用例指出的下一行"),
+    "key_q": ("the queue", "回到队列"),
+    "key_esc": ("leave a field, close what is open", "离开输入框，关闭打开的部分"),
+    "key_enter": ("with Ctrl, in a field: save", "按住 Ctrl，在输入框中：保存"),
+    "key_help": ("this help", "显示此帮助"),
+    "close": ("Close", "关闭"),
+    "refused": ("Nothing was written", "没有写入"),
+    "meanwhile": (
+        "Meanwhile something else was decided here: it stands below. What you wrote is kept; saving again adds it.",
+        "期间这里有了别的决定，请先看下面。你填写的内容已保留，再次保存即可加入。",
+    ),
+    "broken": ("This cannot be shown", "无法显示"),
+    "again": ("Try again", "再试一次"),
+    "kept": ("What you wrote is kept; nothing was written yet.", "你填写的内容已保留，尚未写入。"),
+    "what_if": ("What if", "如果改分值"),
+    "what_if_is": (
+        "Other points for a property: who would get another grade. Nothing is written here; points stand in "
+        "rubric.toml, and `grader grade --dry-run` shows the same.",
+        "如果某个性质的分值改变，谁的成绩会变。这里不写入任何内容；分值在 rubric.toml 中，"
+        "`grader grade --dry-run` 显示同样的结果。",
+    ),
+    "limit": ("A grade that matters", "关注的分数线"),
+    "limit_is": ("beside those of [policy]", "除 [policy] 中的之外"),
+    "points_now": ("Points", "分值"),
+    "nobody_moves": ("No grade changes.", "没有成绩变化。"),
+    "movers": (
+        "Grades that change: {count}. Who crosses a threshold: {crossing}.",
+        "成绩变化：{count} 人；跨过分数线：{crossing} 人。",
+    ),
+    "reaches": ("reaches “{name}” ({least})", "达到“{name}”（{least}）"),
+    "falls": ("falls below “{name}” ({least})", "低于“{name}”（{least}）"),
+    "named_limit": ("limit", "分数线"),
+    "and_more": ("and {count} more", "另有 {count} 人"),
+}
+
+
+def say(language: str, key: str, **fields: object) -> str:
+    """The sentence ``key`` in a language, with its fields filled in."""
+    if key not in _WORDS:
+        return pages.say(language, key, **fields)
+    return _WORDS[key][LANGUAGES.index(language)].format(**fields)

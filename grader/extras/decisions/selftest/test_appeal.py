@@ -1,0 +1,247 @@
+"""``grader appeal``: one submission again in a scratch place, whom else it concerns, and a draft that gives points."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import __main__ as cli
+from grader.core.grades.model import FILE
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import CaseReport, Report
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.appeal.alike import UNGRADED, Alike, alike
+from grader.extras.decisions.appeal.draft import gains, losses
+from grader.extras.decisions.file import read
+from grader.selftest.class_reports import graded, ungraded
+from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder, zipped
+from grader.selftest.term import run
+
+PROPERTY = "attention_causal"
+TITLE, WORTH = ASSIGNMENT.rubric.properties[PROPERTY].title["en"], ASSIGNMENT.rubric.properties[PROPERTY].points
+FULL = ASSIGNMENT.rubric.max_score + ASSIGNMENT.rubric.max_bonus
+MOVE = f"{FULL - WORTH:g} → {FULL:g}"
+
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    (("zoe",), "grader: zoe: nobody in "),
+    (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
+    (("cleo", "CLASS"), "holds 4 submissions. Give the folder or the zip of one student."),
+    (("cleo", "CLASS/ada", "CLASS/dan"), "one folder or zip is a whole submission"),
+    (("cleo", "CLASS/ada", f"CLASS/dan/{ATTENTION}"), "not both."),
+    (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: not among the submissions any more."),
+    (("cleo", "--keep", "OUT/there"), "lies in the folder of the class"),
+    (("cleo", "--keep", "CLASS"), "there is something already"),
+    (("cleo", "--lang", "fr"), "not a language"),
+]
+
+
+@pytest.fixture
+def out(judged: None, tmp_path: Path) -> Path:
+    """Four students: one is right, two see later tokens, and one handed in a broken zip."""
+    del judged
+    wrong = edited(SEES_LATER_TOKENS)
+    for name, files in {"ada": ASSIGNMENT.solution(), "cleo": wrong, "dan": wrong}.items():
+        write_folder(tmp_path / "class" / name, files)
+    (tmp_path / "class" / "eve.zip").write_bytes(b"PK\x03\x04 and then nothing")
+    run("grade", tmp_path / "class", "--out", tmp_path / "out", "--device", "cpu")
+    return tmp_path / "out"
+
+
+def appeal(out: Path, *arguments: str | Path) -> Result:
+    """``grader appeal``, however it ends."""
+    return CliRunner().invoke(cli.app, ["appeal", str(out), "--lang", "en", *map(str, arguments)])
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The digest of every file."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def mended(known: dict[str, Report]) -> None:
+    """From now on, the hidden tests let later tokens pass."""
+    for digest, report in known.items():
+        tasks = []
+        for task in report.tasks:
+            props = [
+                prop.model_copy(
+                    update={
+                        "outcome": Outcome.PASSED,
+                        "points": prop.max_points,
+                        "misconception": None,
+                        "cases": [CaseReport(id=case.id, outcome=Outcome.PASSED) for case in prop.cases],
+                    }
+                )
+                if prop.id == PROPERTY
+                else prop
+                for prop in task.properties
+            ]
+            score = sum(prop.points for prop in props)
+            tasks.append(task.model_copy(update={"properties": props, "score": score}))
+        how = report.provenance.model_copy(update={"hidden_tests_sha256": "f" * 64})
+        totals = {"score": 100.0 if report.score is not None else None}
+        known[digest] = report.model_copy(update={"tasks": tasks, "provenance": how, **totals})
+
+
+# ── Who is concerned, and what is drafted ───────────────────────────────────────────────────────────────────────────
+
+
+def failing(
+    identifier: str, outcome: Outcome = Outcome.FAILED, mistake: str | None = None, message: str = ""
+) -> Report:
+    """A report with one lost property."""
+    own = graded(identifier, {PROPERTY: outcome}, {PROPERTY: mistake} if mistake else {})
+    text = own.model_dump_json().replace("AttributeError", message or "KeyError")
+    return Report.model_validate_json(text)
+
+
+def test_alike_are_those_with_the_same_mistake_the_same_cases_or_the_same_exception() -> None:
+    plain, known = failing("plain"), failing("known", mistake="sees_later_tokens")
+    crashed = failing("crashed", Outcome.CRASHED, message="NameError")
+    others = [
+        *(plain, known, crashed, failing("plain2"), failing("known2", mistake="sees_later_tokens")),
+        *(failing("crashed2", Outcome.CRASHED, message="NameError"), failing("hung", Outcome.TIMED_OUT)),
+        *(failing("crashed3", Outcome.CRASHED, message="TypeError"), graded("right")),
+    ]
+    for own in (plain, known, crashed):
+        name = own.submission.id
+        assert alike(own, {PROPERTY}, others) == [Alike(PROPERTY, [f"{name}2"])]
+    unread = ungraded("unread", "unreadable", "no zip")
+    more = [ungraded("unread2", "unreadable", "no zip"), ungraded("unread3", "unreadable", "empty")]
+    assert alike(unread, (), [unread, *others, *more]) == [Alike(UNGRADED, ["unread2"])]
+    assert alike(plain, (), others) == []
+
+
+def test_a_draft_gives_points_and_takes_none() -> None:
+    before, now = graded("ada", {PROPERTY: Outcome.FAILED}), graded("ada", {"swiglu_gate": Outcome.FAILED})
+    assert gains(before, now) == [(PROPERTY, WORTH)]
+    assert losses(before, now) == ["swiglu_gate"]
+    assert not gains(now, now)
+    assert not losses(now, now)
+    assert gains(ungraded("ada", "unreadable", "no zip"), now) == [("score", now.score), ("bonus", now.bonus)]
+    assert gains(before, ungraded("ada", "unreadable", "no zip")) == []
+
+
+def test_a_property_that_is_only_worth_more_is_left_to_a_regrade_of_the_class() -> None:
+    before = graded("ada", {PROPERTY: Outcome.FAILED})
+    worth = [
+        task.model_copy(update={"properties": [p.model_copy(update={"points": 99.0, "max_points": 99.0})
+                                               for p in task.properties]})
+        for task in graded("ada").tasks
+    ]  # fmt: skip
+    assert gains(before, graded("ada", tasks=worth)) == [(PROPERTY, WORTH)]  # not more than there was to earn
+
+
+# ── The command ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.process
+def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(out: Path) -> None:
+    before = contents(out)
+    result = appeal(out, "cleo", "--check")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "cleo: graded again, and every outcome is the same.",
+        f"{TITLE} (failed, attention_sees_later_tokens): others who ended in the same way: 1",
+        "  dan",
+        "Of 1 who were graded again, 0 would move:",
+        f"Nothing to decide. If you read the task as the student does: `grader decide {out} cleo --override …`.",
+    ]
+    assert contents(out) == before
+
+
+@pytest.mark.process
+def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_once(out: Path, tmp_path: Path) -> None:
+    write_folder(tmp_path / "sent", {"attention.py": ASSIGNMENT.solution()[ATTENTION]})
+    before = contents(out)
+    told = appeal(out, "cleo", tmp_path / "sent" / "attention.py").stdout.splitlines()
+    assert told[1] == f"  cleo: {MOVE} (+{WORTH:g})"
+    assert f"other files were handed in: {ATTENTION}" in told[3]
+    assert told[-2] == "To follow it (--write does that):"
+    assert contents(out) == before
+    grader, *command = shlex.split(told[-1])
+    assert grader == "grader"
+    run(*command)
+    by_hand = [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)]
+    ground = [own.decision.ground for own in read(out)]
+    (out / FILE).write_text("")
+    written = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--write", "--who", "kim")
+    assert written.stdout.splitlines()[-2:] == [f"cleo (cleo): {MOVE}", str(out / FILE)]
+    assert [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)] == by_hand
+    assert [own.decision.ground for own in read(out)] == ground  # what was handed in then, and what the grader said
+    again = appeal(out, "cleo", tmp_path / "sent" / "attention.py")
+    assert "Nothing to decide." in again.stdout  # it holds already
+
+
+@pytest.mark.process
+def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str, Report], tmp_path: Path) -> None:
+    kept = dict(known)
+    try:
+        mended(known)
+        unchecked = appeal(out, "cleo").stdout
+        result = appeal(out, "cleo", "--check", "--keep", tmp_path / "kept")
+    finally:
+        known.update(kept)
+    assert "--check grades them again, too" in unchecked
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
+    place = lines.index("Of 1 who were graded again, 1 would move:")
+    assert lines[place + 2] == f"  dan: {MOVE} (+{WORTH:g})"
+    assert "the hidden tests or the reference changed: " in lines[place + 4]
+    assert any(line.startswith("The grader has changed since then, so others may move") for line in lines)
+    assert sorted(path.parent.name for path in (tmp_path / "kept").rglob("report.json")) == ["cleo", "dan"]
+
+
+@pytest.mark.process
+def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "again.zip").write_bytes(zipped(edited(SEES_LATER_TOKENS)))
+    told = appeal(out, "eve", tmp_path / "again.zip").stdout.splitlines()
+    assert told[1] == f"  eve: unreadable → {FULL - WORTH:g} (+{FULL - WORTH:g})"
+    drafts = [shlex.split(line)[4:8] for line in told if line.startswith("grader decide")]
+    score, bonus = (f"{own:g}" for own in (ASSIGNMENT.rubric.max_score - WORTH, ASSIGNMENT.rubric.max_bonus))
+    assert drafts == [["--override", "score", "--points", score], ["--override", "bonus", "--points", bonus]]
+
+
+@pytest.mark.process
+def test_it_speaks_chinese(out: Path, tmp_path: Path) -> None:
+    write_folder(tmp_path / "sent", ASSIGNMENT.solution())
+    told = appeal(out, "cleo", tmp_path / "sent", "--lang", "zh").stdout
+    assert "采纳的命令（--write 会直接写入）：" in told
+    assert "复核时用你补交的文件重新评分" in told
+
+
+@pytest.mark.process
+def test_what_cannot_be_done_is_one_line(out: Path) -> None:
+    places, before = {"CLASS": str(out.parent / "class"), "OUT": str(out)}, contents(out)
+    for arguments, line in REFUSED:
+        given = [next((text.replace(*own) for own in places.items() if own[0] in text), text) for text in arguments]
+        result = CliRunner().invoke(cli.app, ["appeal", str(out), *given])
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), arguments
+        assert line in result.stderr
+    assert contents(out) == before
+
+
+@pytest.mark.process
+def test_a_fault_of_the_grader_is_no_answer_to_an_appeal(out: Path, known: dict[str, Report]) -> None:
+    kept = dict(known)
+    try:
+        for digest, report in known.items():
+            fields: dict[str, object] = {
+                "status": "grader_error",
+                "reason": "no judge",
+                "score": None,
+                "bonus": None,
+                "tasks": [],
+            }
+            known[digest] = report.model_copy(update=fields)
+        result = appeal(out, "cleo")
+    finally:
+        known.update(kept)
+    assert result.exit_code == 3
+    assert "cleo: could not be graded, through no fault of its own: no judge" in result.stderr
+    assert "decide" not in result.stdout

@@ -1,0 +1,284 @@
+"""``grader decide``, and how commands follow what was decided: grades, pages, the summary, the ledger, the diff."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import __main__ as cli
+from grader.core.grades.model import FILE
+from grader.core.results.database import LEDGER, opened
+from grader.core.rubric import Policy
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
+from grader.selftest.term import choose_for
+
+BY_HAND = """
+[[decision]]
+student = "Ada"
+override = "mean"
+points = 3
+who = "kim"
+when = 2026-10-05T10:00:00+08:00
+why = "Fair."
+"""
+REASON = ("--why", "Fair.", "--who", "kim")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Three students: 11 points, 5 and none."""
+    worse = USUAL | {"eps": (FAILED, 6.0)}
+    return write_class(tmp_path / "out", report("ada", name="Ada"), report("bo", worse, name="Bo Li"), unreadable("cy"))
+
+
+def run(*arguments: str | Path) -> Result:
+    """A command, however it ends."""
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+def decided(*arguments: str | Path) -> str:
+    """What ``grader decide`` prints; it must end well."""
+    result = run("decide", *arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def only_line(*arguments: str | Path) -> str:
+    """The one line with which ``grader decide`` refuses."""
+    result = run("decide", *arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    return result.stderr.strip()
+
+
+def exported(out: Path, *options: str) -> dict[str, dict[str, str]]:
+    """The plain table, by submission."""
+    result = run("export", out, "--to", "csv", *options)
+    assert result.exit_code == 0, result.output
+    return {row["submission"]: row for row in csv.DictReader(io.StringIO((out / "grades.csv").read_text()))}
+
+
+def history(out: Path) -> list[tuple[object, ...]]:
+    """The ledger's table of decisions."""
+    with sqlite3.connect(out / LEDGER) as ledger:
+        return ledger.execute("SELECT change, student, what, who, before IS NOT NULL FROM decisions").fetchall()
+
+
+# ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_decision_is_written_down_and_every_command_follows_it(out: Path) -> None:
+    report_before = (out / "ada" / "report.json").read_bytes()
+    assert decided(out, "ada", "--override", "mean", "--points", "3", *REASON).splitlines() == [
+        "Ada (ada): 11 → 14",
+        str(out / FILE),
+    ]
+    assert (out / "ada" / "report.json").read_bytes() == report_before
+    row = exported(out)["ada"]
+    assert (row["score"], row["grade"], row["mean"], row["task1"]) == ("9", "14", "3", "9")
+    assert row["remark"] == "“mean”: 3 points. Reason: Fair."
+    assert row["decided_by"].startswith("kim, ")
+    assert run("show", out).stdout.splitlines()[1].split() == ["ada", "Ada", "9", "5", "9", "5"]
+    assert "“mean”: 3 points. Reason: Fair. (kim, " in run("show", out, "ada").stdout
+    line = json.loads((out / "summary.json").read_bytes())["submissions"][0]
+    assert (line["score"], line["decided"]["score"], line["decided"]["decisions"][0]["what"]) == (6, 9, "mean")
+
+
+def test_pages_tell_the_student_why_and_not_who(out: Path) -> None:
+    decided(out, "bo", "--excuse", "--comment", "Get well soon!", *REASON)
+    assert run("report", out, "--lang", "en").exit_code == 0
+    student = (out / "html" / "students" / "bo.html").read_text()
+    assert "Excused: there is no grade, and that costs nothing. Reason: Fair." in student
+    assert "Get well soon!" in student
+    assert "kim" not in student
+    assert "kim" in (out / "html" / "index.html").read_text()
+    assert "Decided" not in (out / "html" / "students" / "ada.html").read_text()
+
+
+def test_points_that_the_grader_did_not_give_are_marked_on_the_page(out: Path) -> None:
+    decided(out, "bo", "--override", "eps", "--points", "6", *REASON)
+    decided(out, "ada", "--override", "eps", "--points", "2", *REASON)
+    run("report", out, "--lang", "en")
+    raised, lowered = ((out / "html" / "students" / f"{own}.html").read_text() for own in ("bo", "ada"))
+    assert "eps is right (decided by a person)" in raised
+    assert '<p class="outcome">decided by a person</p>' in lowered
+
+
+def test_what_people_write_never_becomes_markup_a_formula_or_a_second_line(out: Path) -> None:
+    hostile = "=HYPERLINK(1)\n<script>alert('&')</script>"
+    decided(out, "ada", "--comment", hostile, "--who", "kim")
+    run("report", out, "--lang", "en")
+    for page in ("students/ada.html", "index.html"):
+        text = (out / "html" / page).read_text()
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert" in text
+    assert exported(out)["ada"]["remark"].startswith("'=HYPERLINK(1) <script>")
+    assert len(decided(out, "ada").splitlines()) == 1
+
+
+@pytest.mark.parametrize("who", ["bo", "c-bo", "Bo Li", "bo l"])
+def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: str) -> None:
+    decided(out, who, "--late-days", "1", *REASON)
+    assert 'student = "c-bo"' in (out / FILE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("zoe", "--excuse", *REASON), "grader: zoe: nobody in "),
+        (("--excuse", *REASON), "grader: STUDENT is missing. Say whom"),
+        (("ada", "--excuse"), "grader: why is missing."),
+        (("ada", "--override", "eps", *REASON), "override and points go together"),
+        (("ada", "--override", "epps", "--points", "1", *REASON), "no property epps in the report; eps perhaps."),
+        (("ada", "--override", "mean", "--points", "5", *REASON), "grader: 5 points: mean has only 4."),
+        (("cy", "--override", "mean", "--points", "1", *REASON), "is unreadable and has no properties"),
+        (("ada", "--attempt", "three", *REASON), "no submission three of theirs, but ada."),
+        (("ada", "--withdraw", "excuse", *REASON), "nothing of that holds"),
+        (("ada", "--renew", "excuse"), "--renew excuse: no such decision holds. There is nothing."),
+        (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a time. Write it as 2026-10-09,"),
+        (("*", "--excuse", *REASON), "only attempt can be decided for everyone"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_writes_nothing(out: Path, arguments: tuple[str, ...], line: str) -> None:
+    assert line in only_line(out, *arguments)
+    assert not (out / FILE).exists()
+
+
+def test_without_options_all_decisions_are_listed(out: Path) -> None:
+    assert decided(out) == "nothing was decided.\n"
+    decided(out, "ada", "--late-days", "2", *REASON)
+    decided(out, "bo", "--excuse", *REASON)
+    assert [line.split(":")[0] for line in decided(out).splitlines()] == ["ada", "bo"]
+    assert len(decided(out, "bo").splitlines()) == 1
+
+
+def test_a_day_ends_at_midnight_where_the_deadline_is(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_policy(monkeypatch, due="2026-10-02T23:59:00+08:00")
+    decided(out, "ada", "--due", "2026-10-09", *REASON)
+    assert "due = 2026-10-09T23:59:00+08:00\n" in (out / FILE).read_text()
+
+
+def test_comments_are_renewed_together_and_a_reason_goes_with_what_it_is_for(out: Path) -> None:
+    decided(out, "ada", "--comment", "One.", "--late-days", "1", *REASON)
+    decided(out, "ada", "--comment", "Two.", "--who", "kim")
+    assert "One. (kim" in decided(out, "ada")
+    write_class(out, report("ada", files="1", name="Ada"))
+    assert decided(out, "ada").count("Look at it again: other files were handed in.") == 2
+    decided(out, "ada", "--renew", "comment")
+    assert "Look at it again" not in decided(out, "ada")
+
+
+# ── By hand, and again ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_written_by_hand_counts_and_its_ground_is_remembered(out: Path) -> None:
+    (out / FILE).write_text(BY_HAND)
+    assert exported(out)["ada"]["grade"] == "14"
+    assert history(out) == [("made", "Ada", "mean", "kim", 0)]
+    write_class(out, report("ada", USUAL | {"mean": (PASSED, 4.0)}, name="Ada"))
+    said = "Ada: mean: the grader said “failed, 0 of 4”, and says “passed, 4 of 4” now"
+    refused = run("export", out, "--to", "csv")
+    assert refused.exit_code == 3
+    assert f"{FILE}:2: {said}" in refused.stderr
+    assert "decisions to be looked at again: 1 (--accept-stale" in refused.stderr.splitlines()[-1]
+    assert exported(out, "--accept-stale")["ada"]["grade"] == "14"
+    (one,) = json.loads((out / "summary.json").read_bytes())["attention"]
+    assert (one["id"], one["code"], one["text"]) == ("ada", "stale_decision", f"{FILE}:2: {said}")
+    decided(out, "ada", "--renew", "mean", "--why", "Still.", "--who", "lee")
+    assert exported(out)["ada"]["grade"] == "14"
+    assert json.loads((out / "summary.json").read_bytes())["attention"] == []
+    assert history(out)[1:] == [("made", "c-ada", "mean", "lee", 0)]
+
+
+def test_an_edit_by_hand_is_in_the_history_with_what_was_before(out: Path) -> None:
+    (out / FILE).write_text(BY_HAND)
+    run("show", out)
+    (out / FILE).write_text(BY_HAND.replace("points = 3", "points = 2"))
+    run("show", out)
+    (out / FILE).write_text("")
+    run("show", out)
+    assert history(out) == [
+        ("made", "Ada", "mean", "kim", 0),
+        ("made", "Ada", "mean", "kim", 1),
+        ("removed", "Ada", "mean", "kim", 1),
+        ("removed", "Ada", "mean", "kim", 1),
+    ]
+    assert exported(out)["ada"]["grade"] == "11"
+
+
+def test_a_file_that_is_gone_is_missed(out: Path) -> None:
+    decided(out, "bo", "--excuse", *REASON)
+    (out / FILE).unlink()
+    result = run("export", out, "--to", "csv")
+    assert result.exit_code == 2
+    assert f"{out / FILE}: is gone, and the ledger knows 1 decisions of it. Put it back" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("show",), ("report",), ("export", "--to", "csv"), ("decide",)])
+def test_a_mistake_in_the_file_stops_every_command_in_one_line(out: Path, command: tuple[str, ...]) -> None:
+    (out / FILE).write_text(BY_HAND.replace("points = 3", "point = 3"))
+    result = run(command[0], out, *command[1:])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(f"grader: {out / FILE}:2: point: ")
+
+
+def test_somebody_who_is_unknown_is_said_and_blocks_an_export_only(out: Path) -> None:
+    (out / FILE).write_text(BY_HAND.replace('"Ada"', '"Adda"'))
+    shown = run("show", out)
+    assert (shown.exit_code, shown.stderr) == (0, f"{FILE}:2: Adda: mean: nobody in the class; Ada perhaps\n")
+    assert run("export", out, "--to", "csv").exit_code == 3
+
+
+def test_while_a_run_is_under_way_decisions_are_made_and_entered_later(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.core.results.database.WAIT_S", 0)
+    with opened(out):
+        decided(out, "ada", "--late-days", "1", *REASON)
+    assert "late_days = 1" in (out / FILE).read_text()
+    run("show", out)
+    assert history(out) == [("made", "c-ada", "late_days", "kim", 0)]
+
+
+# ── Comparing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_policy(monkeypatch: pytest.MonkeyPatch, **fields: object) -> None:
+    """Another policy, for all commands."""
+    changed = replace(ASSIGNMENT)
+    policy = Policy.model_validate(fields)
+    changed.__dict__["rubric"] = ASSIGNMENT.rubric.model_copy(update={"policy": policy})
+    choose_for(monkeypatch, changed)
+
+
+def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worse = USUAL | {"eps": (FAILED, 6.0)}
+    same = (report("ada", name="Ada"), report("bo", worse, name="Bo Li"), unreadable("cy"))
+    now = write_class(tmp_path / "now", *same)
+    with_policy(monkeypatch, thresholds={"pass": 13})
+    decided(now, "ada", "--override", "mean", "--points", "3", *REASON)
+    decided(now, "bo", "--comment", "Come and see me.", "--who", "kim")
+    lines = run("diff", out, now, "--out", tmp_path / "diff.html").stdout.splitlines()
+    assert lines[:5] == [
+        "More points: 1",
+        "  ada: 11 → 14 (+3)",
+        "    grade of Ada: 11 → 14; reaches “pass” (13)",
+        "    mean is right: failed, 0 → 3",
+        lines[4],
+    ]
+    assert lines[4].startswith("      decided: “mean”: 3 points. Reason: Fair. (kim, ")
+    assert lines[5:7] == ["The same points, but something else was decided: 1", "  bo: 5 (+0)"]
+    assert lines[7].startswith("      decided: Come and see me. (kim, ")
+    assert "reaches “pass”" in (tmp_path / "diff.html").read_text()
+    back = run("diff", now, out).stdout
+    assert "no longer reaches “pass” (13)" in back
+    assert "no longer decided: Come and see me." in back

@@ -1,0 +1,220 @@
+"""A term: 120 students of three platforms, all that people decide, an appeal, other points; each number derived twice.
+
+Real judges look at each distinct submission once (all of them with ``GRADER_LONG``); everything else is as in a term.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader import __main__ as cli
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import read
+from grader.selftest import exports
+from grader.selftest.exports import Someone, gradebook, worksheet, write_zip
+from grader.selftest.second_opinion import EXCUSED, Grades, second_opinion
+from grader.selftest.submissions import ATTENTION, write_folder
+from grader.selftest.term import LONG, run, with_policy
+from grader.selftest.uploaded import check_cells, uploaded
+
+POLICY = """\
+due = 2026-10-02T20:00:00Z
+grace_minutes = 15
+late_penalty = { per_day = 0.1, flat = 0.05 }
+bonus_cap = 15
+thresholds = { pass = 50, merit = 90 }
+"""
+PLATFORMS = ("canvas", "moodle", "gradescope")
+SIZE = 40  # students on each
+KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empty", "duplicated", "good")
+LATE = (
+    1,
+    15,
+    16,
+    60,
+    180,
+    1440,
+    1455,
+    1456,
+    1620,
+    4320,
+    14400,
+    40320,
+)  # minutes: within grace, a day, ten days, four weeks
+PROPERTIES = {"attention_causal": 30, "swiglu_gate": 12, "attention_heads": 40}
+OTHER_POINTS = {"points = 40": "points = 44", "points = 30": "points = 28"}  # still 100 in sum
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+def people(platform: str) -> list[Someone]:
+    """Forty students of every kind, one in a team and one who is absent; numbers are the platform's own."""
+    first = 2 * SIZE * PLATFORMS.index(platform)
+    kinds = [KINDS[number % len(KINDS)] for number in range(SIZE - 1)]
+    kinds[10] = "mate"
+    late = iter(LATE)
+    found = [
+        Someone(first + number, f"{exports.NAMES[number % 6]} {first + number}", kind, _minutes(kind, late))
+        for number, kind in enumerate(kinds)
+    ]
+    return [*found, Someone(first + SIZE - 1, f"Absent, Anton {first}", "absent")]
+
+
+def _minutes(kind: str, late: Iterator[int]) -> int | None:
+    return next(late) if kind == "late" else None
+
+
+def given(folder: Path, platform: str) -> list[str | Path]:
+    """What ``grade`` is given for a platform."""
+    roster = ("--roster", folder / f"{platform}.csv") if platform != "gradescope" else ()
+    return [folder / f"{platform}.zip", "--out", folder / platform, "--device", "cpu", "--every-attempt", *roster]
+
+
+def graded(folder: Path, platform: str, chinese: bool) -> Path:
+    """The class of a platform, graded into a folder of its own."""
+    everyone = people(platform)
+    write_zip(folder / f"{platform}.zip", getattr(exports, platform)(everyone))
+    if platform != "gradescope":
+        listed = gradebook(everyone) if platform == "canvas" else worksheet(everyone, chinese=chinese)
+        write_folder(folder, {f"{platform}.csv": listed})
+    run("grade", *given(folder, platform))
+    return folder / platform
+
+
+def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None:
+    """Decisions of every kind, some about the same thing, some taken back; who and what is drawn."""
+    able = [one for one in everyone[:30] if one.kind in ("good", "wrong", "duplicated")]
+    able = [one for one in able if out.name != "gradescope" or one.kind != "duplicated"]  # there, two submissions
+    late, again = ([one for one in everyone if one.kind == kind] for kind in ("late", "duplicated"))
+
+    def decided(who: str, *options: str) -> None:
+        run("decide", out, who, *options, "--why", "We have talked about it.", "--who", "kim")
+
+    for one in rng.sample(able, 3):
+        prop, most = rng.choice([*PROPERTIES.items()])
+        decided(one.user, "--override", prop, "--points", str(rng.randint(0, most)))
+    decided(rng.choice(able).name, "--override", "score", "--points", "66.5")
+    decided(rng.choice(able).user, "--override", "bonus", "--points", str(rng.randint(0, 15)))
+    decided(next(one.user for one in everyone if one.kind == "hostile"), "--override", "score", "--points", "41")
+    if "canvas" not in out.name:  # Canvas flags lateness, and gives no time to compare with
+        for one in rng.sample(late, 2):
+            decided(one.user, "--due", rng.choice(["2026-10-02T22:30Z", "2026-10-03T12:00Z", "2026-10-12T20:00Z"]))
+    for one in rng.sample(late, 2):
+        decided(one.user, "--late-days", str(rng.randint(0, 2)))
+    excused, back = rng.sample(able, 2)
+    decided(excused.user, "--excuse")
+    decided(back.user, "--excuse")
+    decided(back.user, "--withdraw", "excuse")
+    decided(everyone[-1].user if out.name != "gradescope" else everyone[0].user, "--comment", "Come and see me.")
+    if out.name != "gradescope":  # whose export knows teams, and nobody who handed in nothing
+        decided(everyone[9].user, "--team", everyone[10].name)
+        decided(able[0].user, "--team", everyone[-1].name)
+    else:
+        decided("*", "--attempt", "best")
+        decided(again[0].user, "--attempt", rng.choice(["last", f"submission_{10 * again[0].number + 1}"]))
+
+
+def sent(out: Path, folder: Path, *accepted: str) -> Grades:
+    """What a platform is given; each cell has been said before, and is what somebody else derives from the files."""
+    options: Mapping[str, tuple[str | Path, ...]] = {
+        "canvas": ("--template", folder / "canvas.csv", "--assignment-id", "77"),
+        "moodle": ("--template", folder / "moodle.csv"),
+    }
+    derived = second_opinion(out, folder / "rubric.toml")
+    told = run("export", out, "--to", out.name, *options.get(out.name, ()), *accepted).stderr
+    cells = uploaded(out / f"{out.name}.csv")
+    check_cells(out, folder / f"{out.name}.csv", told)
+    assert cells.keys() <= derived.keys()
+    assert {derived[own] for own in derived.keys() - cells.keys()} <= {None}, out.name  # Canvas gets no row for those
+    for student, cell in cells.items():
+        wanted = derived[student]
+        excused_there = out.name == "canvas"  # the others have no word for it
+        assert cell == (None if wanted == EXCUSED and not excused_there else wanted), (out.name, student)
+    assert sum(isinstance(cell, float) for cell in cells.values()) > SIZE / 2
+    return cells
+
+
+def appealed(out: Path, someone: Someone, folder: Path) -> None:
+    """Somebody whose property was lost sends a mended file, and gets its points."""
+    mended = write_folder(folder / "sent", {"attention.py": ASSIGNMENT.solution()[ATTENTION]}) / "attention.py"
+    told = run("appeal", out, someone.user, mended, "--write", "--who", "kim", "--lang", "en").stdout
+    assert f"{PROPERTIES['attention_causal']:g} → " not in told
+    assert "failed → passed, 0 → 30" in told
+    assert read(out)[-1].decision.override == "attention_causal"
+
+
+def looked_again(out: Path, refused: str, worth: Mapping[str, float]) -> None:
+    """Each decision whose ground has changed is renewed, or made anew where there are fewer points to give by now."""
+    stale = re.findall(r"decisions\.toml:(\d+): .*: the grader said", refused)
+    entries = {str(own.line): own.decision for own in read(out)}
+    assert stale
+    for line in stale:
+        own = entries[line]
+        assert own.override
+        assert own.points is not None
+        if own.points > (most := worth.get(own.override, own.points)):
+            options = ["--override", own.override, "--points", f"{most:g}"]
+        else:
+            options = ["--renew", own.override]
+        run("decide", out, own.student, *options, "--why", "Still so.", "--who", "lee")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
+def test_every_number_that_is_uploaded_is_derived_twice(
+    judged: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    del judged
+    rng = random.Random(seed)
+    for platform in PLATFORMS:
+        with_policy(POLICY, tmp_path, monkeypatch)
+        everyone = people(platform)
+        out = graded(tmp_path, platform, chinese=bool(seed % 2))
+        decide_about(out, everyone, rng)
+        published = sent(out, tmp_path)
+        last_wrong = [one for one in everyone if one.kind == "wrong"][-1]
+        appealed(out, last_wrong, tmp_path)
+        mended = sent(out, tmp_path)
+        assert [own for own in mended if mended[own] != published[own]] == [last_wrong.user]
+        with_policy(POLICY, tmp_path, monkeypatch, points=OTHER_POINTS)
+        assert "nothing was run" in run("grade", *given(tmp_path, platform)).stderr
+        refused = CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"])
+        assert refused.exit_code == 3
+        looked_again(out, refused.stderr, {"attention_heads": 44, "attention_causal": 28, "attention_rotary": 28})
+        final = sent(out, tmp_path, "--accept-drops")
+        assert final != mended
+        before = (out / "decisions.toml").read_bytes()
+        run("grade", *given(tmp_path, platform), "--fresh")
+        assert (out / "decisions.toml").read_bytes() == before
+        assert sent(out, tmp_path) == final  # a regrade changes nothing of it
+        run("report", out)
+        assert len(read(out)) >= 15
+        assert CliRunner().invoke(cli.app, ["decide", str(out)]).stdout.count("Excused:") >= 1
+
+
+def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_graded(
+    judged: None, tmp_path: Path
+) -> None:
+    del judged
+    (ada, _) = exports.class_of(1)
+    out, given = tmp_path / "out", tmp_path / "given.zip"
+    write_zip(given, exports.canvas([ada]))
+    run("grade", given, "--out", out)
+    run("decide", out, ada.user, "--override", "attention_causal", "--points", "12", "--why", "Half of it.")
+    write_zip(given, exports.canvas([Someone(0, ada.name, "wrong")]))
+    told = run("grade", given, "--out", out).stdout.splitlines()
+    (line,) = [line for line in told if "stale_decision" in line]
+    assert line.endswith(
+        f"decisions.toml:5: {ada.user}: attention_causal: other files were handed in and "
+        "the grader said “passed, 30 of 30”, and says “failed, 0 of 30” now"
+    )
+    (out / "decisions.toml").write_text("[[decision]]\nstudent = 3\n")
+    result = CliRunner().invoke(cli.app, ["grade", str(given), "--out", str(out)])
+    assert (result.exit_code, (out / "summary.json").exists()) == (2, True)
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"grader: {out / 'decisions.toml'}:1: student: Input should be a valid string.")
+    assert last.endswith("Everything is graded; grades cannot be shown or exported before that is mended.")

@@ -1,0 +1,284 @@
+"""What decisions make of points and grades, which of them hold, and when a person should look at one again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from grader.core.grades.book import Book
+from grader.core.grades.grades import StudentGrade, decided, grades
+from grader.core.grades.in_force import in_force
+from grader.core.grades.model import Decision, Ground
+from grader.core.grades.people import People
+from grader.core.grades.words import for_staff, sentence
+from grader.core.intake.origin import Origin, Source, Student
+from grader.core.results.report import Report, summary_line
+from grader.core.rubric import LANGUAGES, LatePenalty, Policy
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import Entry
+from grader.extras.decisions.placing import book, placed
+from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
+
+DUE = datetime(2026, 10, 2, 16, tzinfo=UTC)
+POLICY = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
+WHEN = datetime(2026, 10, 5, tzinfo=UTC)
+
+
+def of(own: Report, source: Source, *students: Student, **known: object) -> Report:
+    """The report with whose it is."""
+    origin = Origin.model_validate({"source": source, "students": students, **known})
+    return own.model_copy(update={"submission": own.submission.model_copy(update={"origin": origin})})
+
+
+ADA, BO = Student(id="1", name="Ada Lovelace", email="ada@x.org"), Student(id="2", name="Bo Li")
+CY = Student(id="3", name="Cy")
+LATE = of(report("ada"), "gradescope", ADA, submitted_at="2026-10-04T12:00:00+00:00")  # 11 points, two days late
+GROUP = of(report("both"), "gradescope", ADA, BO)
+ABSENT = of(unreadable("cy"), "roster", CY)
+
+
+def decision(student: str, **what: object) -> Decision:
+    """A decision of Kim's."""
+    return Decision.model_validate({"student": student, "who": "kim", "when": WHEN, "why": "ill", **what})
+
+
+def settled(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> Book:
+    """The decisions about a class."""
+    known = {own.submission.id: own for own in reports}
+    people = People(map(summary_line, reports))
+    entries = [Entry(own, number) for number, own in enumerate(decisions)]
+    return book(placed(entries, people, known.__getitem__, policy), people)
+
+
+def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> list[StudentGrade]:
+    """Everyone's grade."""
+    own, known = settled(reports, *decisions, policy=policy), {each.submission.id: each for each in reports}
+    lines = [in_force(summary_line(each), own, known.__getitem__, ASSIGNMENT.rubric) for each in reports]
+    return grades(lines, own, policy)
+
+
+def points(found: Sequence[StudentGrade]) -> dict[str, float | None]:
+    """Points by name, or by id where there is no name."""
+    return {str(own.student): own.grade.points if own.grade else None for own in found}
+
+
+def stale(reports: Sequence[Report], *decisions: Decision) -> list[str]:
+    """What a person should look at again."""
+    return [ruling.stale for ruling in settled(reports, *decisions).unsettled]
+
+
+# ── Points ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_override_replaces_the_points_of_a_property_and_the_report_stays() -> None:
+    own = report("ada")
+    now = decided(own, settled([own], decision("ada", override="mean", points=2.5)), ASSIGNMENT.rubric)
+    assert (own.score, now.score, now.bonus, now.tasks[0].score) == (6, 8.5, 5, 8.5)
+    assert [prop.outcome for prop in now.tasks[0].properties] == [PASSED, FAILED]
+    bonus = decided(own, settled([own], decision("ada", override="bonus", points=1)), ASSIGNMENT.rubric)
+    assert (bonus.score, bonus.bonus) == (6, 1)
+
+
+def test_a_score_goes_before_the_sum_of_properties() -> None:
+    both = decision("ada", override="score", points=9), decision("ada", override="mean", points=4)
+    assert points(graded([report("ada")], *both)) == {"ada": 14}
+
+
+def test_whoever_could_not_be_read_may_be_given_a_score_and_no_property() -> None:
+    own = unreadable("ada")
+    assert points(graded([own])) == {"ada": None}
+    assert points(graded([own], decision("ada", override="score", points=7))) == {"ada": 7}
+    assert stale([own], decision("ada", override="eps", points=6)) == [
+        "the submission is unreadable and has no properties: override the score"
+    ]
+
+
+def test_nobody_gets_more_than_there_is() -> None:
+    """The rubric may have become smaller since."""
+    assert points(graded([report("ada")], decision("ada", override="mean", points=40))) == {"ada": 15}
+
+
+def test_of_two_the_last_holds_and_what_is_withdrawn_does_not() -> None:
+    first, second = (decision("ada", override="mean", points=own) for own in (1, 3))
+    assert points(graded([report("ada")], first, second)) == {"ada": 14}
+    assert points(graded([report("ada")], first, second, decision("ada", withdraw="mean"))) == {"ada": 11}
+    comments = [decision("ada", comment=text) for text in ("Well done.", "Look at eps.")]
+    assert len(settled([report("ada")], *comments).held["ada"]) == 2
+    assert stale([report("ada")], decision("ada", withdraw="excuse")) == ["there is nothing of that to withdraw"]
+
+
+# ── Lateness, excuses, teams, attempts ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("what", "grade"),
+    [
+        ({}, 8.8),
+        ({"due": datetime(2026, 10, 3, 14, tzinfo=UTC)}, 9.9),
+        ({"due": datetime(2026, 10, 4, 12, tzinfo=UTC)}, 11),
+        ({"late_days": 1}, 9.9),
+        ({"late_days": 5}, 11),
+        ({"excuse": True}, None),
+    ],
+)
+def test_lateness_is_forgiven_as_decided(what: dict[str, object], grade: float | None) -> None:
+    decisions = [decision("ada@x.org", **what)] if what else []
+    (own,) = graded([LATE], *decisions)
+    assert (own.grade.points if own.grade else None) == grade
+    assert own.excused == ("excuse" in what)
+    assert own.blank == ("excused: ill" if own.excused else "")
+
+
+def test_a_new_deadline_counts_from_what_moodle_says_of_lateness() -> None:
+    """27 hours after the deadline is 3 after a deadline one day later."""
+    own = of(report("ada"), "moodle", ADA, late=True, late_s=27 * 3600.0)
+    extended = decision("Ada Lovelace", due=datetime(2026, 10, 3, 16, tzinfo=UTC))
+    assert [points(graded([own], *each)) for each in ((), (extended,))] == [
+        {"Ada Lovelace": 8.8},
+        {"Ada Lovelace": 9.9},
+    ]
+
+
+def test_where_nobody_knows_the_time_a_deadline_is_not_followed_and_said_to_be_so() -> None:
+    own = of(report("ada"), "canvas", ADA, late=True)
+    extended = decision("1", due=datetime(2026, 10, 9, tzinfo=UTC))
+    assert points(graded([own], extended)) == {"Ada Lovelace": 9.9}
+    assert stale([own], extended) == ["nobody knows when it was handed in: decide late_days, or set due in [policy]"]
+    assert points(graded([own], decision("1", late_days=1))) == {"Ada Lovelace": 11}
+
+
+def test_in_a_group_each_has_terms_of_their_own_and_all_share_the_points() -> None:
+    late = of(report("both"), "gradescope", ADA, BO, submitted_at="2026-10-03T12:00:00+00:00")
+    found = graded([late], decision("2", late_days=1), decision("both", override="mean", points=4))
+    assert points(found) == {"Ada Lovelace": 13.5, "Bo Li": 15}
+
+
+def test_a_team_shares_one_submission_and_whoever_handed_in_nothing_has_it() -> None:
+    own = of(report("ada"), "canvas", ADA)
+    assert points(graded([own, ABSENT])) == {"Ada Lovelace": 11, "Cy": None}
+    team = decision("1", team=("Cy", "new@x.org"))
+    assert points(graded([own, ABSENT], team)) == {"Ada Lovelace": 11, "Cy": 11, "new@x.org": 11}
+    assert {own.line.id for own in graded([own, ABSENT], team)} == {"ada"}
+
+
+def test_which_attempt_counts_is_decided_for_one_or_for_all() -> None:
+    early, late = (
+        of(report(own, ended), "gradescope", ADA, submitted_at=f"2026-10-0{day}T12:00:00+00:00")
+        for own, ended, day in (("one", USUAL, 1), ("two", USUAL | {"mean": (PASSED, 4.0)}, 2))
+    )
+    worse = of(report("two", USUAL | {"eps": (FAILED, 6.0)}), "gradescope", ADA, submitted_at="2026-10-02T12:00:00Z")
+    (one, two) = graded([early, late])
+    assert (one.grade, two.grade) == (None, None)
+    assert one.blank == "has several submissions (one, two); `grader decide` with --attempt says which one counts"
+    for which, wanted in (("last", 15), ("best", 15), ("one", 11), ("two", 15)):
+        assert points(graded([early, late], decision("1", attempt=which))) == {"Ada Lovelace": wanted}
+    assert points(graded([early, worse], decision("*", attempt="best"))) == {"Ada Lovelace": 11}
+    own = decision("*", attempt="best"), decision("1", attempt="last")
+    assert points(graded([early, worse], *own)) == {"Ada Lovelace": 5}
+    assert stale([early], decision("1", attempt="three")) == ["no submission three of theirs, but one"]
+
+
+def test_two_students_with_one_id_are_not_taken_for_one() -> None:
+    both = [of(report("ada"), "canvas", ADA), of(report("bo"), "moodle", Student(id="1", name="Bo Li"))]
+    assert points(graded(both, decision("*", attempt="best"))) == {"Ada Lovelace": None, "Bo Li": None}
+
+
+def test_the_last_of_several_without_times_is_nobodys_guess() -> None:
+    both = [of(report(own), "canvas", ADA) for own in ("one", "two")]
+    assert points(graded(both, decision("1", attempt="last"))) == {"Ada Lovelace": None}
+
+
+# ── Ground ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
+    ground = Ground(files="0" * 64, was="failed, 0 of 4")
+    own = decision("ada", override="mean", points=3, ground=ground)
+    assert stale([report("ada")], own) == []
+    better = report("ada", USUAL | {"mean": (PASSED, 4.0)})
+    assert stale([better], own) == ["the grader said “failed, 0 of 4”, and says “passed, 4 of 4” now"]
+    assert points(graded([better], own)) == {"ada": 14}
+    assert stale([report("ada", files="1")], own) == ["other files were handed in"]
+    worth = report("ada", USUAL | {"mean": (FAILED, 8.0)})
+    assert stale([worth], own) == ["the grader said “failed, 0 of 4”, and says “failed, 0 of 8” now"]
+
+
+def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
+    own, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
+    again = report("ada", files="1")
+    assert len(stale([again], decision("ada", **own), decision("ada", **other))) == 2
+    renewed = decision("ada", comment="Well done.", ground=Ground(files="1" * 64))
+    held = settled([again], decision("ada", **own), decision("ada", **other), renewed).held["ada"]
+    assert [ruling.decision.comment for ruling in held] == ["Look at eps.", "Well done."]
+    assert [bool(ruling.stale) for ruling in held] == [True, False]
+
+
+def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
+    rule = decision("*", attempt="best")
+    assert [own.rulings for own in graded([report("ada")], rule)] == [()]
+    both = [of(report(own), "gradescope", ADA, submitted_at="2026-10-01T12:00:00+00:00") for own in ("one", "two")]
+    ((only,),) = [own.rulings for own in graded(both, rule)]
+    assert only.decision == rule
+
+
+def test_what_is_about_a_person_does_not_depend_on_files() -> None:
+    for what in ({"excuse": True}, {"late_days": 1}, {"attempt": "best"}, {"team": ("Cy",)}):
+        assert stale([report("ada", files="1")], decision("ada", **what)) == []
+
+
+# ── Whom ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("text", ["1", "ADA@x.org", "ada lovelace", "ada"])
+def test_a_student_is_known_by_any_name(text: str) -> None:
+    assert points(graded([LATE], decision(text, late_days=2))) == {"Ada Lovelace": 11}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ada lovelac", "nobody in the class; Ada Lovelace perhaps"),
+        ("zzz", "nobody in the class"),
+        ("Twin", "may be any of 8, 9: give an id or an address"),
+    ],
+)
+def test_whoever_is_not_known_is_named_and_nothing_happens(text: str, why: str) -> None:
+    twins = [of(report(own), "canvas", Student(id=own, name="Twin")) for own in ("8", "9")]
+    assert stale([LATE, *twins], decision(text, excuse=True)) == [why]
+    assert None not in points(graded([LATE, *twins], decision(text, excuse=True))).values()
+
+
+def test_of_several_submissions_the_one_that_was_looked_at_is_meant() -> None:
+    both = [of(report(own, files=digit), "canvas", ADA) for own, digit in (("one", "0"), ("two", "1"))]
+    assert stale(both, decision("1", override="mean", points=4)) == ["several submissions: name one of one, two"]
+    seen = decision("1", override="mean", points=4, ground=Ground(files="1" * 64, was="failed, 0 of 4"))
+    assert [*settled(both, seen).held] == ["two"]
+
+
+# ── Words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_students_read_what_and_why_and_staff_also_who(language: str) -> None:
+    kinds: list[dict[str, object]] = [
+        {"override": "swiglu_gate", "points": 3.5},
+        {"override": "of_old", "points": 3.5},
+        {"override": "score", "points": 3.5},
+        {"override": "bonus", "points": 3.5},
+        {"attempt": "last"},
+        {"attempt": "best"},
+        {"attempt": "two"},
+        {"due": DUE},
+        {"late_days": 2},
+        {"excuse": True},
+        {"team": ("Bo", "Cy")},
+        {"comment": "Well done"},
+    ]
+    told = [sentence(decision("ada", **what), ASSIGNMENT.rubric, language) for what in kinds]
+    assert len({*told}) == len(kinds)
+    assert all("kim" not in text and text.endswith((".", "。")) for text in told)
+    assert "None" not in "".join(told)
+    (ruling,) = settled([report("ada")], decision("ada", excuse=True)).held["ada", ""]
+    assert "kim" in for_staff(ruling, ASSIGNMENT.rubric, language)

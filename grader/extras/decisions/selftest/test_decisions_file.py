@@ -1,0 +1,215 @@
+"""``decisions.toml``: what people wrote stays as it is, a mistake has its line, and no kill loses a decision."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader import REPOSITORY
+from grader.core.grades.model import EVERYONE, FILE, MAX_TEXT, Decision, DecisionError, Ground, _said
+from grader.extras.decisions.file import append, entry, parse, read
+
+WHEN = datetime(2026, 10, 5, 10, tzinfo=UTC)
+BY_HAND = """\
+# Kim's notes: ask Lee about this one.
+
+[[decision]]   # an appeal
+student="ada"
+override = 'eps'
+points = 6
+why = '''
+Fair
+reading.'''
+who = "kim"
+when = 2026-10-05T10:00:00+08:00
+# the end, without a newline"""
+
+
+def decision(**fields: object) -> Decision:
+    """An excuse, unless said otherwise."""
+    what = {} if {"comment", "withdraw", "due"} & fields.keys() else {"excuse": True}
+    whole: dict[str, object] = {"student": "ada", "who": "kim", "when": WHEN, "why": "ill", **what, **fields}
+    return Decision.model_validate(whole)
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_written_by_hand_is_read(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(BY_HAND)
+    (own,) = read(tmp_path)
+    assert (own.line, own.decision.override, own.decision.points, own.decision.why) == (3, "eps", 6, "Fair\nreading.")
+
+
+def test_no_file_is_no_decision(tmp_path: Path) -> None:
+    assert read(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("points = 6", "points = ", "6: Invalid value"),
+        ("points = 6", 'points = "6"', "3: points: Input should be a valid number"),
+        ("points = 6", "points = -1", "3: points: Input should be greater than or equal to 0"),
+        ("points = 6", "points = nan", "3: points: "),
+        ("points = 6", "", "3: override and points go together"),
+        ("points = 6", "points = 6\nexcuse = true", "3: it has 2 of the fields override, comment"),
+        ("points = 6", "points = 6\nlate = 2", "3: late: Extra inputs are not permitted"),
+        ('who = "kim"', "", "3: who: Field required"),
+        ('who = "kim"', 'who = " "', "3: who: it is empty"),
+        ("+08:00", "", "3: when: Input should have timezone info"),
+        ('student="ada"', 'student="*"', "3: only attempt can be decided for everyone"),
+        (
+            "[[decision]]",
+            "[[decisions]]",
+            "'decisions' stands outside of an entry. Each entry begins with [[decision]]",
+        ),
+        ("[[decision]]", "[decision]", "'decision' stands outside of an entry."),
+        ("why = '''\nFair\nreading.'''", "", "3: why is missing"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, before: str, after: str, line: str) -> None:
+    assert before in BY_HAND
+    (tmp_path / FILE).write_text(BY_HAND.replace(before, after))
+    with pytest.raises(DecisionError) as caught:
+        read(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / FILE}:")
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_second_entry_has_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(f"{BY_HAND}\n\n  [[ decision ]]\nstudent = 'bo'\n")
+    with pytest.raises(DecisionError, match=f"{FILE}:14: "):
+        read(tmp_path)
+
+
+def test_what_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes("why = '王'".encode("gb18030"))
+    with pytest.raises(DecisionError, match="not UTF-8"):
+        read(tmp_path)
+
+
+# ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+texts = st.text(min_size=1, max_size=60).filter(lambda text: any(char.isprintable() and char != " " for char in text))
+zones = st.integers(-12 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=zones).map(
+    lambda moment: moment.replace(microsecond=0)
+)
+kinds = st.one_of(
+    st.fixed_dictionaries({"override": texts, "points": st.floats(0, 1000)}),
+    st.fixed_dictionaries({"comment": texts}),
+    st.fixed_dictionaries({"due": moments}),
+    st.fixed_dictionaries({"late_days": st.integers(0, 99)}),
+    st.just({"excuse": True}),
+    st.fixed_dictionaries({"team": st.lists(texts, min_size=1, max_size=3).map(tuple)}),
+)
+decisions = st.builds(
+    lambda kind, common: Decision.model_validate({**common, **kind}),
+    kinds,
+    st.fixed_dictionaries(
+        {
+            "student": texts.filter(lambda text: _said(text) != EVERYONE),
+            "who": texts,
+            "when": moments,
+            "why": texts,
+            "ground": st.none() | st.builds(Ground, files=st.text("0123456789abcdef", max_size=64), was=texts),
+        }
+    ),
+)
+
+
+@pytest.mark.slow
+@given(st.lists(decisions, max_size=4))
+def test_whatever_is_written_is_read_again(own: list[Decision]) -> None:
+    text = "".join(map(entry, own))
+    assert [each.decision for each in parse(text, FILE)] == own
+    assert [text.split("\n")[each.line - 1] for each in parse(text, FILE)] == ["[[decision]]"] * len(own)
+
+
+def test_an_addition_leaves_all_before_it_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(BY_HAND)
+    append(tmp_path, [decision(why='flu, says 医生 "x" \\ \x7f')], about="Ada\nLovelace")
+    text = (tmp_path / FILE).read_text()
+    assert text.startswith(BY_HAND + "\n\n# Ada Lovelace\n[[decision]]\n")
+    assert [own.decision.why for own in read(tmp_path)] == ["Fair\nreading.", 'flu, says 医生 "x" \\']
+
+
+def test_a_file_with_a_mistake_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("oops")
+    with pytest.raises(DecisionError):
+        append(tmp_path, [decision()])
+    assert (tmp_path / FILE).read_text() == "oops"
+
+
+def test_nothing_is_too_long_to_be_written_and_too_long_to_be_read() -> None:
+    with pytest.raises(ValueError, match="at most"):
+        decision(why="x" * (MAX_TEXT + 1))
+
+
+def test_two_who_decide_at_once_both_do(tmp_path: Path) -> None:
+    names = [f"s{number}" for number in range(20)]
+    threads = [threading.Thread(target=append, args=(tmp_path, [decision(student=name)])) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(own.decision.student for own in read(tmp_path)) == sorted(names)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from grader.core.grades import file
+from grader.core.results import report
+from grader.extras.decisions.selftest.test_decisions_file import decision
+
+folder, watched, steps = Path(sys.argv[1]), {file.__file__, report.__file__}, 0
+
+def step(frame, event, argument):
+    global steps
+    if frame.f_code.co_filename not in watched:
+        return None
+    steps -= event == "line"
+    if not steps:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step
+
+file.append(folder, [decision()])
+before = (folder / file.FILE).read_bytes()
+number, kept, status = 0, 0, None
+while status != 0:
+    number += 1
+    (folder / file.FILE).write_bytes(before)
+    child = os.fork()
+    if not child:
+        steps = number
+        sys.settrace(step)
+        file.append(folder, [decision(student="bo")])
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
+    now = [own.decision.student for own in file.read(folder)]
+    assert now in (["ada"], ["ada", "bo"]), (number, now)
+    kept += len(now) == 2
+print(number, kept)
+"""
+
+
+@pytest.mark.process
+def test_a_kill_at_any_line_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    """Each child is killed one line later than the one before it; none loses what others had decided."""
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    lines, kept = map(int, done.stdout.split())
+    assert lines > 40  # so many places to be killed at
+    assert kept >= 2  # some were killed after their decision was safe, and the last was not killed

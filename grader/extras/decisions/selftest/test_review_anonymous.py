@@ -1,0 +1,74 @@
+"""``review --anonymous``: no answer says who anybody is, and what is decided is about the right student."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from grader.core.cli.report import hide
+from grader.core.results.pseudonyms import pseudonyms
+from grader.core.results.report import Report, Summary
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import read
+from grader.selftest.review_class import PROPERTIES, TOKEN, Desk
+from grader.selftest.test_anonymous import HEADER, folder
+
+
+def identities(reports: list[Report]) -> list[str]:
+    """Everything by which somebody may be known."""
+    people = [own for report in reports for own in report.submission.origin.students]  # type: ignore[union-attr]
+    parts = [part for own in people for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]
+    return [*parts, *(report.submission.id for report in reports)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))])
+def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
+    out, _ = folder(tmp_path / "out", random.Random(seed), 12)
+    lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions
+    reports = [Report.model_validate_json((out / line.id / "report.json").read_bytes()) for line in lines]
+    names = pseudonyms(out, [line.id for line in lines])
+    desk = Desk(out, language, hide=hide)
+    for report in reports:
+        (own, *_) = report.submission.origin.students  # type: ignore[union-attr]
+        signed = HEADER.format(name=own.name, id=own.id, email=own.email)
+        first = own.name.split()[0].lower()
+        text = f"{signed}\n" + ASSIGNMENT.solution()["src/attention.py"]
+        desk.files[report.submission.id] = {"src/attention.py": text, f"src/{first}_helpers.py": f"# {signed.upper()}"}
+    answers = [desk.client.get(f"/{TOKEN}/"), desk.client.get(f"/{TOKEN}/moves?property={PROPERTIES[0]}&points=0")]
+    answers += [desk.client.get(f"/{TOKEN}/student/{name}") for name in names.values()]
+    assert {answer.status_code for answer in answers} == {200}
+    for report in reports:
+        name = names[report.submission.id]
+        assert desk.post(name, "comment", comment="Well done.") == (303, f"student/{name}")
+        status, told = desk.post(name, "override", what=PROPERTIES[0], points="1000", why="Because.")
+        assert status == 409
+        answers.append(desk.client.get(f"/{TOKEN}/student/{name}"))
+        assert not any(text.casefold() in told.casefold() for text in identities(reports))
+    for answer in answers:
+        shown = f"{answer.headers}\n{answer.text}".casefold()
+        assert [text for text in identities(reports) if text.casefold() in shown] == []
+    assert desk.client.get(f"/{TOKEN}/student/{lines[0].id}").status_code == 404
+    written = [own.decision for own in read(out) if own.decision.comment == "Well done."]
+    assert len(written) == len(reports)
+
+
+def test_an_excuse_reaches_the_student_behind_the_pseudonym(tmp_path: Path) -> None:
+    out, _ = folder(tmp_path / "out", random.Random(0), 4)
+    lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions
+    names = pseudonyms(out, [line.id for line in lines])
+    line = lines[-1]
+    Desk(out, hide=hide).post(names[line.id], "excuse", student="0", why="ill")
+    assert line.origin is not None
+    assert read(out)[-1].decision.student == line.origin.students[0].id
+
+
+def test_a_short_name_stays_where_it_is_a_word_of_the_program(tmp_path: Path) -> None:
+    out, _ = folder(tmp_path / "out", random.Random(1), 3)
+    line = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions[0]
+    desk = Desk(out, hide=hide)
+    desk.files[line.id] = {"src/attention.py": "largest = max(1, 2)\n"}
+    name = pseudonyms(out, [line.id])[line.id]
+    assert "largest = max(1, 2)" in desk.page(f"student/{name}").text

@@ -1,0 +1,184 @@
+"""The review page in a real browser: by keyboard alone, by mouse, narrow and wide, in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from grader.core.grades.model import Decision
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import read
+from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
+from grader.selftest.review_class import LATE, write_review_class
+
+pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """One browser for all tests."""
+    with chromium(tmp_path_factory.mktemp("profile")) as own:
+        yield own
+
+
+class Person:
+    """Somebody who reviews a class, and waits for each page."""
+
+    def __init__(self, driver: webdriver.Chrome, out: Path, address: str) -> None:
+        """Open the class."""
+        self.driver, self.out = driver, out
+        driver.get(address)
+        self.at_class()
+
+    def one(self, selector: str) -> WebElement:
+        """The first element."""
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Wait for something; elements may be those of the page before."""
+        wait = WebDriverWait(self.driver, PATIENCE_S, 0.05, ignored_exceptions=[WebDriverException])
+        wait.until(lambda _: holds())
+
+    def leave(self) -> None:
+        """Mark the page, which the next one may resemble: only a page without the mark is the next one."""
+        self.driver.execute_script("window.left = true")
+
+    def at(self, title: str) -> None:
+        """Wait for the page of a student on which keys are heard."""
+        ready = "return document.readyState === 'complete' && !window.left"
+        self.until(lambda: self.one("h1").text == title and self.driver.execute_script(ready))
+
+    def at_class(self) -> None:
+        """Wait for the page of the class."""
+        self.until(lambda: "class review" in (self.one("body").get_attribute("class") or ""))
+
+    def press(self, *keys: str) -> None:
+        """Press keys, wherever the focus is."""
+        webdriver.ActionChains(self.driver).send_keys(*keys).perform()
+
+    def save(self) -> None:
+        """Press Ctrl and Enter."""
+        chain = webdriver.ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(Keys.ENTER)
+        chain.key_up(Keys.CONTROL).perform()
+
+    def click(self, selector: str) -> None:
+        """Scroll to an element as a person does, above the bar, and click it."""
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", self.one(selector))
+        self.one(selector).click()
+
+    def decided(self, count: int) -> list[Decision]:
+        """So many decisions, once they are in the file."""
+        self.until(lambda: len(read(self.out)) == count)
+        return [own.decision for own in read(self.out)]
+
+    def focused(self, selector: str) -> None:
+        """Wait until an element has the focus."""
+        self.until(lambda: self.driver.switch_to.active_element == self.one(selector))
+
+
+PLACES = [("en", 400), ("zh", 1400)]  # the narrow one where words are longest
+
+
+@pytest.fixture(params=PLACES, ids=lambda one: f"{one[0]}-{one[1]}")
+def person(driver: webdriver.Chrome, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Person]:
+    """A review of four students in one language and one width; the console must stay empty."""
+    language, width = request.param
+    out = write_review_class(tmp_path / "out")
+    resize(driver, width, 900)
+    with served(out, "--lang", language, "--by", "kim") as address:
+        yield Person(driver, out, address)
+        assert driver.get_log("browser") == []
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert driver.execute_script(wide) == 0
+        driver.get("about:blank")
+
+
+def test_the_whole_queue_by_keyboard_alone(person: Person) -> None:
+    person.press("n")
+    person.at("di")
+    person.press("n")
+    person.at("Bo")
+    person.press("k")
+    person.at("di")
+    person.press("?")
+    person.until(lambda: person.one("#help").is_displayed())
+    person.press(Keys.ESCAPE)
+    person.until(lambda: not person.one("#help").is_displayed())
+    person.press("a")  # accept: the next one opens
+    person.at("Bo")
+    person.press("l")
+    person.until(lambda: "#f" in person.driver.current_url)
+    person.press("c")
+    person.focused("#comment-comment")
+    person.press("Look at line 54 again.", Keys.ENTER, "npa")  # no keys of the page in a field
+    person.leave()
+    person.save()
+    assert person.decided(2)[1].comment == "Look at line 54 again.\nnpa"
+    person.at("Bo")
+    person.press("a")
+    person.at("Cy")
+    person.press("o")
+    person.focused("#what")
+    person.leave()
+    person.press(Keys.TAB, "0.5", Keys.TAB, "The machine was slow.", Keys.TAB, Keys.ENTER)
+    override = person.decided(4)[3]
+    assert (override.override, override.points, override.why) == (LATE, 0.5, "The machine was slow.")
+    assert (override.who, override.student) == ("kim", "c-cy")
+    person.at("Cy")
+    person.press("e")
+    person.focused("#excuse-why")
+    person.press(Keys.ESCAPE, "a")  # leaves the field, and then the key is heard
+    person.at_class()
+    assert [own.what for own in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
+
+
+def test_the_whole_queue_by_mouse(person: Person) -> None:
+    person.click("#next")
+    person.at("di")
+    person.click("#show-help")
+    person.click("#help form button")
+    person.click("#accept button")
+    person.at("Bo")
+    person.click("article .to-override")
+    person.focused("#points")
+    first = person.one("article.lost").get_attribute("id")
+    assert Select(person.one("#what")).first_selected_option.get_attribute("value") == first
+    person.one("#points").send_keys("1")
+    person.one("#override-why").send_keys("Nearly.")
+    person.leave()
+    person.click("#override form button")
+    assert (person.decided(2)[1].override, person.decided(2)[1].points) == (first, 1)
+    person.at("Bo")
+    person.click("[data-opens=excuse]")
+    person.one("#excuse-why").send_keys("ill")
+    person.leave()
+    person.click("#excuse form button")
+    assert person.decided(3)[2].excuse
+    person.at("Bo")
+    person.click("#next")
+    person.at("Cy")
+    person.click("#previous")
+    person.at("Bo")
+    person.click("#to-queue")
+    person.at_class()
+    assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
+
+
+def test_the_slider_shows_who_moves_and_writes_nothing(person: Person) -> None:
+    Select(person.one("#try-property")).select_by_value(LATE)
+    slider = person.one("#try-points")
+    person.driver.execute_script("arguments[0].scrollIntoView()", slider)
+    slider.send_keys(Keys.HOME)
+    person.until(lambda: person.one("#moved a").text == "Ada")
+    whole = sum(prop.points for prop in ASSIGNMENT.rubric.properties.values())
+    person.one("#try-limit").send_keys(f"{whole:g}")
+    person.until(lambda: f"{whole:g}" in person.one("#moved b").text)
+    assert not (person.out / "decisions.toml").exists()

@@ -1,0 +1,476 @@
+"""The review page without a browser: who is in the queue, what a form writes, and what happens to what was typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from socket import socket
+from threading import Thread
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp
+from typer.testing import CliRunner
+
+from grader.__main__ import app
+from grader.core.grades.model import FILE, Decision
+from grader.core.intake.origin import Origin, Student
+from grader.core.messages import say
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Attention, Report, parts_of, write_json
+from grader.core.rubric import LANGUAGES
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import LOCK, append, read
+from grader.extras.decisions.review.reasons import noticed
+from grader.extras.decisions.review.serve import listening, opened
+from grader.selftest.class_reports import graded
+from grader.selftest.review_class import (
+    ATTENTION,
+    HOST,
+    LATE,
+    PROPERTIES,
+    TOKEN,
+    Desk,
+    add_attention,
+    write_review_class,
+)
+
+SIMILAR = (
+    "rank,first,second,file,strongest,distinctive,first_shared,second_shared,first_length,second_length,"
+    "first_share,second_share,remark\n"
+    "1,ada,cy,attention.py,yes,300,310,300,320,700,0.969,0.429,\n"
+    "1,ada,cy,everything,,300,310,300,320,700,0.969,0.429,\n"
+    "2,bo,cy,attention.py,yes,200,200,200,700,700,0.286,0.286,\n"
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A review of four students, of whom three need a person."""
+    return Desk(write_review_class(tmp_path / "out"))
+
+
+def only(desk: Desk) -> Decision:
+    """The one decision in the file."""
+    (decision,) = desk.decisions()
+    return decision
+
+
+# ── The queue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
+    assert desk.queue() == ["di", "bo", "cy"]
+    page = desk.page("student/bo")
+    assert [one.text for one in page.all("ul")[0].all("li")] == [
+        "nothing of a task ran Nothing of it gave an answer.",
+        "something was left out A file was left out.",
+    ]
+    assert "2 of 3 in the queue" in page.one("header").text
+    assert "Not in the queue" in desk.page("student/ada").one("header").text
+
+
+def test_a_reason_is_told_in_the_language_of_the_page() -> None:
+    """One without parts, as summaries of earlier graders have them, stays English."""
+    text = say("No answer in time: {names}.", names=LATE)
+    attention = [
+        Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
+        Attention(id="cy", code="timed_out", text=str(text)),
+    ]
+    said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
+    assert said == [f"没有按时给出结果：{LATE}。", f"No answer in time: {LATE}."]
+
+
+def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:
+    assert desk.post("di", "accept") == (303, "student/bo")
+    assert (only(desk).seen, only(desk).who) == (("unreadable",), "kim")
+    assert desk.queue() == ["bo", "cy"]
+    assert desk.post("cy", "accept") == (303, "student/bo")
+    assert desk.post("bo", "accept") == (303, "")
+    assert desk.queue() == []
+    assert "Nobody waits" in desk.page().text
+    assert "Looked at: 3" in desk.page().text
+
+
+def test_what_was_seen_waits_again_for_a_new_reason_other_files_or_other_points(desk: Desk) -> None:
+    desk.post("cy", "accept")
+    assert desk.queue() == ["di", "bo"]
+    add_attention(desk.out, [*ATTENTION, ATTENTION[0].model_copy(update={"code": "renamed"})])
+    assert desk.queue() == ["di", "bo", "cy"]
+    desk.post("cy", "accept")
+    assert desk.queue() == ["di", "bo"]
+    path = desk.out / "cy" / "report.json"
+    before = Report.model_validate_json(path.read_bytes())
+    other = before.model_copy(update={"submission": before.submission.model_copy(update={"sha256": "1"})})
+    write_json(path, other)
+    assert desk.queue() == ["di", "bo", "cy"]
+    write_json(path, graded("cy", {PROPERTIES[1]: Outcome.FAILED}).model_copy(update={"submission": before.submission}))
+    assert desk.queue() == ["di", "bo", "cy"]
+    write_json(path, before)
+    assert desk.queue() == ["di", "bo"]
+
+
+def test_an_appeal_waits_until_somebody_has_seen_it_and_is_told_to_nobody(desk: Desk) -> None:
+    run = CliRunner().invoke
+    for text in ("Why did this fail?", "Is it a slow machine?"):
+        assert run(app, ["decide", str(desk.out), "ada", "--appeal", text]).exit_code == 0
+    assert desk.queue() == ["di", "ada", "bo", "cy"]
+    assert "Why did this fail?" in (page := desk.page("student/ada").text)
+    assert "Is it a slow machine?" in page
+    assert run(app, ["export", str(desk.out), "--to", "csv"]).exit_code == 0
+    run(app, ["report", str(desk.out), "--lang", "en"])
+    assert not any("slow machine" in page.read_text() for page in (desk.out / "html").rglob("*.html"))
+    desk.post("ada", "accept")
+    assert desk.queue() == ["di", "bo", "cy"]
+    run(app, ["decide", str(desk.out), "ada", "--appeal", "And again?"])
+    assert desk.queue() == ["di", "ada", "bo", "cy"]
+    assert "Why did this fail?" not in desk.page("student/ada").text
+
+
+def test_what_was_seen_can_be_put_back_and_is_told_to_no_student(desk: Desk) -> None:
+    desk.post("cy", "accept")
+    run = CliRunner().invoke
+    assert "Looked at, and left as it is: timed_out. (kim, " in run(app, ["decide", str(desk.out)]).stdout
+    run(app, ["report", str(desk.out), "--lang", "en"])
+    for page in (desk.out / "html").rglob("*.html"):
+        assert "Looked at" not in page.read_text()
+    assert run(app, ["export", str(desk.out), "--to", "csv"]).exit_code == 0
+    assert "ooked at" not in (desk.out / "grades.csv").read_text()
+    desk.post("cy", "withdraw", what="seen", why="To be looked at again.")
+    assert desk.queue() == ["di", "bo", "cy"]
+
+
+def test_a_stale_decision_is_at_the_top_and_accepting_renews_it(desk: Desk) -> None:
+    desk.post("cy", "override", what=LATE, points="1", why="Slow machine.")
+    path = desk.out / "cy" / "report.json"
+    same_files = {"submission": Report.model_validate_json(path.read_bytes()).submission}
+    write_json(path, graded("cy").model_copy(update=same_files))
+    assert desk.queue()[0] == "cy"
+    assert "Look at it again" in desk.page("student/cy").text
+    desk.post("cy", "accept")
+    first, renewed, seen = desk.decisions()
+    assert (renewed.override, renewed.points, renewed.why) == (first.override, first.points, first.why)
+    assert renewed.ground != first.ground
+    assert seen.seen == ("stale_decision", "timed_out")
+    assert desk.queue() == ["di", "bo"]
+
+
+def test_similar_pairs_wait_last_and_name_each_other(desk: Desk) -> None:
+    (desk.out / "similar.csv").write_text(SIMILAR)
+    assert desk.queue() == ["di", "bo", "cy", "ada"]
+    (told,) = [one for one in desk.page("student/ada").all("li") if one.attributes.get("class") == "similar"]
+    assert told.one("a").text == "cy"
+    assert "97% of what is their own in attention.py stands in cy, too" in told.text
+    desk.post("ada", "accept")
+    assert only(desk).seen == ("similar cy",)
+
+
+def test_an_unusual_pair_of_tasks_waits_and_a_common_one_or_one_not_begun_does_not(tmp_path: Path) -> None:
+    first = [prop.id for prop in ASSIGNMENT.rubric.tasks[0].properties]
+    lost, todo = dict.fromkeys(first, Outcome.FAILED), dict.fromkeys(first, Outcome.NOT_IMPLEMENTED)
+    good = [graded(f"good{n}") for n in range(10)]
+    assert Desk(write_review_class(tmp_path / "one", [*good, graded("odd", lost)])).queue() == ["odd"]
+    assert Desk(write_review_class(tmp_path / "todo", [*good, graded("odd", todo)])).queue() == []
+    many = [graded(f"odd{n}", lost) for n in range(3)]
+    assert Desk(write_review_class(tmp_path / "many", [*good, *many])).queue() == []
+    assert Desk(write_review_class(tmp_path / "few", [*good[:6], graded("odd", lost)])).queue() == []
+
+
+# ── Beside each other ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_lines_that_failing_cases_name_are_marked_and_linked(desk: Desk) -> None:
+    page = desk.page("student/bo")
+    (named,) = [one for one in page.all("span") if one.attributes.get("class") == "line named"]
+    assert named.attributes["data-n"] == "54"
+    assert named.text.startswith(ASSIGNMENT.solution()["src/attention.py"].splitlines()[53].strip())
+    anchors = [link.attributes["href"] for link in page.all("a") if link.text == "src/attention.py:54"]
+    assert anchors == [f"#{named.attributes['id']}"] * len(anchors)
+    assert anchors
+    assert "AttributeError: no attribute 'sofmax'" in page.text
+    begins = [one for one in desk.page("student/cy").all("span") if one.attributes.get("class") == "line begins"]
+    assert begins
+    assert all(one.text.startswith(("class ", "def ")) for one in begins)
+
+
+def test_files_that_changed_or_are_gone_are_said(desk: Desk) -> None:
+    assert "they have changed since" not in desk.page("student/bo").text
+    desk.files["bo"] = {"src/attention.py": "x = 1\n"}
+    assert "they have changed since" in desk.page("student/bo").text
+
+
+def test_long_files_are_cut_and_say_so(desk: Desk) -> None:
+    desk.files["bo"] = {"src/attention.py": "x" * 10_000 + "\n" * 100_000}
+    page = desk.page("student/bo")
+    assert len([one for one in page.all("span") if "data-n" in one.attributes]) == 3000
+    assert "97000 more lines are not shown" in page.text
+    assert len(page.text) < 20_000
+
+
+# ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_forms_write_what_grader_decide_would(desk: Desk, tmp_path: Path) -> None:
+    by_command = write_review_class(tmp_path / "other" / "out")
+    run = CliRunner().invoke
+    common = ["decide", str(by_command), "cy", "--who", "kim"]
+    run(app, [*common, "--override", LATE, "--points", "0.5", "--why", "Slow."])
+    run(app, [*common, "--comment", "Come and see me."])
+    run(app, [*common, "--excuse", "--why", "ill"])
+    run(app, [*common, "--withdraw", LATE, "--why", "No."])
+    assert desk.post("cy", "override", what=LATE, points="0,5", why="Slow.") == (303, "student/cy")
+    assert "Slow. (kim, " in desk.page("student/cy").text
+    desk.post("cy", "comment", comment="Come and see me.")
+    desk.post("cy", "excuse", student="0", why="ill")
+    desk.post("cy", "withdraw", what=LATE, why="No.")
+    timeless = [
+        [own.decision.model_copy(update={"when": None}) for own in read(folder)] for folder in (desk.out, by_command)
+    ]
+    assert timeless[0] == timeless[1]
+    assert len(timeless[0]) == 4
+
+
+def test_an_excuse_is_withdrawn_for_the_student_whom_it_is_about(desk: Desk) -> None:
+    desk.post("cy", "excuse", student="0", why="ill")
+    assert "Excused" in desk.page("student/cy").text
+    desk.post("cy", "withdraw", what="excuse", why="well again")
+    assert "Nothing yet." in desk.page("student/cy").text
+
+
+def test_of_a_team_one_student_is_excused(tmp_path: Path) -> None:
+    both = Origin(source="canvas", students=(Student(id="1", name="Ada"), Student(id="2", name="Bo")))
+    desk = Desk(write_review_class(tmp_path / "out", [graded("team", origin=both)]))
+    choice = desk.page("student/team").one("select", id="student")
+    assert [(one.attributes["value"], one.text) for one in choice.all("option")] == [("0", "Ada"), ("1", "Bo")]
+    desk.post("team", "excuse", student="1", why="ill")
+    assert "nobody of this submission" in desk.post("team", "excuse", student="2", why="ill")[1]
+    assert only(desk).student == "2"
+    assert "In the gradebook, Bo: excused: ill" in desk.page("student/team").text
+
+
+def test_before_and_after_go_around_the_queue_and_pass_who_was_seen(desk: Desk) -> None:
+    def beside(submission: str) -> dict[str, str]:
+        links = {one.attributes.get("id"): one for one in desk.page(f"student/{submission}").all("a")}
+        here = [name for name in ("previous", "next") if name in links]
+        return {name: (links[name].attributes["href"] or "").rpartition("/")[2] for name in here}
+
+    assert beside("bo") == {"previous": "di", "next": "cy"}
+    assert beside("cy") == {"previous": "bo", "next": "di"}
+    assert beside("ada") == {"previous": "cy", "next": "di"}
+    desk.post("di", "accept")
+    assert beside("cy") == {"previous": "bo", "next": "bo"}
+    desk.post("bo", "accept")
+    assert beside("cy") == {}
+    assert beside("ada") == {"previous": "cy", "next": "cy"}
+
+
+@pytest.mark.parametrize(
+    ("do", "fields", "said"),
+    [
+        ("override", {"what": LATE, "points": "many", "why": "Fair."}, "points 'many': not a number."),
+        ("override", {"what": LATE, "points": "nan", "why": "Fair."}, "points"),
+        ("override", {"what": LATE, "points": "1000", "why": "Fair."}, "1000 points: "),
+        ("override", {"what": LATE, "points": "-1", "why": "Fair."}, "points"),
+        ("override", {"what": "nothing", "points": "1", "why": "Fair."}, "no property nothing in the report"),
+        ("override", {"what": LATE, "points": "1", "why": "  "}, "why: it is empty."),
+        ("comment", {"comment": ""}, "comment: it is empty."),
+        ("excuse", {"student": "zoe", "why": "kept"}, "student: nobody of this submission."),
+        ("withdraw", {"what": "excuse", "why": "kept"}, "nothing of that holds"),
+        ("dance", {}, "do: no such decision."),
+    ],
+)
+def test_what_makes_no_sense_is_said_and_writes_nothing_and_what_was_typed_stays(
+    desk: Desk, do: str, fields: dict[str, str], said: str
+) -> None:
+    status, text = desk.post("cy", do, **fields)
+    assert status == 409
+    assert said in text
+    assert not (desk.out / FILE).exists()
+    if (why := fields.get("why", "").strip()) and do in ("override", "excuse"):
+        form = {"do": do, "state": desk.state("cy"), **fields}
+        answer = desk.client.post(f"/{TOKEN}/student/cy", data=form, headers={"origin": HOST})
+        assert f">{why}</textarea>" in answer.text
+
+
+def test_of_two_tabs_the_second_sees_what_the_first_decided_before_it_adds_to_it(desk: Desk) -> None:
+    state = desk.state("cy")
+    assert desk.post("cy", "override", state, what=LATE, points="1", why="One.")[0] == 303
+    status, text = desk.post("cy", "override", state, what=LATE, points="2", why="Two.")
+    assert (status, len(desk.decisions())) == (409, 1)
+    assert "Meanwhile something else was decided here" in text
+    assert "One. (kim" in text
+    assert "Two." in text
+    assert desk.post("cy", "override", what=LATE, points="2", why="Two.")[0] == 303
+    assert [own.points for own in desk.decisions()] == [1, 2]
+
+
+def test_many_tabs_and_commands_at_once_lose_nothing(desk: Desk) -> None:
+    template = Decision.model_validate({"student": "c-ada", "comment": "x", "who": "lee", "when": datetime.now(UTC)})
+
+    def by_command(number: int) -> None:
+        for each in range(5):
+            append(desk.out, [template.model_copy(update={"comment": f"command {number}.{each}"})])
+
+    def by_tab(number: int) -> None:
+        own = replace(desk)  # a process of its own would read the same files
+        for each in range(3):
+            while own.post("bo", "comment", comment=f"tab {number}.{each}")[0] == 409:
+                pass  # somebody else was faster: look, and save again
+
+    threads = [Thread(target=target, args=(n,)) for target in (by_command, by_tab) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = {own.comment for own in desk.decisions()}
+    assert said == {f"command {n}.{each}" for n in range(2) for each in range(5)} | {
+        f"tab {n}.{each}" for n in range(2) for each in range(3)
+    }
+    assert (desk.out / LOCK).exists()
+
+
+def test_a_mistake_in_the_file_is_a_line_and_what_was_typed_can_be_sent_again(desk: Desk) -> None:
+    state = desk.state("cy")
+    (desk.out / FILE).write_text("[[decision]]\nstudent = 1\n")
+    for path in ("", "student/cy"):
+        assert f"{FILE}:1: student: " in desk.page(path, 503).text
+    status, text = desk.post("cy", "comment", state, comment="A long thought.")
+    assert status == 503
+    assert "A long thought." in text
+    (desk.out / FILE).write_text("")
+    assert desk.post("cy", "comment", state, comment="A long thought.")[0] == 303
+
+
+def test_a_full_disk_is_a_line_and_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", str(desk.out / FILE))
+
+    state = desk.state("cy")
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.extras.decisions.file.write_text", full)
+        status, text = desk.post("cy", "comment", state, comment="A long thought.")
+        assert status == 503
+        assert "No space left on device" in text
+        assert "A long thought." in text
+    assert not (desk.out / FILE).exists()
+
+
+def test_a_page_follows_what_others_change(desk: Desk) -> None:
+    assert desk.queue() == ["di", "bo", "cy"]
+    CliRunner().invoke(app, ["decide", str(desk.out), "bo", "--comment", "Seen by lee.", "--who", "lee"])
+    assert "Seen by lee. (lee, " in desk.page("student/bo").text
+    (desk.out / "summary.json").unlink()
+    assert "no report in it" not in desk.page().text
+    for path in desk.out.glob("*/report.json"):
+        path.unlink()
+    assert "no report in it" in desk.page(status=503).text
+
+
+# ── What if ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_other_points_move_whoever_earned_them_and_nothing_is_written(desk: Desk) -> None:
+    before = {path: path.read_bytes() for path in desk.out.rglob("*") if path.is_file()}
+    prop = ASSIGNMENT.rubric.properties[LATE]
+    whole = sum(own.points for own in ASSIGNMENT.rubric.properties.values())
+    page = desk.page(f"moves?property={LATE}&points=0&limit={whole}")
+    (moved,) = page.all("li")  # cy and bo did not earn them, and di has no grade
+    assert moved.text == f"Ada {whole:g} → {whole - prop.points:g} falls below “limit” ({whole:g})"
+    assert "Grades that change: 1. Who crosses a threshold: 1." in page.text
+    assert "No grade changes." in desk.page(f"moves?property={LATE}&points={prop.points}").text
+    for query in ("property=x&points=1", *(f"property={LATE}&points={text}" for text in ("", "-1", "inf", "nan", "x"))):
+        assert desk.client.get(f"/{TOKEN}/moves?{query}").status_code == 400
+    assert before == {path: path.read_bytes() for path in desk.out.rglob("*") if path.is_file()}
+
+
+def test_other_points_respect_what_people_decided(desk: Desk) -> None:
+    desk.post("ada", "override", what="score", points="7", why="Fair.")
+    assert "No grade changes." in desk.page(f"moves?property={LATE}&points=0").text
+
+
+# ── Both languages ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_is_whole_in_both_languages(tmp_path: Path, language: str) -> None:
+    desk = Desk(write_review_class(tmp_path / "out"), language)
+    (desk.out / "similar.csv").write_text(SIMILAR)
+    assert desk.queue() == ["di", "bo", "cy", "ada"]
+    for submission in ("ada", "bo", "cy", "di"):
+        page = desk.page(f"student/{submission}")
+        ids = [one.attributes["id"] for one in page.all() if "id" in one.attributes]
+        assert len(ids) == len(set(ids))
+        labelled = {one.attributes["for"] for one in page.all("label") if "for" in one.attributes}
+        boxes = [one for one in page.all("input", "select", "textarea") if one.attributes.get("type") != "hidden"]
+        assert {box.attributes["id"] for box in boxes} <= labelled | {"keys-off"}
+        assert all(one.attributes["href"] for one in page.all("a"))
+        anchors = {one.attributes["href"] or "" for one in page.all("a")}
+        assert {anchor[1:] for anchor in anchors if anchor.startswith("#")} <= set(ids)
+    assert ("认可" in desk.page("student/bo").text) == (language == "zh")
+
+
+@pytest.mark.process
+def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_review_class(tmp_path / "out")
+    seen: list[str] = []
+
+    def serve(app: ASGIApp, own: socket, ready: Callable[[], None]) -> None:
+        ready()
+        port = own.getsockname()[1]
+        client = TestClient(app, base_url=f"http://127.0.0.1:{port}")
+        own.close()
+        root = app._token.decode()  # type: ignore[attr-defined] # the guard's
+        seen.extend(client.get(f"/{root}/{path}").text for path in ("", "student/bo"))
+
+    monkeypatch.setattr("grader.extras.decisions.review.serve.serve", serve)
+    result = CliRunner().invoke(app, ["review", str(out), "--no-browser", "--lang", "en"])
+    assert result.exit_code == 0, result.output
+    assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
+    assert "The queue" in seen[0]
+    assert "src/attention.py" in seen[1]
+    assert "they have changed since" not in seen[1]
+
+
+def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[str, int]] = []
+
+    def look(address: str) -> bool:
+        path = Path(address.removeprefix("file://"))
+        found.append((path.read_text(), path.stat().st_mode & 0o777))
+        return True
+
+    monkeypatch.setattr("webbrowser.open", look)
+    with opened("http://127.0.0.1:1/token/"):
+        ((text, mode),) = found
+        assert mode == 0o600
+        assert "url=http://127.0.0.1:1/token/" in text
+
+
+@pytest.mark.process
+def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
+    out = write_review_class(tmp_path / "out")
+    with listening(0) as own:
+        own.listen()
+        port = own.getsockname()[1]
+        result = CliRunner().invoke(app, ["review", str(out), "--port", str(port), "--no-browser"])
+    assert result.exit_code == 2
+    assert f"--port {port}: Address already in use." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nowhere"], "no report in it. Give the folder"),
+        (["{out}", "--lang", "fr"], "--lang fr: not a language"),
+        (["{out}", "--submissions", "nowhere"], "no submissions there any more"),
+        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv in it."),
+    ],
+)
+def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], line: str) -> None:
+    out = write_review_class(tmp_path / "out")
+    result = CliRunner().invoke(app, ["review", *(text.format(out=out) for text in arguments)])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert line in result.stderr

@@ -1,0 +1,312 @@
+"""What changed between two gradings: who, in which property, and why."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.results import difference_words as words
+from grader.core.results.difference import Cause, Difference, Kind, Reason, difference, in_order
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
+from grader.core.rubric import LANGUAGES
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.diff.page import page, tallies
+from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
+
+LOST = USUAL | {"eps": (FAILED, 6.0)}
+NEW_TESTS = {"hidden_tests_sha256": "c" * 64}
+NEW_RUBRIC = {"rubric_sha256": "d" * 64}
+ends = st.fixed_dictionaries(
+    {name: st.tuples(st.sampled_from(Outcome), st.sampled_from([1.0, 2.5, 6.0])) for name in ("eps", "mean", "bonus")}
+)
+graded = st.builds(
+    report,
+    st.just("ada"),
+    ends,
+    files=st.sampled_from("01"),
+    seed=st.integers(0, 1),
+    rubric_sha256=st.sampled_from(["a" * 64, "d" * 64]),
+)
+reports = st.one_of(graded, st.builds(unreadable, st.just("ada"), st.sampled_from(["empty", "broken"])))
+
+
+def changed(old: Report | None, new: Report | None) -> Difference:
+    """What became of a submission of which something did."""
+    found = difference(old, new)
+    assert found is not None
+    return found
+
+
+# ── Laws ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(reports)
+def test_nothing_differs_from_itself(own: Report) -> None:
+    assert difference(own, own) is None
+
+
+@given(reports, reports)
+def test_backwards_drops_are_rises_and_sides_change_places(one: Report, other: Report) -> None:
+    forth, back = difference(one, other), difference(other, one)
+    assert (forth is None) == (back is None)
+    if forth is None or back is None:
+        return
+    opposite = {Kind.DROP: Kind.RISE, Kind.RISE: Kind.DROP}
+    assert back.kind is opposite.get(forth.kind, forth.kind)
+    assert (back.old, back.new, back.change) == (forth.new, forth.old, -forth.change)
+    assert {own.id: (own.old, own.new) for own in back.changes} == {own.id: (own.new, own.old) for own in forth.changes}
+
+
+@given(reports, reports)
+def test_every_difference_has_a_reason(one: Report, other: Report) -> None:
+    if found := difference(one, other):
+        assert found.reasons
+        assert all(change.reasons for change in found.changes)
+        assert {reason for change in found.changes for reason in change.reasons} <= {*found.reasons}
+
+
+@given(graded, graded)
+def test_properties_account_for_all_points(one: Report, other: Report) -> None:
+    if found := difference(one, other):
+        sides = ((change.old, change.new) for change in found.changes)
+        gained = sum((new.points if new else 0) - (old.points if old else 0) for old, new in sides)
+        assert found.change == pytest.approx(gained)
+
+
+# ── Why ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("fields", "cause", "detail"),
+    [
+        ({"files": "9"}, Cause.FILES, "src/a.py"),
+        (NEW_TESTS, Cause.TESTS, "bbbbbbbb → cccccccc"),
+        ({"seed": 7}, Cause.SEED, "0 → 7"),
+        ({"devices": ["cpu", "cuda:0"]}, Cause.DEVICES, "cpu → cpu+cuda:0"),
+        ({"torch": "2.14"}, Cause.ENVIRONMENT, "torch 2.13.0+cpu, landlock"),
+        ({"grader_version": "1.1.0"}, Cause.GRADER, "1.0.0 → 1.1.0"),
+        ({"command": "grader grade --request-s 1"}, Cause.COMMAND, "→ grader grade --request-s 1"),
+        ({"started_at": "2027-01-01T00:00:00+00:00"}, Cause.UNKNOWN, ""),
+    ],
+    ids=str,
+)
+def test_the_one_thing_that_differs_is_why(fields: dict[str, Any], cause: Cause, detail: str) -> None:
+    found = changed(report("ada"), report("ada", LOST, **fields))
+    (change,) = found.changes
+    assert (found.kind, found.change, change.id) == (Kind.DROP, -6.0, "eps")
+    assert change.reasons == found.reasons
+    assert [reason.cause for reason in change.reasons] == [cause]
+    assert detail in change.reasons[0].detail
+
+
+def test_another_worth_is_the_rubrics_doing_and_another_outcome_is_not() -> None:
+    both = {"eps": (PASSED, 8.0), "mean": (PASSED, 4.0)}
+    found = changed(report("ada"), report("ada", USUAL | both, **NEW_RUBRIC, **NEW_TESTS))
+    causes = {change.id: [reason.cause for reason in change.reasons] for change in found.changes}
+    assert causes == {"eps": [Cause.POINTS], "mean": [Cause.TESTS]}
+    assert found.changes[0].reasons[0].detail == "6 → 8"
+    assert (found.kind, found.change) == (Kind.RISE, 6.0)
+
+
+def test_where_several_things_differ_all_are_told() -> None:
+    (change,) = changed(report("ada"), report("ada", LOST, files="1", **NEW_TESTS)).changes
+    assert [reason.cause for reason in change.reasons] == [Cause.FILES, Cause.TESTS]
+
+
+def test_a_rubric_that_names_other_files_may_change_an_outcome() -> None:
+    (change,) = changed(report("ada"), report("ada", LOST, **NEW_RUBRIC)).changes
+    assert [reason.cause for reason in change.reasons] == [Cause.RUBRIC]
+
+
+def test_a_property_that_only_one_rubric_has_is_named() -> None:
+    more = USUAL | {"new": (FAILED, 3.0)}
+    found = changed(report("ada"), report("ada", more, **NEW_RUBRIC))
+    assert [(change.id, change.old) for change in found.changes] == [("new", None)]
+    assert found.kind is Kind.MOVED
+    without = {name: end for name, end in USUAL.items() if name != "eps"}
+    found = changed(report("ada"), report("ada", without, command="grader grade --only task2"))
+    assert [(change.id, change.new) for change in found.changes] == [("eps", None)]
+    assert [reason.cause for reason in found.reasons] == [Cause.COMMAND]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (report("ada"), report("ada", LOST), Kind.DROP),
+        (report("ada"), unreadable("ada"), Kind.DROP),
+        (report("ada"), None, Kind.GONE),
+        (unreadable("ada", "empty"), unreadable("ada", "broken"), Kind.STATUS),
+        (unreadable("ada"), unreadable("ada", "died", status="grader_error"), Kind.STATUS),
+        (unreadable("ada"), report("ada"), Kind.RISE),
+        (report("ada", USUAL | {"mean": (Outcome.CRASHED, 4.0)}), report("ada"), Kind.MOVED),
+        (None, report("ada"), Kind.ADDED),
+    ],
+    ids=["lower", "lost", "gone", "other_reason", "other_status", "found", "moved", "added"],
+)
+def test_each_kind_of_difference_has_its_name(old: Report | None, new: Report | None, kind: Kind) -> None:
+    assert changed(old, new).kind is kind
+
+
+def test_drops_come_first_and_the_largest_before_all() -> None:
+    sides = {
+        "came": (None, report("came")),
+        "rise": (report("rise", LOST), report("rise")),
+        "slight": (report("slight"), report("slight", USUAL | {"bonus": (FAILED, 5.0)})),
+        "gone": (report("gone"), None),
+        "deep": (report("deep"), report("deep", LOST)),
+    }
+    for order in itertools.islice(itertools.permutations(sides), 10):
+        found = in_order(changed(*sides[name]) for name in order)
+        assert [own.id for own in found] == ["deep", "slight", "gone", "rise", "came"]
+
+
+# ── The command and its page ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    """Two gradings, with names that a page must not take for its own."""
+    evil = "<script>alert('&')</script>"
+    before = (report("ada"), report("bo", LOST, name=evil), report("cy"), unreadable("di"), report("gone"))
+    after = (
+        report("ada", LOST, **NEW_TESTS),
+        report("bo", name=evil, hidden_tests_sha256="c" * 64),
+        report("cy"),
+        unreadable("di"),
+    )
+    return write_class(tmp_path / "old", *before), write_class(tmp_path / "new", *after, report("new"))
+
+
+def run(*arguments: str | Path) -> Result:
+    """``grader diff``."""
+    return CliRunner().invoke(cli.app, ["diff", *map(str, arguments)])
+
+
+def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> None:
+    result = run(*sides)
+    assert result.exit_code == 0, result.output
+    tests = "      the hidden tests or the reference changed: bbbbbbbb → cccccccc"
+    assert result.stdout.splitlines() == [
+        "Fewer points: 1",
+        "  ada: 11 → 5 (-6)",
+        "    eps is right: passed → failed, 6 → 0",
+        tests,
+        "Only before: 1",
+        "  gone: 11 → - (-11)",
+        "More points: 1",
+        "  bo: 5 → 11 (+6)",
+        "    eps is right: failed → passed, 0 → 6",
+        tests,
+        "Only now: 1",
+        "  new: - → 11 (+11)",
+        "As they were: 2.",
+    ]
+
+
+def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """As for an appeal; nobody else is missing."""
+    alone = write_class(tmp_path / "appeal", report("ada", LOST, **NEW_TESTS))
+    assert [line for line in run(sides[0], alone).stdout.splitlines() if not line.startswith("   ")] == [
+        "Fewer points: 1",
+        "  ada: 11 → 5 (-6)",
+        "As they were: 0.",
+    ]
+    other = write_class(tmp_path / "other", report("eve"))
+    assert "Only before: 5" in run(sides[0], other).stdout
+
+
+@pytest.mark.process
+def test_whoever_stops_reading_stops_no_page(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """``grader diff … | head``: it ends well, and the page is there."""
+    page_at = tmp_path / "diff.html"
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "diff", *map(str, sides)]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run([*command, "--out", str(page_at)], stdout=closed, stderr=subprocess.PIPE, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert page_at.exists()
+
+
+def test_the_same_twice_is_nothing(sides: tuple[Path, Path]) -> None:
+    result = run(sides[0], sides[0], "--lang", "zh")
+    assert result.stdout.splitlines() == ["没有变化。", "没有变化的提交：5 份。"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_needs_nothing_beside_itself_and_believes_no_name(
+    sides: tuple[Path, Path], tmp_path: Path, language: str
+) -> None:
+    result = run(*sides, "--out", tmp_path / "diff.html", "--lang", language)
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "diff.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;" in text
+    assert re.findall(r"(?:src|href)=\"([^#][^\"]*)", text) == []
+    assert [text.index(f'<h2 id="{kind}"') for kind in (Kind.DROP, Kind.GONE, Kind.RISE, Kind.ADDED)] == sorted(
+        match.start() for match in re.finditer("<h2 id=.(?!properties)", text)
+    )
+
+
+def test_a_row_spans_all_properties_of_a_submission() -> None:
+    own = changed(report("ada"), report("ada", LOST | {"mean": (PASSED, 4.0)}, **NEW_TESTS))
+    text = page([own], 3, ASSIGNMENT.rubric, "en", ("old", "new"))
+    assert text.count('rowspan="2"') == 3
+    assert text.count("<tr") == text.count("</tr>") == 1 + 2 + 1 + 2  # two heads; two properties in both tables
+
+
+def test_the_tally_counts_who_lost_and_who_gained() -> None:
+    better = USUAL | {"mean": (PASSED, 4.0)}
+    found = [
+        changed(report("ada"), report("ada", LOST, **NEW_TESTS)),
+        changed(report("bo"), report("bo", LOST, **NEW_TESTS)),
+        changed(report("cy"), report("cy", better, seed=1)),
+    ]
+    assert [(own.change.id, own.lost, own.gained) for own in tallies(found)] == [("eps", 2, 0), ("mean", 0, 1)]
+    assert list(tallies(found)[0].reasons) == [Reason(Cause.TESTS, "bbbbbbbb → cccccccc")]
+
+
+@pytest.mark.parametrize("words", [words.WORDS, words.KINDS, words.CAUSES], ids=["words", "kinds", "causes"])
+def test_everything_is_said_in_every_language(words: Mapping[str, Mapping[str, str]]) -> None:
+    for phrases in words.values():
+        assert phrases.keys() == {*LANGUAGES}
+        assert len({*map(frozenset, (re.findall(r"{\w+}", text) for text in phrases.values()))}) == 1
+
+
+def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> None:
+    identifier, known = next(iter(ASSIGNMENT.rubric.properties.items()))
+    (change,) = changed(report("ada", {identifier: (PASSED, 1.0)}), report("ada", {identifier: (FAILED, 1.0)})).changes
+    assert words.title(change, ASSIGNMENT.rubric, "zh") == known.title["zh"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("gone",), "gone/summary.json: No such file or directory. Run grade first"),
+        (("--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
+        (("--out", "gone/diff.html"), "--out gone/diff.html: No such file or directory. Choose a file in a folder"),
+    ],
+    ids=["folder", "lang", "out"],
+)
+def test_a_comparison_that_cannot_be_made_is_one_line(
+    sides: tuple[Path, Path], arguments: tuple[str, ...], line: str
+) -> None:
+    folders = sides if arguments[0].startswith("--") else sides[:1]
+    result = run(*folders, *arguments)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert line in result.stderr

@@ -1,0 +1,113 @@
+"""Finds what goes back to each student, and says for everyone else why nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.core.export.rows import Row
+from grader.core.intake.candidate import Candidate
+from grader.core.rubric import Rubric
+
+from .platforms import for_canvas, for_moodle
+from .text import letter, subject
+
+CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
+WAYS = (CANVAS, MOODLE, MAIL)
+DECISIONS = "decisions.toml"  # decisions stand on the pages, too
+ABSENT = "nothing was handed in"  # this needs no person's attention
+NO_PAGE = "no page; run `grader report` first"
+OUTDATED = "a page that is older than the report; run `grader report` again"
+NO_PLACE = {
+    CANVAS: "no file that Canvas could show a page in place of (a zip, a .py, a text)",
+    MOODLE: "no folder in Moodle's download",
+}
+NO_ADDRESS = "no address; grade with a roster that has one"
+NO_NAME = "no name; grade with a roster that has one"
+
+
+@dataclass
+class Back:
+    """What goes back to the class.
+
+    Attributes:
+        files: By name, for the zip of a platform.
+        letters: Rows for a mail program: address, name, subject, text and attachment.
+        without: The students to whom nothing goes back, by the reason.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    letters: list[Sequence[str]] = field(default_factory=list)
+    without: dict[str, list[str]] = field(default_factory=dict)
+
+
+class _Nothing(Exception):
+    """Nothing goes back to a student; the text says why."""
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Collects the feedback of a class.
+
+    Attributes:
+        to: One of ``WAYS``.
+        out: The folder of reports.
+        pages: The folder of the students' pages.
+        candidates: The submissions by their ids, in the platform's download.
+        rubric: Has the title.
+        language: Of subjects and greetings.
+    """
+
+    to: str
+    out: Path
+    pages: Path
+    candidates: Mapping[str, Candidate]
+    rubric: Rubric
+    language: str
+
+    def collect(self, rows: Iterable[Row]) -> Back:
+        """What goes back to these students.
+
+        Raises:
+            OSError: If a page cannot be read.
+        """
+        back = Back()
+        for row in rows:
+            try:
+                page = self._page(row.report.submission.id)
+                if self.to == MAIL:
+                    back.letters.append(self._letter(row, page))
+                else:
+                    back.files |= self._files(row, page)
+            except _Nothing as reason:
+                back.without.setdefault(str(reason), []).append(f"{row.student} ({row.report.submission.id})")
+        return back
+
+    def _page(self, submission: str) -> Path:
+        """The page, which is there and as new as what it shows."""
+        page = self.pages / f"{submission}.html"
+        if not page.is_file():
+            raise _Nothing(NO_PAGE)
+        shown = [path for path in (self.out / submission / "report.json", self.out / DECISIONS) if path.is_file()]
+        if any(path.stat().st_mtime_ns > page.stat().st_mtime_ns for path in shown):
+            raise _Nothing(OUTDATED)
+        return page
+
+    def _letter(self, row: Row, page: Path) -> Sequence[str]:
+        name, address = row.student.name, row.student.email
+        if not address:
+            raise _Nothing(NO_ADDRESS)
+        if not name:
+            raise _Nothing(NO_NAME)
+        text = letter(name, " ".join(filter(None, [row.comment, row.remark])), self.language)
+        return address, name, subject(self.rubric, self.language), text, str(page.resolve())
+
+    def _files(self, row: Row, page: Path) -> dict[str, bytes]:
+        candidate, data = self.candidates.get(row.report.submission.id), page.read_bytes()
+        files: dict[str, bytes] = {}
+        if candidate:
+            files = for_canvas(candidate, data, row.comment) if self.to == CANVAS else for_moodle(candidate, data)
+        if not files:
+            raise _Nothing(ABSENT if row.source == "roster" else NO_PLACE[self.to])
+        return files

@@ -1,0 +1,10 @@
+"""Pages on their way back to students: the command of this extra."""
+
+from __future__ import annotations
+
+from .command import return_feedback
+
+PANEL = "Every day"
+COMMANDS = {
+    "return": return_feedback,
+}

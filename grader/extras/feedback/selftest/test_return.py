@@ -1,0 +1,220 @@
+"""``grader return``: each page goes to its own student, under the names that the platforms look for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader.__main__ import app
+from grader.core.intake.discover import discover
+from grader.core.intake.roster import read_roster
+from grader.core.results.outcome import Outcome
+from grader.core.results.written import note
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest import exports
+from grader.selftest.class_reports import graded, ungraded, write
+from grader.selftest.exports import class_of, gradebook, worksheet, write_zip
+
+pytestmark = pytest.mark.process  # downloads are read in a process of their own
+
+PEOPLE = class_of(6)
+LOST = {"attention_causal": Outcome.FAILED}
+BY_USER = {person.user: person for person in PEOPLE}
+
+
+def class_from(folder: Path, platform: str, pages: bool = True) -> Path:
+    """A class from a platform's download: one lost points, one could not be read, one handed in nothing."""
+    made: Mapping[str, bytes] = getattr(exports, platform)(PEOPLE)
+    download = write_zip(folder / f"{platform}.zip", made)
+    (folder / "gradebook.csv").write_text(gradebook(PEOPLE))
+    (folder / "worksheet.csv").write_text(worksheet(PEOPLE))
+    roster = folder / ("worksheet.csv" if platform == "moodle" else "gradebook.csv")
+    reports = []
+    for own in discover([download], roster=read_roster(roster), expected=ASSIGNMENT.rubric.expected):
+        kind = BY_USER[own.origin.students[0].id].kind if own.origin else ""
+        if kind in ("hostile", "absent"):
+            reports.append(ungraded(own.id, "unreadable", "A <b>file</b> is a link."))
+        else:
+            reports.append(graded(own.id, LOST if kind == "wrong" else None))
+        info = reports[-1].submission.model_copy(update={"origin": own.origin})
+        reports[-1] = reports[-1].model_copy(update={"submission": info})
+    out = write(folder / "out", reports)
+    note(out, [download], None, roster)
+    if pages:
+        assert CliRunner().invoke(app, ["report", str(out), "--lang", "en"]).exit_code == 0
+    return out
+
+
+def back(out: Path, to: str, *options: object, code: int = 0) -> Result:
+    """``grader return``."""
+    result = CliRunner().invoke(app, ["return", str(out), "--to", to, *map(str, options), "--lang", "en"])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def packed(path: Path) -> dict[str, bytes]:
+    """The files of a zip."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_canvas_finds_each_student_and_shows_a_file_of_the_kind_that_was_handed_in(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "canvas")
+    back(out, "canvas")
+    downloaded = packed(tmp_path / "canvas.zip")
+    returned = packed(out / "canvas-feedback.zip")
+    assert len(returned) == 6
+    for name, data in returned.items():
+        assert name in downloaded
+        numbers = [part for part in name.split("_") if part.isdecimal()]  # as Canvas does
+        person = BY_USER[numbers[0]]
+        if name.endswith(".zip"):
+            page = zipfile.ZipFile(io.BytesIO(data)).read("feedback.html").decode()
+            assert f"_{person.user}" in page
+            assert not any(f"_{other}<" in page for other in BY_USER.keys() - {person.user})
+        elif person.kind == "wrong":
+            assert name.endswith(".py")
+            assert data.decode().startswith(
+                "# Score 70 of 100, bonus 20 of 20. Not right yet: a token gathers from itself"
+            )
+
+
+def test_moodle_finds_each_participant(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle")
+    back(out, "moodle")
+    returned = packed(out / "moodle-feedback.zip")
+    assert {name.rpartition("/")[0] for name in returned} == {
+        name.rpartition("/")[0].partition("/")[0] for name in packed(tmp_path / "moodle.zip")
+    }
+    for name, data in returned.items():
+        _, participant, kind, *_ = name.partition("/")[0].split("_", 4)  # as Moodle does
+        assert kind == "assignsubmission"
+        assert name.endswith("/feedback.html")
+        assert f"_{participant}" in data.decode()
+
+
+def test_the_worksheet_gets_comments_once_beside_the_grades(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle")
+    back(out, "moodle", "--template", tmp_path / "worksheet.csv")
+    first = (out / "moodle.csv").read_text()
+    rows = {row["Identifier"]: row for row in csv.DictReader(io.StringIO(first))}
+    wrong = rows["Participant 4001"]
+    assert wrong["Grade"] == "90"
+    assert wrong["Feedback comments"].startswith("Score 70 of 100, bonus 20 of 20. Not right yet: a token gathers")
+    broken = rows["Participant 4002"]
+    assert broken["Grade"] == ""
+    assert "A &lt;b&gt;file&lt;/b&gt; is a link." in broken["Feedback comments"]
+    back(out, "moodle", "--template", out / "moodle.csv")
+    assert (out / "moodle.csv").read_text() == first
+
+
+def test_a_mail_has_one_attachment_and_goes_to_those_with_an_address(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle")
+    back(out, "mail")
+    rows = [*csv.DictReader(io.StringIO((out / "mail.csv").read_text()))]
+    assert len(rows) == 7
+    for row in rows:
+        person = next(person for person in PEOPLE if person.email == row["email"])
+        assert f"{person.name},\n\n" in row["message"]
+        assert person.user in Path(row["attachment"]).read_text(encoding="utf-8")
+
+
+def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
+    out = write(tmp_path / "out", [graded("ada"), graded("bo")])
+    assert CliRunner().invoke(app, ["report", str(out)]).exit_code == 0
+    result = back(out, "mail", code=3)
+    assert result.stderr.splitlines() == [
+        "2 would get no feedback: no address; grade with a roster that has one",
+        "  ada (ada), bo (bo)",
+        "2 students: 0 would be blank, 0 would drop, 2 would get no feedback",
+        "grader: a person has to look: students who would get no feedback: 2 (--accept-blanks returns the others). "
+        "Nothing was written.",
+    ]
+    assert not (out / "mail.csv").exists()
+
+
+def test_without_pages_nothing_goes_back_unseen(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "canvas", pages=False)
+    result = back(out, "canvas", code=3)
+    assert "7 would get no feedback: no page; run `grader report` first" in result.stderr
+    assert not (out / "canvas-feedback.zip").exists()
+    assert back(out, "canvas", "--accept-blanks").stdout.startswith("0 pages for canvas: ")
+
+
+def test_a_page_that_is_older_than_its_report_is_named(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "canvas")
+    (page,) = (out / "html" / "students").glob("*_4000.html")
+    os.utime(page, (1, 1))
+    result = back(out, "canvas", code=3)
+    assert "1 would get no feedback: a page that is older than the report; run `grader report` again" in result.stderr
+
+
+def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle")
+    sheet = worksheet(PEOPLE, "100").replace("Not marked,,", "Not marked,99,")
+    (tmp_path / "worksheet.csv").write_text(sheet)
+    result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", code=3)
+    assert "4 would be blank: score plus bonus is above the worksheet's maximum 100; set bonus_cap" in result.stderr
+    assert "7 students: 4 would be blank, 7 would drop, 1 would get no feedback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith(
+        "grader: a person has to look: grades that are lower than they were"
+    )
+    assert not (out / "moodle-feedback.zip").exists()
+    result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", "--accept-blanks", code=3)
+    assert "(--accept-blanks" not in result.stderr
+    back(out, "moodle", "--template", tmp_path / "worksheet.csv", "--accept-blanks", "--accept-drops")
+    assert (out / "moodle-feedback.zip").exists()
+
+
+def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "canvas")
+    back(out, "canvas", "--out", tmp_path / "one")
+    back(out, "canvas", "--out", tmp_path / "two")
+    one, two = (tmp_path / name / "canvas-feedback.zip" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--to", "fax"], "--to fax: not a way back. Choose one of canvas, moodle, mail."),
+        (["--to", "mail", "--template", "x.csv"], "--template: a mail has no gradebook."),
+        (["--to", "canvas"], "holds no note of where its submissions lie"),
+        (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: no submissions there any more."),
+    ],
+    ids=["fax", "template", "note", "gone"],
+)
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, options: list[str], line: str) -> None:
+    out = write(tmp_path / "out", [graded("ada")])
+    result = CliRunner().invoke(app, ["return", str(out), *options])
+    assert result.exit_code == 2
+    assert line in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_mail_tells_what_people_decided(tmp_path: Path) -> None:
+    out = class_from(tmp_path, "moodle", pages=False)
+    decided = [
+        "decide",
+        str(out),
+        "O'Neil, Jr 1",
+        "--override",
+        "attention_causal",
+        "--points",
+        "30",
+        "--why",
+        "A typo.",
+    ]
+    assert CliRunner().invoke(app, decided).exit_code == 0
+    assert CliRunner().invoke(app, ["report", str(out), "--lang", "en"]).exit_code == 0
+    back(out, "mail")
+    (row,) = (row for row in csv.DictReader(io.StringIO((out / "mail.csv").read_text())) if row["email"][:2] == "s1")
+    assert "Score 100 of 100" in row["message"]
+    assert "A typo." in row["message"]

@@ -1,0 +1,24 @@
+"""``grader gradescope``: the autograder that Gradescope takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.terminal import prepare, say
+from grader.core.results.files import write_zip
+
+from .package import autograder
+
+
+def gradescope(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The zip to write; a folder gets autograder.zip.")],
+) -> None:
+    """Write the autograder that Gradescope takes: its set-up, the grader and the reference, in a zip."""
+    path = out if out.suffix == ".zip" else out / "autograder.zip"
+    prepare(path.parent)
+    files = autograder()
+    write_zip(files, path)
+    say(f"{len(files)} files: {path}")

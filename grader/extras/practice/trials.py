@@ -1,0 +1,211 @@
+"""Runs a student's tests on right and wrong implementations, each implementation in a locked worker of its own.
+
+An implementation can be told from another by what it does, and hardly otherwise: all have the same names, arrive as
+byte code without docstrings, and come in an order that nobody can foresee. All is run twice, in two orders, and a test
+that says different things about the same implementation does not count: it looks at something else, or tosses a coin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import clean
+from grader.core.intake.reading import NONE_OF
+from grader.core.intake.submission import PACKAGE, Submission
+from grader.core.messages import say
+from grader.core.sandbox.handle import WorkerFailed, WorkerLike
+from grader.core.specimens.practice import Practice
+
+from .result import NOBODYS_FAULT, Result
+from .shared import MOST_TESTS, TRIAL, Runs
+
+TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
+ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation
+MOST_STOPPED = 3  # tests that may hang, end their worker or be unsteady before the file is given up
+TURNS = 2
+EXAM = """
+from . import trial
+from .implementation import {function} as implementation
+from . import {module} as own
+
+
+def names():
+    return trial.names(own)
+
+
+def outcome(name):
+    return trial.outcome(getattr(own, name), implementation)
+"""
+
+Start = Callable[[Mapping[str, str]], WorkerLike]
+
+
+def judged(candidate: Candidate, submission: Submission, practice: Practice, start: Start) -> Result:
+    """The result of one student, whose file may be missing."""
+    text = submission.files.get(handed_in_as(practice))
+    concerns = " ".join(concern.text for concern in submission.concerns)
+    why = submission.reason
+    unreadable = str(why) if why and why.fields(NONE_OF) is None else ""
+    students = [str(student) for student in candidate.origin.students] if candidate.origin else []
+    try:
+        runs = Runs(broken={"type": "missing"}) if text is None else run(text, practice, start)
+    except RuntimeError:  # a worker was killed from outside
+        runs = Runs(broken={"type": NOBODYS_FAULT})
+    return Result(candidate.id, students, runs, practice, "" if text else concerns or unreadable)
+
+
+def handed_in_as(practice: Practice) -> str:
+    """The path of the file of tests among what intake reads."""
+    return f"{PACKAGE}/{practice.file}"
+
+
+class _Unusable(Exception):
+    """Nothing can be made of the file; holds what ``Runs.broken`` is then."""
+
+    def __init__(self, problem: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.problem = problem
+
+
+def run(text: str, practice: Practice, start: Start) -> Runs:
+    """Run the tests in ``text`` on all implementations.
+
+    Args:
+        text: The student's file.
+        practice: The implementations.
+        start: Starts a worker with files.
+
+    Raises:
+        RuntimeError: If somebody else has killed a worker.
+    """
+    session = _Session(text, practice, start)
+    try:
+        for turn in range(TURNS):
+            for name in session.order(turn):
+                session.run(name, turn)
+        return session.runs()
+    except _Unusable as end:
+        return Runs(broken=end.problem)
+
+
+class _Session:
+    """One student's file, on its way through all implementations."""
+
+    def __init__(self, text: str, practice: Practice, start: Start) -> None:
+        self._text, self._practice, self._start = text, practice, start
+        self._implementations = {**practice.right, **practice.wrong}
+        self._tests: dict[str, int] | None = None
+        self._stopped: dict[str, str] = {}
+        self._outcomes: dict[tuple[int, str, str], dict[str, Any] | None] = {}
+        self._spent_s = 0.0
+
+    def order(self, turn: int) -> list[str]:
+        """The implementations in an order that only who has them all can foresee, always the same for a file."""
+        secret = "\0".join((str(turn), self._text, *self._implementations.values()))
+        return sorted(self._implementations, key=lambda name: hashlib.sha256(f"{name}\0{secret}".encode()).digest())
+
+    def run(self, name: str, turn: int) -> None:
+        """Run what is left of the tests on one implementation; each worker that ends costs the test that ended it."""
+        while not self._finished(name, turn):
+            self._check_patience()
+
+    def _check_patience(self) -> None:
+        if len(self._stopped) > MOST_STOPPED:
+            raise _Unusable({"type": "stops"})
+
+    def _finished(self, name: str, turn: int) -> bool:
+        """The same in one worker; returns whether it got through all tests that are left."""
+        worker = self._start(self._files(name))
+        doing = None
+        try:
+            self._learn(self._ask(worker, "names", []))
+            for doing in self._left(name, turn):
+                self._outcomes[turn, name, doing] = _failure(self._ask(worker, "outcome", [doing]))
+            return True
+        except WorkerFailed as failure:
+            how = "endless" if failure.kind == "timed_out" else "ended"
+            if doing is None:
+                raise _Unusable({"type": how}) from None
+            self._stopped[doing] = how
+            return False
+        finally:
+            worker.close()
+
+    def _files(self, name: str) -> dict[str, str]:
+        own = Path(self._practice.file)
+        exam = EXAM.format(function=self._practice.function, module=own.stem)
+        implementation = sealed(self._implementations[name])
+        files = {own.name: self._text, "trial.py": TRIAL, "exam.py": exam, "implementation.py": implementation}
+        return {f"{PACKAGE}/{path}": text for path, text in files.items()}
+
+    def _left(self, name: str, turn: int) -> list[str]:
+        tests = self._tests or {}
+        return [
+            test
+            for test, arguments in tests.items()
+            if arguments == 1 and test not in self._stopped and (turn, name, test) not in self._outcomes
+        ]
+
+    def _ask(self, worker: WorkerLike, function: str, arguments: list[str]) -> Any:
+        """What a function of the exam returns.
+
+        Raises:
+            WorkerFailed: If there is no answer, or an error while a test runs.
+        """
+        load = {"module": f"{PACKAGE}.exam", "name": function}
+        reply = worker.request([("load", load), ("call", {"target": function, "arguments": arguments})], TEST_S)
+        self._spent_s += worker.spent_s
+        if self._spent_s > ALL_S:
+            raise _Unusable({"type": "slow"})
+        if "value" in reply:
+            return reply["value"]
+        if arguments:
+            raise WorkerFailed("crashed", say("no outcome"))
+        raise _Unusable(_described(reply["error"]))
+
+    def _learn(self, names: Any) -> None:
+        """Take the names of the tests; every worker has to find the same."""
+        if not isinstance(names, dict) or len(names) > MOST_TESTS:
+            raise _Unusable({"type": "ended"})
+        tests = {clean(name): number for name, number in names.items() if isinstance(number, int)}
+        if self._tests is None:
+            self._tests = tests
+        if self._tests != tests:
+            raise _Unusable({"type": "unsteady"})
+
+    def runs(self) -> Runs:
+        """All that came of it."""
+        for (turn, name, test), failure in self._outcomes.items():
+            if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
+                self._stopped[test] = "unsteady"
+        self._check_patience()  # of many coins that are tossed, some fall as they should
+        first: dict[tuple[str, str], Mapping[str, Any] | None]
+        first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
+        return Runs(None, self._tests or {}, self._stopped, first)
+
+
+def sealed(source: str) -> str:
+    """A module that does the same, without source, comments and docstrings to read."""
+    code = marshal.dumps(compile(source, "implementation.py", "exec", dont_inherit=True, optimize=2))
+    return f"import marshal\nexec(marshal.loads({code!r}))\n"
+
+
+def _failure(reply: Any) -> dict[str, Any] | None:
+    """What a test raised, as far as the worker's word for it is well formed."""
+    if reply is None:
+        return None
+    told = reply if isinstance(reply, dict) else {}
+    line = told.get("line")
+    return {"type": clean(told.get("type")) or "Exception", "line": line if isinstance(line, int) else 0}
+
+
+def _described(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Why the file could not be imported."""
+    types, frames = error.get("types"), error.get("frames")
+    line = frames[-1][1] if isinstance(frames, list) and frames else 0
+    return {"type": clean(types[0]) if isinstance(types, list) and types else "Exception", "line": line}

@@ -1,0 +1,173 @@
+"""Runs one case of a hidden test against one submission, as a judge would, or lets a person step through it."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from grader.core.bounds import bound_memory, bound_time
+from grader.core.judge.devices import devices, on_gpus, simulated
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.run.judge_process import CPU_S, MEMORY_MIB
+from grader.core.sandbox.launch import Zygote
+from grader.core.settings import CannotGrade, Settings
+
+from .tape import Exchange, Tape
+
+RUNNING = ("load", "construct", "call", "observe", "backward", "method", "buffer_devices")  # run student code
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of a case.
+
+    Attributes:
+        result: As a judge has it.
+        exchanges: What was asked for, and what came back.
+        alone: Whether it came out so alone, and not only behind the property's other cases.
+    """
+
+    result: CaseResult
+    exchanges: Sequence[Exchange]
+    alone: bool
+
+
+class Bench:
+    """A fork server for one submission, in the isolation and within the limits of grading."""
+
+    def __init__(self, settings: Settings, debugger: bool = False) -> None:
+        """Start the fork server.
+
+        Args:
+            settings: Those under which the submission was graded.
+            debugger: Whether its workers know Python's debugger.
+
+        Raises:
+            CannotGrade: If there is no such device, or less isolation than the settings require.
+        """
+        torch.set_num_threads(1)
+        self._settings = settings
+        self._devices = devices(settings.device)
+        gpus = on_gpus(self._devices)
+        self._zygote = Zygote(settings.limits, gpus, settings.without, simulated(self._devices), debugger)
+        try:
+            self.isolation = self._zygote.isolation
+            if self.isolation.level < settings.required_level:
+                raise CannotGrade(
+                    f"isolation here is {self.isolation}, less than when it was graded. `grader doctor` says what is "
+                    "missing."
+                )
+        except BaseException:
+            self._zygote.close()
+            raise
+
+    def __enter__(self) -> Bench:
+        """Nothing to do."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the fork server and its workers."""
+        self._zygote.close()
+
+    def run(self, files: Mapping[str, str], property_id: str, case_id: str) -> Reproduction | None:
+        """Run a case alone; if it passes then, behind the other cases of its property.
+
+        Returns:
+            None if the hidden tests have no such case any more.
+        """
+        alone = self._run(files, property_id, case_id, alone=True)
+        if alone is None or alone.result.outcome is not Outcome.PASSED:
+            return alone
+        behind = self._run(files, property_id, case_id, alone=False)
+        return alone if behind is None or behind.result.outcome is Outcome.PASSED else behind
+
+    def _run(self, files: Mapping[str, str], property_id: str, case_id: str, alone: bool) -> Reproduction | None:
+        """Run a case twice. What tests find out about a submission once, and remember, belongs to no case."""
+        assignment, limits = self._settings.assignment, self._settings.limits
+        case = case_id if alone else None
+        tests = HiddenTests(assignment, self._devices, self._settings.seed, [property_id], case)
+        tape = Tape(self._zygote.start, files)
+        student = Student(files, tape.start, assignment.rubric, limits)
+        first, *again = (self._results(tests, student, tape) for _ in range(1 + alone))
+        if case_id not in first[0]:
+            return None
+        result, exchanges = first[0][case_id], first[1]
+        for results, own in again:
+            if own and (results[case_id].outcome, results[case_id].message) == (result.outcome, result.message):
+                exchanges = own
+        return Reproduction(result, exchanges, alone)
+
+    def _results(
+        self, tests: HiddenTests, student: Student, tape: Tape
+    ) -> tuple[dict[str, CaseResult], Sequence[Exchange]]:
+        """The results of a run by their cases, and what was asked for in it."""
+        with _within_the_judges_limits(memory=not on_gpus(self._devices)):
+            results = {result.id: result for result in tests.run(student)}
+        exchanges, tape.exchanges = tape.exchanges, []
+        return results, exchanges
+
+    def debug(
+        self, files: Mapping[str, str], reproduction: Reproduction, answer: Callable[[str], str]
+    ) -> dict[str, Any] | None:
+        """Ask once more for what the case asked for; stop in the student's own frame of the last call.
+
+        Args:
+            files: The submission.
+            reproduction: Of the case.
+            answer: Shows the debugger's words to a person, and gives the line that the person types; an empty one where
+                there are no more.
+
+        Returns:
+            The last reply; None where the case ran no code of the student's.
+
+        Raises:
+            WorkerFailed: If the process ends, by a limit or by itself.
+        """
+        exchanges = [one for one in reproduction.exchanges if one.own]
+        last = next((one for one in reversed(exchanges) if any(name in RUNNING for name, _ in one.operations)), None)
+        if last is None:
+            return None
+        before = [one for one in exchanges[: exchanges.index(last)] if one.worker == last.worker]
+        worker = self._zygote.start(files)
+        try:
+            for one in before:
+                worker.request(one.operations, self._settings.limits.submission_s)
+            return worker.debug(last.operations, reproduction.result.outcome is Outcome.CRASHED, answer)
+        finally:
+            worker.close()
+
+
+@contextlib.contextmanager
+def _within_the_judges_limits(memory: bool) -> Iterator[None]:
+    """Bound what judging may take of memory and CPU time, as in a judge's own process; undone at the end.
+
+    Raises:
+        CannotGrade: If the time is used up.
+    """
+
+    def used_up(*_: object) -> None:
+        raise CannotGrade(f"to judge what came back takes more than {CPU_S} s of computing, as it did in grading.")
+
+    kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU)
+    before = [resource.getrlimit(kind) for kind in kinds]
+    handler = signal.signal(signal.SIGXCPU, used_up)
+    try:
+        bound_time(CPU_S)
+        if memory:
+            bound_memory(MEMORY_MIB)
+        yield
+    finally:
+        for kind, limits in zip(kinds, before, strict=True):
+            resource.setrlimit(kind, limits)
+        signal.signal(signal.SIGXCPU, handler)

@@ -1,0 +1,191 @@
+"""Pairs that share what nobody else has come first; what everybody was given, and what is short, does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import Origin, Student
+from grader.core.messages import quoted
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.similarity.code import MAX_CHARACTERS
+from grader.extras.similarity.findings import Findings, compared
+from grader.extras.similarity.known import Known, KnownError, read_known
+from grader.extras.similarity.page import page
+from grader.extras.similarity.pairs import EVERYTHING, Pair
+from grader.extras.similarity.work import HELPERS, SHORT, read_work
+from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
+from grader.selftest.submissions import ATTENTION, SWIGLU, edited
+
+STUBS = ASSIGNMENT.stubs()
+
+
+@pytest.fixture(scope="module")
+def known() -> Known:
+    return read_known(ASSIGNMENT)
+
+
+def found(people: Mapping[str, Mapping[str, str]], known: Known) -> Findings:
+    return compared(read(people, known))
+
+
+def ids(pair: Pair) -> frozenset[str]:
+    return frozenset((pair.first.id, pair.second.id))
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_disguise_changes_little(disguise: str, known: Known) -> None:
+    people = {"ada": with_own(PLAN, OTHER), "bo": copied(with_own(PLAN, OTHER), disguise), "eve": STUBS}
+    pair = found(people, known).pairs[0]
+    assert ids(pair) == {"ada", "bo"}
+    assert min(pair.strongest.shares) > 0.7
+
+
+def test_what_only_two_have_counts_in_full_and_what_all_have_hardly(known: Known) -> None:
+    alone = {f"s{number}": with_own(PLAN if number < 2 else f"x{number} = 1") for number in range(12)}
+    two = found(alone, known).pairs[0].strongest
+    assert two.distinctive == min(two.shared) > SHORT
+    everybody = {f"s{number}": with_own(PLAN) for number in range(12)}
+    assert found(everybody, known).pairs == []
+
+
+def test_stubs_and_reference_are_nobodys_own(known: Known) -> None:
+    everywhere = found(
+        {
+            "ada": ASSIGNMENT.solution(),
+            "bo": ASSIGNMENT.solution(),
+            "eve": STUBS,
+            "kim": STUBS,
+        },
+        known,
+    )
+    assert everywhere.pairs == []
+    assert all(piece.length == 0 for work in everywhere.works for piece in work.pieces.values())
+
+
+def test_an_edited_reference_counts_by_its_edits_alone(known: Known) -> None:
+    (work,) = read({"ada": edited((SWIGLU, "(gate * (input @ self.up.mT))", "(gate + (input @ self.up.mT))"))}, known)
+    assert 0 < work.pieces[SWIGLU].length < SHORT
+
+
+def test_a_copy_of_the_reference_is_named_as_such(known: Known) -> None:
+    near = found({"ada": ASSIGNMENT.solution(), "eve": STUBS, "kim": with_own(PLAN, OTHER)}, known).near
+    assert {(each.id, each.answer) for each in near} == {("ada", "ref")}
+    assert {each.file for each in near if each.share == 1} >= {SWIGLU, ATTENTION}
+
+
+def test_published_answers_are_subtracted_and_named(tmp_path: Path) -> None:
+    (tmp_path / "answer.py").write_text(PLAN + OTHER)
+    people = {"ada": with_own(PLAN, OTHER), "bo": with_own(PLAN, OTHER), "eve": STUBS}
+    findings = found(people, read_known(ASSIGNMENT, [tmp_path]))
+    assert findings.pairs == []
+    assert {(near.id, near.file, near.answer) for near in findings.near} == {
+        (who, SWIGLU, str(tmp_path)) for who in ("ada", "bo")
+    }
+
+
+def test_what_cannot_be_subtracted_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KnownError, match="no Python file to subtract in it"):
+        read_known(ASSIGNMENT, [tmp_path])
+    (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
+    with pytest.raises(KnownError, match=r"latin\.py: cannot be subtracted"):
+        read_known(ASSIGNMENT, [tmp_path])
+    with pytest.raises(KnownError, match=r"gone: no Python file"):
+        read_known(ASSIGNMENT, [tmp_path / "gone"])
+    (tmp_path / "latin.py").write_text("x = 1\n" * MAX_CHARACTERS)
+    with pytest.raises(KnownError, match="characters; at most"):
+        read_known(ASSIGNMENT, [tmp_path])
+
+
+def test_short_code_is_said_to_be_short(known: Known) -> None:
+    line = "\n\ndef gain(self):\n    return self.scale.exp().clamp(min=self.least, max=7) * 3\n"
+    assert found({"ada": with_own(line), "bo": with_own(line), "eve": STUBS}, known).pairs == []
+    together = found(
+        {"ada": with_own(line) | {ATTENTION: PLAN}, "bo": with_own(line) | {ATTENTION: PLAN}, "eve": STUBS},
+        known,
+    )
+    short = {match.file: match.short for match in together.pairs[0].matches}
+    assert short == {SWIGLU: True, ATTENTION: False}
+    assert together.pairs[0].whole.shares == (1, 1)
+
+
+def test_one_copied_task_shows_beside_one_that_is_not(known: Known) -> None:
+    ada = {
+        SWIGLU: OTHER + "\n".join(f"a{n} = {n} ** {n} - {n}" for n in range(90)),
+        ATTENTION: STUBS[ATTENTION] + PLAN,
+    }
+    bo = {SWIGLU: "\n".join(f"b[{n}] = {n} % {n + 1}" for n in range(90)), ATTENTION: PLAN}
+    pair = found({"ada": ada, "bo": bo, "eve": STUBS}, known).pairs[0]
+    assert pair.strongest.file == ATTENTION
+    assert min(pair.strongest.shares) > 0.9
+    assert max(pair.whole.shares) < 0.5
+
+
+def test_helper_files_are_compared_whatever_they_are_called(known: Known) -> None:
+    people = {
+        "ada": {**STUBS, "src/a.py": PLAN},
+        "bo": {**STUBS, "src/tools/b.py": PLAN},
+        "eve": STUBS,
+    }
+    pair = found(people, known).pairs[0]
+    assert {match.file for match in pair.matches} == {HELPERS}
+
+
+def test_three_that_hang_together_are_a_group_and_two_are_none(known: Known) -> None:
+    people = {name: with_own(PLAN) for name in ("ada", "bo", "chen")}
+    others = {f"s{number}": STUBS for number in range(9)} | {"x": with_own(OTHER), "y": with_own(OTHER)}
+    assert found({**people, **others}, known).groups == [["ada", "bo", "chen"]]
+
+
+def test_submissions_of_the_same_student_are_not_compared(known: Known) -> None:
+    ada, bo = Student(id="1", name="Ada"), Student(id="2", name="Bo")
+    files = with_own(PLAN)
+    room = [
+        Desk("alone", Path(), files=files, origin=Origin(source="canvas", students=(ada,))),
+        Desk("group", Path(), files=files, origin=Origin(source="canvas", students=(ada, bo))),
+        Desk("third", Path(), files=files, origin=Origin(source="canvas", students=(Student(id="3"),))),
+    ]
+    findings = compared([read_work(desk, known, ASSIGNMENT.rubric) for desk in room])
+    assert {ids(pair) for pair in findings.pairs} == {frozenset(("alone", "third")), frozenset(("group", "third"))}
+    assert findings.notices == [("alone", "of the same student as group; the two were not compared.")]
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_nobody_to_compare_with_is_no_error(size: int, known: Known) -> None:
+    findings = found(dict.fromkeys(["ada"][:size], with_own(PLAN)), known)
+    assert findings.pairs == []
+    assert len(findings.works) == size
+
+
+def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
+    (work,) = read({"ada": with_own(PLAN) | {ATTENTION: "x = 1\n" * MAX_CHARACTERS}}, known)
+    assert work.pieces.keys() >= {SWIGLU}
+    assert ATTENTION not in work.pieces
+    assert f"{ATTENTION}: 600000 characters; at most 100000 are compared; it was left out." in work.notices
+
+
+def test_what_was_not_looked_at_is_told_in_the_language_of_the_page(known: Known) -> None:
+    files = {ATTENTION: "x = 1\n" * MAX_CHARACTERS, SWIGLU: "def f(:"}
+    findings = found({"ada": with_own(PLAN) | files, "bo": STUBS}, known)
+    english, chinese = (page(findings, ASSIGNMENT, [], 1, language) for language in ("en", "zh"))
+    assert f"{ATTENTION}：600000 个字符；最多比较 100000 个；已忽略它。" in chinese
+    assert f"{SWIGLU}：第 1 行语法错误；未查找库调用。" in chinese
+    assert f"{SWIGLU}: syntax error in line 1; library calls were not looked for." in english
+
+
+def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
+    absent = read_work(Candidate("ada", Path(), reason=quoted("Nothing was handed in.")), known, ASSIGNMENT.rubric)
+    findings = compared([absent, *read({"bo": STUBS}, known)])
+    assert findings.notices == [("ada", "Nothing was handed in.")]
+    assert [work.id for work in findings.works] == ["bo"]
+
+
+def test_everything_together_is_the_sum_of_the_files(known: Known) -> None:
+    both = {**with_own(PLAN), ATTENTION: OTHER}
+    whole = found({"ada": both, "bo": both, "eve": STUBS}, known).pairs[0].whole
+    assert whole.file == EVERYTHING
+    assert whole.shared == whole.lengths
+    assert whole.lengths[0] > 2 * SHORT

@@ -1,0 +1,226 @@
+"""``grader similar``: a list that reads back, a page that needs nothing and runs nothing, one line for each mistake."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.rubric import LANGUAGES
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.similarity import command as command
+from grader.extras.similarity import page
+from grader.extras.similarity.findings import COLUMNS
+from grader.extras.similarity.wording import WORDS
+from grader.selftest.classroom import OTHER, PLAN, with_own
+from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
+
+pytestmark = pytest.mark.process  # submissions are read in one
+
+HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
+BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
+CHINESE = WORDS["zh"]["short"]
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command with those arguments, in this process."""
+    return CliRunner().invoke(cli.app, ["similar", *map(str, arguments)])
+
+
+def only_line(result: Result) -> str:
+    """The one line that a command ended with."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    return result.stderr.strip()
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two that share a plan, one with the reference, one who has not begun, one whose files are broken."""
+    folder = tmp_path_factory.mktemp("room")
+    for name, files in {
+        "ada": with_own(PLAN, HOSTILE, OTHER) | {ATTENTION: BRIEF},
+        "bo": with_own(PLAN, HOSTILE, OTHER) | {ATTENTION: BRIEF},
+        "=chen": ASSIGNMENT.solution(),
+        "dana": ASSIGNMENT.stubs(),
+        "eve": {ATTENTION: "def f(:"},
+    }.items():
+        write_folder(folder / name, files)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(room: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command writes for them."""
+    folder = tmp_path_factory.mktemp("out")
+    result = run(room, "--out", folder, "--lang", "en")
+    assert result.exit_code == 0, result.output
+    (folder / "stdout").write_text(result.stdout)
+    (folder / "stderr").write_text(result.stderr)
+    return folder
+
+
+def test_the_list_reads_back(out: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO((out / "similar.csv").read_text(encoding="utf-8"))))
+    assert tuple(rows[0]) == COLUMNS
+    assert {(row["rank"], row["first"], row["second"]) for row in rows} == {("1", "ada", "bo")}
+    by_file = {row["file"]: row for row in rows}
+    assert by_file["everything"]["strongest"] == "yes"
+    assert by_file["everything"]["first_share"] == "1.000"
+    short = by_file[ATTENTION]
+    assert (short["first_share"], short["second_share"]) == ("", "")
+    assert short["remark"].startswith("too short to tell")
+    parts = [int(row["first_shared"]) for row in rows if row["file"] != "everything"]
+    assert sum(parts) == int(by_file["everything"]["first_shared"])
+
+
+def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
+    lines = (out / "stdout").read_text().splitlines()
+    assert any(re.match(r"\s*1\s+ada\s+bo\s+everything\s+\d+\s+100%\s+100%", line) for line in lines)
+    assert any("100% of what swiglu.py adds to the stub is in ref" in line for line in lines)
+    assert any(re.match(r"ada: .*einops is not among the libraries asked for: import einops", line) for line in lines)
+    assert lines[-1].startswith("5 submissions compared, 1 pairs to look at: ")
+    assert "eve: src/attention.py: syntax error in line 1" in (out / "stderr").read_text()
+
+
+class Reader(HTMLParser):
+    """Collects what a page is made of, and checks that it is closed properly."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember it."""
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """It closes the last that is open."""
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing(out: Path) -> None:
+    text = (out / "similar.html").read_text(encoding="utf-8")
+    reader = Reader(text)
+    assert reader.open == []
+    assert {tag for tag, _ in reader.tags}.isdisjoint({"script", "img", "link", "iframe"})
+    assert not re.search(r"https?:|//", re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).replace("</", ""))
+    ids = {attrs["id"] for _, attrs in reader.tags if "id" in attrs}
+    links = {str(attrs["href"]) for tag, attrs in reader.tags if tag == "a"}
+    assert links == {"#pairs", "#pair-1"}
+    assert {link[1:] for link in links} <= ids
+
+
+def test_the_page_shows_hostile_lines_as_text(out: Path) -> None:
+    text = (out / "similar.html").read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert "&lt;img src=x onerror=alert(2)&gt;" in text
+    assert (
+        "import einops  # &lt;/pre&gt;&lt;b&gt;" in text.replace("# &lt;/pre", "  # &lt;/pre") or "&lt;/pre&gt;" in text
+    )
+    assert text.count("<mark>") > 10
+
+
+def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path, tmp_path: Path) -> None:
+    assert WORDS.keys() == set(LANGUAGES)
+    assert WORDS["en"].keys() == WORDS["zh"].keys()
+    holes = {
+        name: {key: set(re.findall(r"\{\w*\}", text)) for key, text in words.items()} for name, words in WORDS.items()
+    }
+    assert holes["en"] == holes["zh"]
+    template = (Path(page.__file__).parent / "page.html.j2").read_text(encoding="utf-8")
+    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == WORDS["en"].keys()
+    assert run(room, "--out", tmp_path, "--lang", "zh").exit_code == 0
+    chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in chinese
+    assert CHINESE in chinese
+    assert "第 1 行语法错误" in chinese
+    assert (tmp_path / "similar.csv").read_bytes() == (out / "similar.csv").read_bytes()
+
+
+@pytest.mark.process
+def test_two_runs_write_the_same_bytes(room: Path, out: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}  # which changes every fingerprint
+    command = [sys.executable, "-m", "grader.selftest.command"]
+    command += ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
+    subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
+    for name in ("similar.html", "similar.csv"):
+        assert (tmp_path / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_only_so_many_pairs_are_shown(room: Path, tmp_path: Path) -> None:
+    write_folder(room.parent / "more" / "one", with_own(PLAN) | {ATTENTION: "y = [1, 2] @ z[3:4]\n" * 2})
+    result = run(room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "2")
+    assert "3 pairs to look at" in result.stdout
+    text = (tmp_path / "similar.html").read_text(encoding="utf-8")
+    assert "1 more in similar.csv." in text
+    assert "pair-3" not in text
+    none = run(room, "--out", tmp_path, "--lang", "en", "--top", "0")
+    assert none.exit_code == 0
+
+
+def test_a_long_list_is_cut_in_the_terminal(room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "SHOWN", 0)
+    assert "1 pairs to look at, of which 0 are shown above" in run(room, "--out", tmp_path).stdout
+
+
+def test_published_answers_leave_nothing(room: Path, tmp_path: Path) -> None:
+    result = run(room, "--out", tmp_path, "--lang", "en", "--subtract", room / "ada")
+    assert "0 pairs to look at" in result.stdout
+    text = (tmp_path / "similar.html").read_text(encoding="utf-8")
+    assert "No two submissions share enough" in text
+    assert f"Taken off before: the stubs, ref, {room / 'ada'}." in text
+
+
+def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert "--lang tlh: not a language" in only_line(run(room, "--out", out, "--lang", "tlh"))
+    assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
+    assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
+    assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
+    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / SWIGLU))
+    assert not out.exists()
+
+
+def test_what_is_not_installed_is_named_with_its_remedy(
+    room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "grader.extras.similarity.code", raising=False)
+    for name in [
+        name for name in sys.modules if name.startswith("grader.extras.similarity.") and not name.endswith("wording")
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "copydetect", None)
+    line = only_line(run(room, "--out", tmp_path / "out"))
+    assert line == "grader: copydetect is not installed. Install what similar needs: pip install -e '.[grader,similar]'"
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left"), 3)], ids=["stop", "full"]
+)
+def test_an_end_that_comes_early_is_one_line(
+    problem: BaseException, code: int, room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(command, "write_text", write)
+    result = run(room, "--out", tmp_path)
+    assert result.exit_code == code
+    assert result.stderr.splitlines()[-1].startswith("grader: ")

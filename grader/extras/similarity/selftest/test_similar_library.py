@@ -1,0 +1,145 @@
+"""Library calls are found through aliases, and what is no such call is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.core.rubric import load_rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.similarity.code import MAX_CHARACTERS
+from grader.extras.similarity.library import Unparsed, library_use
+
+RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
+
+FIRST, *OTHERS_TASKS = ASSIGNMENT.rubric.tasks
+TASKS = (FIRST.model_copy(update={"library": ("Layer", "layer")}), *OTHERS_TASKS)
+RUBRIC = ASSIGNMENT.rubric.model_copy(update={"tasks": TASKS})
+
+
+def names(text: str) -> list[tuple[int, str]]:
+    """Where what is used, in a file with that text."""
+    return [(use.line, use.name) for use in library_use("src/a.py", text, RUBRIC)]
+
+
+USES = {
+    "a module by its path": ("import torch\nn = torch.nn.Layer(8)", [(2, "torch.nn.Layer")]),
+    "a function by its path": ("import torch\ny = torch.layer(x, (8,))", [(2, "torch.layer")]),
+    "an alias of a package": (
+        "import torch.nn.functional as Fn\ny = Fn.layer(x)",
+        [(2, "torch.nn.functional.layer")],
+    ),
+    "a package imported by its path": (
+        "import torch.nn\ny = torch.nn.Layer",
+        [(2, "torch.nn.Layer")],
+    ),
+    "an alias of a class": (
+        "from torch.nn import Layer as R\nn = R(8)",
+        [(1, "torch.nn.Layer"), (2, "torch.nn.Layer")],
+    ),
+    "a star": ("from torch.nn import *\nn = Layer(8)", [(2, "torch.nn.Layer")]),
+    "getattr with a literal": (
+        'import torch\ny = getattr(torch, "layer")(x)',
+        [(2, "torch.layer")],
+    ),
+    "getattr upon getattr": (
+        'import torch\ny = getattr(getattr(torch, "nn"), "Layer")',
+        [(2, "torch.nn.Layer")],
+    ),
+    "a name for a name": (
+        "import torch\nf = g.layer\ng = torch.nn\nh: object = g.functional\ny = h.layer(x)",
+        [(2, "torch.nn.layer"), (5, "torch.nn.functional.layer")],
+    ),
+    "a walrus": (
+        "from torch import nn\nif (m := nn): y = m.Layer(8)",
+        [(2, "torch.nn.Layer")],
+    ),
+    "import_module": (
+        'import importlib\ny = importlib.import_module("torch.nn").Layer',
+        [(2, "torch.nn.Layer")],
+    ),
+    "__import__": ('y = __import__("torch.nn").nn.Layer(8)', [(1, "torch.nn.Layer")]),
+    "a base class": (
+        "from torch import nn\nclass E(nn.Layer): pass",
+        [(2, "torch.nn.Layer")],
+    ),
+    "an overload of an operator": (
+        "import torch\ny = torch.ops.aten.layer.default(x)",
+        [(2, "torch.ops.aten.layer")],
+    ),
+    "an alternative constructor": (
+        "from torch import nn\ne = nn.Layer.from_pretrained(t)",
+        [(2, "torch.nn.Layer")],
+    ),
+    "another library": ("import transformers.models.llama as m", [(1, "transformers.models.llama")]),
+    "a part of another library": ("from torchtune.modules import Rotary", [(1, "torchtune.modules")]),
+    "another library by a literal": ('m = __import__("einops")', [(1, "einops")]),
+    "the course's own solution": ("from ref.swiglu import SwiGLU", [(1, "ref.swiglu")]),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), USES.values(), ids=USES)
+def test_a_library_call_is_found(text: str, expected: list[tuple[int, str]]) -> None:
+    assert names(text) == expected
+
+
+OTHERS = {
+    "a class of one's own": "class Layer: pass\nn = Layer()",
+    "a class of one's own beside a star": "from torch.nn import *\nclass Layer(Module): pass\nn = Layer()",
+    "a method of one's own": "self.layer(x)\nself.norm.Layer()",
+    "somebody else's attribute": "import math\nmath.layer(x)",
+    "the function that looks up rows": "from torch.nn import functional as F\nF.embedding(ids, table)",
+    "a name in a text": 'text = "torch.nn.Layer"  # torch.layer',
+    "a computed name": "import torch\ngetattr(torch, name)\ngetattr(torch)\ngetattr(torch, 3)",
+    "Python's own library": "import math, importlib\nfrom functools import cache\nm = importlib.import_module('math')",
+    "one's own files": "from .a import Layer\nfrom . import Layer\nfrom src.a import rms\nfrom .x import *",
+    "a call of nothing": "(lambda: 1)()\nx[0]()\n__import__()\n__import__(name)",
+    "what is kept in an object": "import torch\nself.nn = torch.nn\nself.nn.Layer(8)",
+    "an annotation": "import torch\nx: torch.Tensor\na.b: int = 3",
+    "a name that is too long": "import torch\ntorch.a.b.c.d.e.f.g.h.i.Layer",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_what_is_no_library_call_is_left_alone(text: str) -> None:
+    assert names(text) == []
+
+
+def test_a_finding_says_where_and_which_task() -> None:
+    (use,) = library_use("src/attention.py", "import torch\n\n  \nn = torch.nn.Layer(8)  # short\n", RUBRIC)
+    assert (use.path, use.line, use.task, use.code) == (
+        "src/attention.py",
+        4,
+        "task1",
+        "n = torch.nn.Layer(8)  # short",
+    )
+    (foreign,) = library_use("src/a.py", "import einops" + " " * 300 + "# far away", RUBRIC)
+    assert foreign.task == ""
+    assert foreign.code == "import einops" + " " * 107
+
+
+def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
+    text = RUBRIC_PATH.read_text(encoding="utf-8").replace('["torch"]', '["torch", "einops"]')
+    (tmp_path / "rubric.toml").write_text(text, encoding="utf-8")
+    assert library_use("src/a.py", "import einops", load_rubric(tmp_path / "rubric.toml")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(:", "syntax error in line 1"),
+        ("x = " + "-" * 90_000 + "1", "nested too deeply"),
+        ("x = 1\0", "null bytes|syntax error"),
+        ("x = '\ud800'", "surrogates not allowed"),
+        ("x = 1\n" * MAX_CHARACTERS, "600000 characters"),
+    ],
+    ids=["syntax", "depth", "NUL", "surrogate", "length"],
+)
+def test_what_has_no_syntax_tree_is_said(text: str, reason: str) -> None:
+    with pytest.raises(Unparsed, match=reason):
+        library_use("src/a.py", text, RUBRIC)
+
+
+def test_a_strange_escape_is_no_warning() -> None:
+    assert names('x = "\\d"\ny = 1is 2') == []

@@ -1,0 +1,134 @@
+"""Prepares a submission for comparison: its files are reduced, and known passages marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import methodcaller
+from pathlib import PurePosixPath
+from typing import Final
+
+import numpy as np
+
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.submission import LEFT_OUT, Submission
+from grader.core.messages import Message, say
+from grader.core.rubric import Rubric
+
+from .code import MAX_CHARACTERS, Array, Code, TooLong, read_code
+from .known import Known
+from .library import Finding, Unparsed, library_use
+from .wording import FILES
+
+# A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
+SHORT: Final = 100
+NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
+HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One file of a submission.
+
+    Attributes:
+        own: Which reduced characters lie in no known passage: bool, shaped as ``code.lines``.
+        telling: The passages that are not known, each once, sorted; only these are evidence of copying.
+    """
+
+    code: Code
+    own: Array
+    telling: Array
+
+    @property
+    def length(self) -> int:
+        """How many characters are the student's own."""
+        return int(self.own.sum())
+
+
+@dataclass(frozen=True)
+class Near:
+    """A file of which nearly all is in a known answer.
+
+    Attributes:
+        share: The part of its characters that is in the answer; characters of the stubs do not count.
+    """
+
+    id: str
+    file: str
+    answer: str
+    share: float
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One submission, ready to be compared.
+
+    Attributes:
+        people: Ids, addresses or names of its students, as far as they are known.
+        pieces: What to compare, by path.
+        near: Files of which nearly all is in a known answer.
+        library: Places where a library may do what a task asks for.
+        notices: What could not be compared, and why.
+    """
+
+    id: str
+    people: frozenset[str]
+    pieces: Mapping[str, Piece]
+    near: tuple[Near, ...] = ()
+    library: tuple[Finding, ...] = ()
+    notices: tuple[Message, ...] = ()
+
+
+def read_work(
+    candidate: Candidate,
+    known: Known,
+    rubric: Rubric,
+    read: Callable[[Candidate], Submission] = methodcaller("read"),
+) -> Work:
+    """Read and reduce one submission. Files that cannot be compared raise nothing; they are named in the notices."""
+    submission = read(candidate)
+    students = candidate.origin.students if candidate.origin else ()
+    people = frozenset(student.id or student.email or student.name for student in students)
+    notices = [submission.reason] if submission.reason is not None else []
+    pieces: dict[str, Piece] = {}
+    near: list[Near] = []
+    for path, text in _texts(submission, rubric).items():
+        try:
+            code = read_code(text)
+        except TooLong as problem:
+            long = say("{path}: {n} characters", path=FILES.get(path, path), n=problem.characters)
+            notices.append(long.then(say("at most {n} are compared", n=MAX_CHARACTERS), LEFT_OUT))
+            continue
+        pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
+        near += _near(submission.id, path, code, known)
+    library: list[Finding] = []
+    for path, text in sorted(submission.files.items()):
+        try:
+            library += library_use(path, text, rubric)
+        except Unparsed as problem:
+            notices.append(problem.message.then(say("library calls were not looked for.")))
+    return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
+
+
+def task_files(rubric: Rubric) -> list[str]:
+    """The files that tasks ask for, in the order of the tasks, each once."""
+    return list(dict.fromkeys(task.file_of(name) for task in rubric.tasks for name in task.names))
+
+
+def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:
+    """The texts to compare, by path: the file of each task, and all other files joined."""
+    asked = [path for path in task_files(rubric) if path in submission.files]
+    rest = sorted(path for path in submission.files if path not in asked and PurePosixPath(path).name != "__init__.py")
+    texts = {path: submission.files[path] for path in asked}
+    if rest:
+        texts[HELPERS] = "\n".join(f"# {path}\n{submission.files[path]}" for path in rest)
+    return texts
+
+
+def _near(identifier: str, path: str, code: Code, known: Known) -> list[Near]:
+    written = ~code.marked(known.stubs)
+    if (length := int(written.sum())) < SHORT:
+        return []
+    shares = {name: float((code.marked(passages) & written).sum()) / length for name, passages in known.answers.items()}
+    return [Near(identifier, path, name, share, length) for name, share in shares.items() if share >= NEAR]

@@ -1,0 +1,250 @@
+"""``make bench`` measures each step of grading beside a baseline of the same run, for ``grader/docs/performance.md``.
+
+Steps and baselines are measured in turn, three times, so that a machine that slows down affects both. Nothing at the
+top imports torch, since the coordinator does without it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat, takewhile
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from grader.assignment import ASSIGNMENT
+from grader.core.assignment import rubric_or_exit
+from grader.core.intake.discover import discover
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Submission
+from grader.core.results.database import LEDGER
+from grader.core.run.class_run import begun
+from grader.core.settings import Settings
+from grader.lab.processes import cpu_s, descendants, memory_mib
+
+SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
+TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
+MIXED = "a class of 400, nine in ten different, two jobs"
+WAYS: dict[str, dict[str, Any]] = {
+    "with the memo": {},
+    "without the memo": {"remember": False},
+    "plainly": {"plain": True},  # each property in a worker of its own, as in (d)
+    "with the second device": {"device": "auto"},
+}
+LEFT_OUT = (("namespaces", "user", "landlock", "seccomp"), ("namespaces", "landlock"), ("namespaces",), ())
+LAYERS = "reference, one job, layers of isolation left out: "
+
+
+class Cost(NamedTuple):
+    """Seconds of a piece of work: on the clock, and of all its processes together."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def cost(work: Callable[[], object], times: int = 1) -> Cost:
+    """What ``work`` costs; short work is done several times, since the system counts CPU time in steps of 10 ms."""
+    cpu, wall = cpu_s(descendants(os.getpid())), time.perf_counter()
+    for _ in range(times):
+        work()
+    return Cost((time.perf_counter() - wall) / times, (cpu_s(descendants(os.getpid())) - cpu) / times)
+
+
+def python(*words: str, cwd: Path = ASSIGNMENT.root) -> Cost:
+    """What a run of Python costs, whatever its exit status."""
+    whole = [sys.executable, "-W", "ignore", *words]
+    return cost(lambda: subprocess.run(whole, cwd=cwd, capture_output=True, check=False))
+
+
+def students_copy(folder: Path) -> Path:
+    """A student's repository with all tasks solved, for ``make test``."""
+    for name in ("src", "tests", "grader/core/sandbox/second_device", "grader/assignment"):
+        shutil.copytree(ASSIGNMENT.root / name, folder / name)
+    shutil.copy(ASSIGNMENT.root / "pyproject.toml", folder)
+    for path, text in ASSIGNMENT.solution().items():
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def run_class(works: Iterable[Mapping[str, str]], jobs: int, **chosen: Any) -> tuple[float, Cost, float]:
+    """Seconds until the first report, the cost of each submission after that, and MiB of all processes in the end."""
+    from grader.core.run.local import LocalExecutor
+    from grader.core.run.schedule import grade_all
+
+    settings = Settings(ASSIGNMENT, **{"device": "cpu", **chosen})
+    submissions = [Submission(f"student-{number:04}", files) for number, files in enumerate(works)]
+
+    def graded(wanted: Iterable[Submission]) -> list[float]:
+        return [time.perf_counter() for _ in grade_all(wanted, settings, executor)]
+
+    started = time.perf_counter()
+    with LocalExecutor(jobs) as executor:  # the first one again and again, until every judge is ready
+        first = graded(takewhile(lambda _: executor.judges.readied < jobs, repeat(submissions[0])))[0] - started
+        whole = cost(lambda: graded(submissions))  # while the judges still run
+        used_mib = memory_mib(descendants(os.getpid()))
+    return first, Cost(whole.wall_s / len(submissions), whole.cpu_s / len(submissions)), used_mib
+
+
+def a_class(number: int) -> Iterator[Mapping[str, str]]:
+    """Nine in ten submissions are variants, all with different text, and one in ten is the reference."""
+    variants = ASSIGNMENT.part("variants").all_variants()
+    for index in range(number):
+        files = variants[index % len(variants)].files if index % 10 else ASSIGNMENT.solution()
+        yield {path: f"{text}# {index}\n" if index % 10 else text for path, text in files.items()}
+
+
+def hidden_tests() -> tuple[Any, Any]:
+    """The hidden tests in this process, and the reference that they run on."""
+    import torch
+
+    from grader.core.judge.hidden_tests import HiddenTests
+    from grader.core.judge.student import Student
+    from grader.core.sandbox.in_process import InProcessWorker
+
+    torch.set_num_threads(1)
+    reference = Student(ASSIGNMENT.solution(), InProcessWorker, ASSIGNMENT.rubric, SETTINGS.limits)
+    return HiddenTests(ASSIGNMENT, ("cpu",), 0, ASSIGNMENT.rubric.properties), reference
+
+
+def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[float, Cost, float]], str]:
+    """All steps for one submission, and their baselines; returns the runs with two jobs, and the isolation."""
+    from grader.core.sandbox.in_process import InProcessWorker
+    from grader.core.sandbox.launch import Zygote
+    from grader.core.sandbox.operations import Operations
+    from grader.core.sandbox.protocol import pack, unpack
+
+    zygote, files, properties = Zygote(SETTINGS.limits), ASSIGNMENT.solution(), ASSIGNMENT.rubric.properties
+    tests, reference = hidden_tests()
+    tests.rehearse(reference, InProcessWorker)
+
+    def empty_workers(number: int) -> None:
+        for _ in range(number):
+            worker = zygote.start({})
+            worker.request([], 5.0)
+            worker.close()
+
+    def arithmetic() -> None:
+        for requests in unpacked:
+            module = Operations(files)
+            for operations in requests:
+                module.perform(operations)
+
+    recorded = [recording.packed for recording in tests.recordings()]
+    unpacked = list(map(unpack, recorded))
+    three = next(own.files for own in ASSIGNMENT.part("variants").all_variants() if len(own.breaks | own.also) == 3)
+    kinds = {"reference": files, "three properties wrong": three, "stubs": ASSIGNMENT.stubs()}
+    runs = []
+    for _ in range(3):
+        rows[TORCH].append(python("-c", "import torch"))
+        rows["make test"].append(python("-m", "tests", cwd=solved))
+        rows[PLAIN].append(python("-m", "grader.lab.bench", "plain"))
+        rows["(b) warm and unsafe, in one process"].append(cost(lambda: tests.run(reference)))
+        rows["(c) the submission's own arithmetic"].append(cost(arithmetic, 5))
+        rows["(d) empty workers, one a property"].append(cost(lambda: empty_workers(len(properties))))
+        rows["(e) one empty worker"].append(cost(lambda: empty_workers(1), 10))
+        rows["(f) unpacking and packing"].append(cost(lambda: [pack(unpack(packed)) for packed in recorded], 5))
+        for without in LEFT_OUT:
+            rows[LAYERS + (", ".join(without) or "none")].append(run_class(repeat(files, 16), 1, without=without)[1])
+        for kind, way in ((kind, way) for kind in kinds for way in WAYS):
+            runs.append(run_class(repeat(kinds[kind], 16), 2, **WAYS[way]))
+            rows[f"{kind}, two jobs, {way}"].append(runs[-1][1])
+    zygote.close()
+    return runs, str(zygote.isolation)
+
+
+def saved(size: int, answer: bytes) -> tuple[Cost, Cost, float, float]:
+    """The coordinator with ready reports: costs of saving one (of the last 40) and of resuming one; MiB, ledger KiB."""
+    spent = []
+    with tempfile.TemporaryDirectory() as handed_in, tempfile.TemporaryDirectory() as reports:
+        folder, out = Path(handed_in), Path(reports)
+        for number in range(size):
+            for name, text in ASSIGNMENT.solution().items():
+                path = folder / f"student-{number:04}" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{text}# {number}\n", encoding="utf-8")
+        with Reader() as reader, begun(out, discover([folder]), SETTINGS, fresh=False, reader=reader) as run:
+            for submission in run.submissions():
+                wall, cpu, report = time.perf_counter(), time.process_time(), pickle.loads(answer)
+                own = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}
+                run.save(report.model_copy(update={"submission": report.submission.model_copy(update=own)}))
+                spent.append((time.perf_counter() - wall, time.process_time() - cpu))
+            run.finish({})
+        used_mib, one = memory_mib([os.getpid()]), Cost(*map(statistics.median, zip(*spent[-40:], strict=True)))
+        whole = python("-m", "grader", "grade", str(folder), "--out", str(out), "--device", "cpu", "--lang", "en")
+        return one, Cost(whole.wall_s / size, whole.cpu_s / size), used_mib, (out / LEDGER).stat().st_size / 1024 / size
+
+
+def dask_share(workers: int) -> float:
+    """How near to linear dask workers on this machine are, on eight tasks each that sleep for a second."""
+    from distributed import LocalCluster
+
+    from grader.extras.cluster.executor import DaskExecutor
+
+    with LocalCluster(None, workers, 1, dashboard_address=None) as cluster, cluster.get_client() as client:
+        executor = DaskExecutor(client)
+        for seconds in (0.0, 1.0):  # the first tasks import modules
+            started = time.perf_counter()
+            for task in [executor.submit(time.sleep, seconds) for _ in range(8 * workers)]:
+                task.result()
+        return 8 / (time.perf_counter() - started)
+
+
+def page() -> Iterator[str]:
+    """Take all measurements; yields the lines of the page."""
+    from grader.core.judge.judge import Judge
+
+    taken: dict[str, list[Cost]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as scratch:
+        runs, isolation = in_rounds(students_copy(Path(scratch)), taken)
+    rows = {name: Cost(*map(statistics.median, zip(*each, strict=True))) for name, each in taken.items()}
+    rows[MIXED] = run_class(a_class(400), 2)[1]
+    answer = pickle.dumps(Judge(SETTINGS).grade(Submission("reference", ASSIGNMENT.solution())))
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:  # without torch
+        few, many = (alone.submit(saved, size, answer).result() for size in (40, 4000))
+    rows |= {"a report saved, of 40": few[0], "a report saved, of 4000": many[0], "one resumed, of 4000": many[1]}
+    ref, stubs = ({way: rows[f"{kind}, two jobs, {way}"] for way in WAYS} for kind in ("reference", "stubs"))
+    memo, torch, plain = ref["with the memo"], rows[TORCH], rows[PLAIN]
+    floor_s = few[0].cpu_s + sum(rows[name].cpu_s for name in rows if name[:3] in ("(c)", "(e)", "(f)"))
+    aims = [
+        ("throughput with two jobs, times (a)", plain.wall_s / memo.wall_s, ">= 30"),
+        ("the same where no replies are known", plain.wall_s / ref["without the memo"].wall_s, ">= 20"),
+        (f"the same in {MIXED}", plain.wall_s / rows[MIXED].wall_s, ""),
+        ("throughput with two jobs, times that with one", rows[f"{LAYERS}none"].wall_s / memo.wall_s, ">= 1.8"),
+        ("CPU time of a submission, times the floor: (c), (e), (f) and saving", memo.cpu_s / floor_s, ""),
+        ("CPU time of stubs, times that plainly", stubs["with the memo"].cpu_s / stubs["plainly"].cpu_s, "<= 1"),
+        ("CPU time with the second device, times that without", ref["with the second device"].cpu_s / memo.cpu_s, ""),
+        ("`make test`, times `import torch`", rows["make test"].wall_s / torch.wall_s, "<= 2"),
+        ("until the first report, times `import torch`", statistics.median(r[0] for r in runs) / torch.wall_s, "<= 2"),
+        ("saving one of 4000, times one of 40", many[0].wall_s / few[0].wall_s, "<= 2"),
+        ("MiB of all processes with two jobs, at most", max(mib for *_, mib in runs), "< 1229"),
+        ("MiB of the coordinator with 4000 submissions", many[2], "< 300"),
+        ("KiB of the ledger for a submission", many[3], "< 20"),
+        *((f"{workers} dask workers, share of linear", dask_share(workers), ">= 0.9") for workers in (1, 2, 4)),
+    ]
+    yield "# Performance\n\nWritten by `make bench`. Rows are about the reference unless they say otherwise."
+    yield f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, isolation {isolation}.\n"
+    yield "| | measured | aim |\n|---|---|---|"
+    yield from (f"| {what} | {figure:.2f} | {aim} |" for what, figure, aim in aims)
+    yield "\n| for one submission | wall s | CPU s | wall, times `import torch` | times (a) |\n|---|---|---|---|---|"
+    for name, (wall, cpu) in rows.items():
+        yield f"| {name} | {wall:.4f} | {cpu:.4f} | {wall / torch.wall_s:.3f} | {wall / plain.wall_s:.3f} |"
+
+
+if __name__ == "__main__":
+    rubric_or_exit(ASSIGNMENT)
+    if sys.argv[1:] == ["plain"]:  # as most graders work: a new process for each submission
+        tests, reference = hidden_tests()
+        tests.run(reference)
+    else:
+        (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(page()) + "\n", encoding="utf-8")

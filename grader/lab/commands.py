@@ -1,0 +1,113 @@
+"""What only maintainers run: ``grader doctor``, ``verify`` and ``release``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from grader import REPOSITORY
+from grader.core.cli.chosen import chosen
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, needing, prepare, say, warn
+from grader.core.results.files import write_zip
+from grader.core.rubric import LANGUAGES
+from grader.core.run.progress import follow
+from grader.core.settings import CannotGrade
+
+
+def doctor() -> None:
+    """Say what this machine offers for grading, and what to do about what it lacks; ends with 1 if it is unfit."""
+    from .doctor import examine  # imports torch, which no other command needs in this process
+
+    unfit = False
+    for finding in examine():
+        bad = Text("✗", style="red") if finding.needed else Text("–", style="yellow")
+        mark = Text("✓", style="green") if finding.good else bad
+        unfit |= finding.needed and not finding.good
+        OUT.print(Text.assemble(mark, f" {finding.subject:11} {finding.text}"), soft_wrap=True)
+        if not finding.good:
+            say(f"              {finding.remedy}", "italic")
+    if unfit:
+        raise typer.Exit(1)
+
+
+def verify(
+    out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
+    all_styles: Annotated[bool, typer.Option("--all-styles", help="Every right style, not a sample.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+) -> None:
+    """Test the grader on submissions and attacks whose truth is known, and write the kill table."""
+    from .verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
+
+    prepare(out.parent)
+    verdicts: list[Verdict] = []
+    attempts: list[Attempt] = []
+    comparisons: list[Comparison] = []
+    try:
+        for round_ in rounds(chosen(), range(seeds), all_styles):
+            for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
+                if result.problem:
+                    say(f"✗ {result.label}: {result.problem}", "red")
+                if isinstance(result, Verdict):
+                    verdicts.append(result)
+                elif isinstance(result, Attempt):
+                    attempts.append(result)
+                else:
+                    comparisons.append(result)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was written.", 130)
+    except (CannotGrade, JudgeDied) as error:
+        fail(str(error), EXIT_GRADER_ERROR)
+    out.write_text(page(chosen(), verdicts, attempts, comparisons), encoding="utf-8")
+    for line in summary(verdicts, attempts, comparisons):
+        say(line)
+    say(f"Kill table: {out}")
+    results: list[Verdict | Attempt | Comparison] = [*verdicts, *attempts, *comparisons]
+    if any(result.problem for result in results):
+        raise typer.Exit(EXIT_GRADER_ERROR)
+
+
+NOTEBOOKS = REPOSITORY / "notebooks" / "source"
+RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
+EXECUTED = "executed"  # where they lie with solutions, and with the figures that students get
+
+
+def release(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
+    handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
+    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
+    handbook: Annotated[Path, typer.Option(help="What `make handbook` made.")] = Path("build/handbook"),
+    signatures: Annotated[Path, typer.Option(help="What `make signatures` made.")] = Path("build/signatures"),
+) -> None:
+    """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
+    with needing("grader,handout", "release"):
+        from .release.bundle import ReleaseRefused, bundle
+        from .release.repository import write_repository
+
+    prepare(out)
+    name = chosen().rubric.id
+    built = {"handout": handout}
+    if NOTEBOOKS.is_dir():  # an assignment may do without
+        built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
+    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES}
+    try:
+        files = bundle(built, signatures, executed)
+    except ReleaseRefused as refusal:
+        for line in str(refusal).splitlines():
+            warn(line)
+        fail("nothing was released.")
+    write_zip(files, out / f"{name}.zip", name)
+    try:
+        commit = write_repository(files, out / name)
+    except (OSError, subprocess.CalledProcessError) as error:
+        fail(f"{out / name}: git failed ({getattr(error, 'stderr', '') or error}). The zip beside it is whole.", 3)
+    say(f"{len(files)} files: {out / name}.zip, and the repository {out / name} (commit {commit[:10]}).")
+
+
+PANEL = "Before the term"
+COMMANDS = {"doctor": doctor, "verify": verify, "release": release}

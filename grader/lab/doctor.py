@@ -1,0 +1,96 @@
+"""Examines what this machine offers for grading: versions, devices, isolation; with a remedy for what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from grader.core.judge.devices import why_not_simulated
+from grader.core.judge.faults import safe_text
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.levels import LAYERS, REMEDIES, Level
+from grader.core.sandbox.limits import Limits
+
+MEANING = {
+    "namespaces": "no network, foreign processes or foreign files (bubblewrap)",
+    "user": "student code does not run as root",
+    "landlock": "only Python's own files can be read",
+    "seccomp": "no processes, threads, sockets, signals or files to write",
+}
+
+# Modules that are not imported ahead of student code: of source, of C, of a package, of torch.
+IMPORTED = ("pdb", "sqlite3", "xml.etree.ElementTree", "torch.onnx", "torch._dynamo")
+IMPORT_S = 60.0
+PROBE = {"src/probe.py": "import importlib\n\ndef probe(name):\n    importlib.import_module(name)\n"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line that ``grader doctor`` prints.
+
+    Attributes:
+        subject: What was examined.
+        good: Whether the subject is as it should be.
+        text: What was found.
+        remedy: What to do if it is not as it should be.
+        needed: Whether the machine is unfit for grading without it.
+    """
+
+    subject: str
+    good: bool
+    text: str
+    remedy: str = ""
+    needed: bool = True
+
+
+def _second_device() -> Finding:
+    """The device on which mistakes with devices are found: a GPU or its simulation."""
+    if torch.cuda.is_available():
+        return Finding("device", True, torch.cuda.get_device_name(0))
+    problem = why_not_simulated()
+    remedy = "pip install torch==2.13.0; until then cases about a second device are not assessed"
+    return Finding("device", not problem, problem or "a second one is simulated, as there is no GPU", remedy)
+
+
+def _imports(zygote: Zygote) -> Finding:
+    """Whether student code can import what no worker has from the start, and this process can import, too."""
+    load = ("load", {"module": "src.probe", "name": "probe"})
+    worker, problems = zygote.start(PROBE), []
+    for module in IMPORTED:
+        try:
+            if not module.startswith("torch"):  # which is there, and would make a folder for its compiler
+                importlib.import_module(module)
+        except ImportError:
+            continue
+        reply = worker.request([load, ("call", {"target": "probe", "arguments": [module]})], IMPORT_S)
+        if error := reply.get("error"):
+            problems.append(f"{module} ({safe_text(error.get('message'))})")
+    worker.close()
+    good = f"student code can import what it likes of Python and torch: {', '.join(IMPORTED)}"
+    remedy = "install Python and torch into a folder that every user may read, such as below /opt"
+    return Finding("imports", not problems, f"not in student code: {'; '.join(problems)}" if problems else good, remedy)
+
+
+def examine() -> Iterator[Finding]:
+    """Examine versions, devices and isolation; takes a few seconds."""
+    yield Finding("python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or later")
+    yield Finding("torch", torch.__version__.startswith("2.13."), torch.__version__, "pip install torch==2.13.0")
+    yield _second_device()
+    zygote = Zygote(Limits())
+    isolation = zygote.isolation
+    imports = _imports(zygote)
+    zygote.close()
+    strong = isolation.level >= Level.LANDLOCK
+    for layer in LAYERS:
+        if layer in isolation.held:
+            yield Finding(layer, True, MEANING[layer])
+        elif layer in isolation.missing:
+            yield Finding(layer, False, isolation.missing[layer], REMEDIES[layer], needed=not strong)
+    remedy = "mend the layers above, or grade only submissions that you trust"
+    yield Finding("isolation", strong, f"{isolation} (level {isolation.level.name.lower()})", remedy)
+    yield imports

@@ -1,0 +1,112 @@
+"""``python -m grader.lab.gallery``, behind ``make gallery``: grade every wrong variant and show it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+from rich.console import Console
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.variants import all_variants
+from grader.core.assignment import rubric_or_exit
+from grader.core.intake.submission import Submission
+from grader.core.results.language import in_language
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
+from grader.core.run.local import LocalExecutor
+from grader.core.run.progress import follow
+from grader.core.run.schedule import grade_all
+from grader.core.settings import Settings
+from grader.core.specimens.variants import Variant
+
+from . import blind
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What students read about one property, in both languages."""
+
+    title: str
+    outcome: str
+    points: str
+    named: str
+    hints: tuple[str, str]
+    messages: tuple[str, str]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page; the exit status is 1 if a variant could not be graded."""
+    parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges at a time")
+    parser.add_argument("--blind", type=int, metavar="N", help="no page: N of them, without their names")
+    parser.add_argument("--seed", type=int, default=1, help="of that choice (default %(default)s)")
+    parser.add_argument("names", nargs="*", help="variants to show, or the beginning of their names; otherwise all")
+    chosen = parser.parse_args(arguments)
+    rubric_or_exit(ASSIGNMENT)
+    wanted = tuple(chosen.names) or ("",)
+    variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
+    if chosen.blind:
+        variants = blind.drawn(variants, chosen.blind, chosen.seed)
+    reports = graded(variants, chosen.jobs)
+    if chosen.blind:
+        questions, answers = blind.write(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
+        print(f"{len(variants)} wrong variants: {questions}; what they are: {answers}")
+        return 0
+    shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
+    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
+    print(f"{len(shown)} wrong variants: {chosen.out}")
+    lost = [
+        f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"
+    ]
+    print("\n".join(lost), end="\n" * bool(lost))
+    return bool(lost)
+
+
+def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
+    """The report of each variant, by its name."""
+    submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
+    with LocalExecutor(jobs) as executor:
+        results = grade_all(submissions, Settings(ASSIGNMENT, language="en"), executor)
+        followed = follow(results, "wrong variants", len(variants), Console(stderr=True))
+        return {report.submission.id: report for report in followed}
+
+
+def feedback(report: Report) -> Iterator[Feedback]:
+    """What the report says about each property that lost its points."""
+    chinese = {prop.id: prop for task in in_language(report, ASSIGNMENT, "zh").tasks for prop in task.properties}
+    for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
+        english, translated = (
+            own.simplest_case.message if own.simplest_case else "" for own in (prop, chinese[prop.id])
+        )
+        yield Feedback(
+            prop.title,
+            str(prop.outcome),
+            f"{prop.points:g} / {prop.max_points:g}",
+            prop.misconception or "",
+            (prop.hint, chinese[prop.id].hint),
+            (english, translated if translated != english else ""),
+        )
+
+
+def code(variant: Variant) -> str:
+    """The difference between a variant and the reference, as a diff without context."""
+    lines = []
+    for path, text in sorted(variant.files.items()):
+        before = ASSIGNMENT.solution().get(path, "").splitlines()
+        changes = difflib.unified_diff(before, text.splitlines(), path, path, lineterm="", n=0)
+        lines += [line for line in changes if not line.startswith(("---", "+++", "@@"))]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

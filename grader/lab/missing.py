@@ -1,0 +1,234 @@
+"""``python -m grader.lab.missing``, a part of ``make lint``: what the rubric asks for and nobody has written yet.
+
+Each line names a file and says what to write into it. Files are only read, not run: whether their code is right is for
+the tests to find out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from grader import PACKAGE
+from grader.assignment import ASSIGNMENT
+from grader.core.assignment import Assignment, rubric_or_exit
+from grader.core.rubric import LANGUAGES, Task
+
+MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+FIELD = re.compile(r"\{(\w+)\}")
+STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, or a name with it, which reads the same in every language
+
+
+def missing(assignment: Assignment) -> Iterator[str]:
+    """One line for each missing solution, stub, export, page, test and variant: the file, and what to write there."""
+    for number, task in enumerate(assignment.rubric.tasks, start=1):
+        yield from _missing_solution(assignment, task)
+        yield from _missing_stub(assignment, task, number)
+        yield from _missing_pages(assignment.root / "handout", task)
+    yield from _missing_tests(assignment)
+    yield from _missing_variants(assignment)
+    yield from missing_phrases(assignment)
+
+
+def main() -> int:
+    """Print the lines; the exit status is 1 if there are any."""
+    rubric_or_exit(ASSIGNMENT)
+    lines = list(missing(ASSIGNMENT))
+    print("\n".join(lines), end="\n" * bool(lines))
+    return bool(lines)
+
+
+def _missing_solution(assignment: Assignment, task: Task) -> Iterator[str]:
+    for name in task.names:
+        path = Path("ref", *Path(task.file_of(name)).parts[1:])
+        if name not in _definitions(assignment.root / path):
+            yield f"{path}: does not define {name}; write the solution of {task.id} there."
+        yield from _missing_export(assignment.root, path, name)
+
+
+def _missing_stub(assignment: Assignment, task: Task, number: int) -> Iterator[str]:
+    for name in task.names:
+        path = Path(task.file_of(name))
+        text = _text(assignment.root / path)
+        todo = rf'# TODO\(task {number}\)[^\n]*\n\s+raise NotImplementedError\("Task {number}: {name}\b'
+        if not re.search(todo, text):
+            yield (
+                f"{path}: has no stub of {name}; where its code goes, write `# TODO(task {number}): ...` "
+                f'and `raise NotImplementedError("Task {number}: {name}")`.'
+            )
+        yield from _missing_export(assignment.root, path, name)
+
+
+def _missing_export(root: Path, path: Path, name: str) -> Iterator[str]:
+    """A package with ``__all__`` must list every name that a task asks for."""
+    package = path.with_name("__init__.py")
+    text = _text(root / package)
+    if "__all__" in text and f'"{name}"' not in text:
+        yield f"{package}: does not export {name}; import it from .{path.stem} and add it to __all__."
+
+
+def _missing_pages(handout: Path, task: Task) -> Iterator[str]:
+    for language in LANGUAGES:
+        page = handout / language / f"{task.id}.md"
+        shown, text = page.relative_to(handout.parent), _text(page)
+        if not text:
+            yield f"{shown}: is missing; write the page of {task.id}, in every language."
+        elif absent := [prop.title[language] for prop in task.properties if prop.title[language] not in text]:
+            yield f"{shown}: lacks the requirement {absent[0]!r}; add it with its points."
+        if f"({task.id}.md)" not in _text(page.with_name("index.md")):
+            yield f"{shown.with_name('index.md')}: has no link to {task.id}.md; add a row to the table of tasks."
+
+
+def _missing_tests(assignment: Assignment) -> Iterator[str]:
+    known, public = assignment.rubric.properties, assignment.root / "tests"
+    for folder, kind in ((assignment.hidden, "hidden"), (public, "public")):
+        shown = (folder / "test_*.py").relative_to(assignment.root)
+        marked = {path: set(MARK.findall(_text(path))) for path in sorted(folder.glob("test_*.py"))}
+        for path, names in marked.items():
+            for name in sorted(names - known.keys()):
+                place = path.relative_to(assignment.root)
+                yield f'{place}: has the mark rubric("{name}"), which no task in rubric.toml has; add it there.'
+        for name in known.keys() - set().union(*marked.values()):
+            yield f'{shown}: no {kind} test has the mark rubric("{name}"); write one.'
+    for path in sorted(public.glob("test_*.py")):
+        for test in ast.parse(_text(path)).body:
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+                _, _, second = (ast.get_docstring(test) or "").partition("\n\n")
+                if not CHINESE.search(second):
+                    spot = f"{path.relative_to(assignment.root)}:{test.lineno}"
+                    yield f"{spot}: {test.name} has no law in Chinese; add it as the docstring's second paragraph."
+
+
+def _missing_variants(assignment: Assignment) -> Iterator[str]:
+    folder = assignment.folder / "variants"
+    shown = folder.relative_to(assignment.root)
+    broken = {name for call in _calls(folder / "wrong") for part in call.keywords for name in _words(part, "breaks")}
+    for name in assignment.rubric.properties:
+        if name not in broken:
+            yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
+    right = {text.partition(".")[0] for call in _calls(folder / "valid") for part in call.args for text in _words(part)}
+    for task in assignment.rubric.tasks:
+        for name in task.names:
+            if name not in right:
+                yield f"{shown}/valid: no variant of {name}; write one that the hidden tests might catch unfairly."
+
+
+def missing_phrases(assignment: Assignment) -> Iterator[str]:
+    """One line for each message that cannot be told in Chinese, and for each phrase that no file says any more."""
+    tables = (PACKAGE / "results" / "chinese.py", assignment.folder / "phrases.py")
+    files = [*_product(PACKAGE, "assignment"), *_product(assignment.folder)]
+    trees = {path: ast.parse(_text(path)) for path in files}
+    tabled = [(path, *phrase) for path in tables for phrase in _phrases(trees.pop(path))]
+    chinese = {english: text for _, english, text in tabled}
+    own = {path: _constants(tree) for path, tree in trees.items()}
+    everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
+    for path, tree in trees.items():
+        known = own[path] | {name: everywhere[at] for name, at in _imported(tree) if at in everywhere}
+        for call in _said(tree):
+            place = f"{_shown(path, assignment)}:{call.lineno}"
+            templates = _templates(call.args[0], known)
+            if not templates:
+                yield f"{place}: this template cannot be read; give say() a literal or a constant of a module."
+            for text in templates:
+                if text not in chinese and any(map(str.isalpha, STATED.sub("", text))):
+                    yield f"{place}: no Chinese for {text!r}; add it to PHRASES."
+    used = {node.value for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    for path, english, text in tabled:
+        if {*FIELD.findall(english)} != {*FIELD.findall(text)}:
+            yield f"{_shown(path, assignment)}: {english!r} has other fields in Chinese; name the same ones."
+        if english not in used:
+            yield f"{_shown(path, assignment)}: nothing says {english!r}; take it out."
+
+
+def _product(folder: Path, *without: str) -> list[Path]:
+    """The Python files below a folder but the tests of the grader, and what is in folders of these names."""
+    files = sorted(folder.rglob("*.py"))
+    return [path for path in files if not {"selftest", *without} & {*path.relative_to(folder).parts}]
+
+
+def _shown(path: Path, assignment: Assignment) -> Path:
+    return path.relative_to(assignment.root if path.is_relative_to(assignment.root) else PACKAGE.parent)
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """What names at the top of a module are assigned."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found[name] = value
+    return found
+
+
+def _module(path: Path) -> str:
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names that a file imports, each with the last part of its module's name and its name there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = (node.module or "").rpartition(".")[2]
+            yield from ((alias.asname or alias.name, (module, alias.name)) for alias in node.names)
+
+
+def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
+    phrases: dict[str, str] = ast.literal_eval(_constants(tree)["PHRASES"])
+    return phrases.items()
+
+
+def _said(tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls of ``say``, if a file has it from ``grader.core.messages``."""
+    if ("say", ("messages", "say")) in _imported(tree):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+                yield node
+
+
+def _templates(node: ast.expr, constants: Mapping[str, ast.expr]) -> list[str]:
+    """Every text that an expression may be; none if that cannot be told."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)) if name in constants:
+            return _templates(constants[name], constants)
+        case ast.IfExp(body=one, orelse=other):
+            options = [one, other]
+        case ast.Dict(values=options):
+            pass
+        case _:
+            return []
+    texts = [_templates(option, constants) for option in options]
+    return [text for each in texts for text in each] if all(texts) else []
+
+
+def _definitions(path: Path) -> set[str]:
+    """Classes and functions at the top of a file."""
+    return {node.name for node in ast.parse(_text(path)).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def _calls(folder: Path) -> Iterator[ast.Call]:
+    """All calls in a folder's files."""
+    for path in sorted(folder.glob("*.py")):
+        yield from (node for node in ast.walk(ast.parse(_text(path))) if isinstance(node, ast.Call))
+
+
+def _words(part: ast.expr | ast.keyword, keyword: str | None = None) -> list[str]:
+    """The words of an argument if it is a string literal; of a keyword argument only if its name is ``keyword``."""
+    value = part.value if isinstance(part, ast.keyword) and part.arg == keyword else part
+    return value.value.split() if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
+
+
+def _text(path: Path) -> str:
+    """The text of a file; empty if there is no such file."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Searches a bundle for what no student may have: the reference, the grader, hidden tests, solutions of notebooks.
+
+Every file of a bundle is compared by text and by syntax tree with every secret file. Docstrings, signatures and
+imports do not count, since stubs share them with the reference. One line of a solution or of a hidden test is a leak.
+A single line of the rest of the grader may be the same by chance, so only a whole statement or several lines are a
+leak. What notebooks show to students is not secret, unless it solves a task.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from grader import REPOSITORY
+from grader.assignment import ASSIGNMENT
+from grader.lab.signatures.mistakes import more_than_mistakes
+from grader.lab.site.notebooks import wording
+
+from . import weights
+from .fingerprints import code_in, of_code, of_text, text_in
+
+CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
+SECRET_FOLDERS = ("ref", "grader")
+ENGINES_TESTS = "grader/selftest"  # not secret: these tests hold an example assignment, and nothing of the real one
+PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1
+TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
+LAWS = "grader/assignment/laws"  # not secret: a report gives these tests to students
+SHARED = "grader/core/sandbox/second_device"  # not secret: the public tests use a copy
+SHARED_RULES = "grader/core/intake/source_rules.py"  # not secret: a link to a file of the public tests
+SIGNATURES = "tests/signatures.json"
+PARAMETRIZE = "pytest.mark.parametrize(\n"  # a first line that is no secret
+SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
+TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
+CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
+BINARY = (".pdf", ".png", ".woff2")
+WEIGHTS = ".safetensors"
+
+
+def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]:
+    """One line for each leak: the place in the bundle, what leaks, and which file it comes from.
+
+    Args:
+        bundle: The files by path.
+        root: The repository.
+    """
+    lines, statements = _secrets(root, tuple(ASSIGNMENT.solution_paths()))
+    for path, data in sorted(bundle.items()):
+        if path == SIGNATURES:
+            yield from (f"{path}: {more}" for more in more_than_mistakes(data, ASSIGNMENT.rubric))
+        if TELLING_NAMES.search(path):
+            yield f"{path}: is no file for students"
+        if path.endswith(BINARY):
+            continue
+        try:
+            pieces = weights.texts(data) if path.endswith(WEIGHTS) else [data.decode("utf-8")]
+        except (UnicodeDecodeError, weights.Opaque):
+            pieces = []
+        if CLOSED.search(path) or (data and not pieces):
+            yield f"{path}: cannot be looked into"
+            continue
+        for text in pieces:
+            yield from _in_text(path, text, lines)
+            for place, code in [(path, text)] if path.endswith(WEIGHTS) else code_in(path, text):
+                for found in of_code(code):
+                    if origin := statements.get(found.print):
+                        yield f"{place}:{found.line}: the same statement as {origin}"
+
+
+def _in_text(path: str, text: str, secret: Mapping[str, str]) -> Iterator[str]:
+    """The leaks in the text of one file."""
+    hits: dict[str, list[str]] = {}
+    for place, piece in text_in(path, text):
+        for found in of_text(piece):
+            if origin := secret.get(found.print):
+                hits.setdefault(origin.rpartition(":")[0], []).append(
+                    f"{place}:{found.line}: the same line as {origin}"
+                )
+    for file, found_lines in hits.items():
+        if (
+            len(found_lines) >= PASSAGE
+            or not file.startswith("grader/")
+            or file.startswith("grader/assignment/hidden/")
+        ):
+            yield from found_lines
+
+
+@cache
+def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """From fingerprints of secret lines, and of secret statements, to their places; cached for further bundles."""
+    lines: dict[str, str] = {}
+    statements: dict[str, str] = {}
+    shown = _shown(root)
+    for origin, code, start in _secret_code(root):
+        for secret, prints in ((lines, of_text(code)), (statements, of_code(code))):
+            for found in prints:
+                if found.print not in shown or root / origin in solution:
+                    secret.setdefault(found.print, f"{origin}:{start + found.line - 1}")
+    return lines, statements
+
+
+def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
+    """The code that students must not get, in pieces: the path of the file, the code, and its first line's number."""
+    for folder in SECRET_FOLDERS:
+        paths = sorted((root / folder).rglob("*.py"))
+        for path in paths:
+            if any(path.is_relative_to(root / shared) for shared in (ENGINES_TESTS, LAWS, SHARED, SHARED_RULES)):
+                continue
+            text = path.read_text(encoding="utf-8")
+            pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))
+            yield from ((path.relative_to(root).as_posix(), *piece) for piece in pieces)
+    for path, text in _notebooks(root):
+        for part in SECRET_PART.finditer(text):
+            yield path.relative_to(root).as_posix(), _dedented(part[1]), text.count("\n", 0, part.start(1)) + 1
+
+
+def _notebooks(root: Path) -> Iterator[tuple[Path, str]]:
+    """The script of each notebook, in English and in Chinese."""
+    for path in sorted((root / "notebooks").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        yield path, text
+        if words := wording.table(path):
+            yield path, wording.translated(text, words)
+
+
+def _shown(root: Path) -> set[str]:
+    """Fingerprints of what notebooks show to students, without their solutions and hidden tests."""
+    cells = (cell for _, text in _notebooks(root) for cell in SECRET_PART.sub("", text).split("\n# %%"))
+    return {found.print for cell in cells for found in (*of_text(cell), *of_code(cell))}
+
+
+def _bodies(text: str) -> Iterator[tuple[str, int]]:
+    """The body of each function, without its docstring, and the number of its first line."""
+    source = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if body:
+                first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+                yield _dedented("\n".join(source[first - 1 : last])), first
+
+
+def _cases(text: str) -> Iterator[tuple[str, int]]:
+    """The numbers of hidden tests, in decorators such as ``parametrize`` and in constants, and their first line."""
+    tree = ast.parse(text)
+    functions = (item for item in tree.body if isinstance(item, ast.FunctionDef))
+    decorators: list[ast.expr | ast.stmt] = [node for function in functions for node in function.decorator_list]
+    for node in (*decorators, *(item for item in tree.body if isinstance(item, ast.Assign))):
+        piece = ast.get_source_segment(text, node) or ""
+        if len(re.findall(r"\b\d", piece)) >= TELLING_NUMBERS:
+            told = piece.removeprefix(PARAMETRIZE)
+            yield told, node.lineno + (told != piece)
+
+
+def _dedented(code: str) -> str:
+    """The code without the indentation of its first line."""
+    lines = code.splitlines()
+    indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    return "\n".join(line[indent:] for line in lines)

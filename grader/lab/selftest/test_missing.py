@@ -1,0 +1,77 @@
+"""``python -m grader.lab.missing`` finds messages that cannot be told in Chinese, and phrases that nothing says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.lab import missing
+from grader.selftest.submissions import write_folder
+
+HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}.py" for name in ("hidden/test_a", "model/words", "phrases"))
+ENGINE = "grader/core/results/chinese.py"
+IMPORTS = "from grader.core.messages import say\n"
+Complaints = Callable[..., list[str]]
+
+
+@pytest.fixture
+def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
+    """What is said of a grader with two tables, and an assignment with one file that has messages."""
+    monkeypatch.setattr(missing, "GRADER", tmp_path / "grader")
+    own = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
+
+    def found(says: str, phrases: Mapping[str, str], words: str = "", imports: str = IMPORTS) -> list[str]:
+        files = {HIDDEN: imports + says, WORDS: words, TABLE: f"PHRASES = {phrases!r}\n", ENGINE: "PHRASES = {}\n"}
+        write_folder(tmp_path, files)
+        return list(missing.missing_phrases(own))
+
+    return found
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        'say("{n} are wrong", n=1)',
+        'TEXT = "{n} are " "wrong"\nsay(TEXT, n=1)',
+        "from ..model.words import TEXT\nsay(TEXT, n=1)",
+        'say(TEXTS["one"], n=1)\nTEXTS = {"one": "{n} are wrong", "other": "{n}"}',
+        'say("{n} are wrong" if True else "{n}", n=1)',
+    ],
+    ids=["literal", "constant", "import", "table", "condition"],
+)
+def test_a_template_needs_its_chinese(says: str, complaints: Complaints) -> None:
+    words = 'TEXT = "{n} are wrong"\n' if "import" in says else ""
+    (line,) = complaints(says, {}, words)
+    assert line.startswith(f"{HIDDEN}:")
+    assert line.endswith("no Chinese for '{n} are wrong'; add it to PHRASES.")
+    assert complaints(says, {"{n} are wrong": "{n} 个不对"}, words) == []
+
+
+@pytest.mark.parametrize("text", ["{what}: {problem}", "b={b}, s = {s}", "\\n  {path}:{line}"])
+def test_fields_and_their_names_read_the_same_in_every_language(text: str, complaints: Complaints) -> None:
+    assert complaints(f'say("{text}")', {}) == []
+
+
+def test_a_template_that_cannot_be_read_is_named(complaints: Complaints) -> None:
+    for says in ('say(f"{1} are wrong")', "def told(text): say(text)", "say(UNKNOWN)"):
+        assert complaints(says, {}) == [
+            f"{HIDDEN}:2: this template cannot be read; give say() a literal or a constant of a module."
+        ]
+
+
+def test_another_function_of_that_name_may_say_anything(complaints: Complaints) -> None:
+    assert complaints("say('{n} are wrong')", {}, imports="from .terminal import say\n") == []
+
+
+def test_a_phrase_that_nothing_says_is_named(complaints: Complaints) -> None:
+    assert complaints("", {"{n} are wrong": "{n} 个不对"}) == [f"{TABLE}: nothing says '{{n}} are wrong'; take it out."]
+
+
+def test_the_chinese_has_the_same_fields(complaints: Complaints) -> None:
+    assert complaints('say("{n} are wrong", n=1)', {"{n} are wrong": "{m} 个不对"}) == [
+        f"{TABLE}: '{{n}} are wrong' has other fields in Chinese; name the same ones."
+    ]

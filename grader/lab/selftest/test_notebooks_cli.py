@@ -1,0 +1,72 @@
+"""The commands of the notebooks: what an author and an assistant read, and the codes that scripts get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+from typer.testing import CliRunner, Result
+
+from grader.lab.site.notebooks import __main__ as cli
+from grader.lab.site.notebooks import course, sources
+from grader.selftest.small_notebook import NAME, small_walkthrough
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command with those arguments, in this process."""
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Everything that the commands write goes there."""
+    for name in ("BUILD", "HANDBOOK", "GRADED"):
+        monkeypatch.setattr(cli, name, tmp_path / name.lower())
+    return tmp_path
+
+
+@pytest.mark.process
+def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
+    with small_walkthrough(in_folder / "source"):
+        good = run("check", "0")
+        script = in_folder / "source" / f"{NAME}.py"
+        script.write_text(script.read_text(encoding="utf-8").replace("Twice x.", "Double x."), encoding="utf-8")
+        bad = run("check", "0", "--lang", "zh")
+        none = run("check", "7")
+    assert good.exit_code == 0, good.output
+    assert "0_small (en): 8 cells, " in good.stdout
+    assert good.stdout.endswith("✓ no problem found\n")
+    assert bad.exit_code == 1
+    assert "✗ no 'Twice x.' in the code, which the table translates" in bad.stdout
+    assert (none.exit_code, none.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.process
+def test_a_build_executes_once_and_says_where_the_release_is(in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nbgrader itself is tried elsewhere; here a copy of the sources stands for a release that leaks."""
+
+    def prepare(language: str, folder: Path) -> None:
+        sources.build(language, course.source_folder(folder))
+        sources.build(language, course.release_folder(folder))
+
+    monkeypatch.setattr(course, "prepare", prepare)
+    with small_walkthrough(in_folder / "source"):
+        first, again, book = run("build"), run("build"), run("handbook")
+    assert "[1/1] zh 0_small: " in first.stdout
+    assert "✗ release of en: 0_small.ipynb: holds the marker '### BEGIN SOLUTION'" in first.stdout
+    assert first.exit_code == 1
+    assert "[1/1] zh 0_small: unchanged" in again.stdout
+    assert book.exit_code == 0, book.output
+    assert (in_folder / "handbook" / "index.html").exists()
+
+
+def test_a_folder_without_students_ends_with_one_line(in_folder: Path) -> None:
+    (in_folder / "empty").mkdir()
+    result = run("grade", in_folder / "empty")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"notebooks: {in_folder / 'empty'}: holds no submission. Expected a folder or a zip for each student.\n"
+    )

@@ -1,0 +1,171 @@
+"""What the notebooks say of transformers, asked of transformers itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+from grader.lab.site.notebooks import sources
+
+pytestmark = pytest.mark.slow  # it imports transformers
+
+Module = Callable[[str], ModuleType]
+CURRENT = sources.SOURCES / "8_models_of_2026.py"
+LAYOUTS = sources.SOURCES / "3_three_implementations.py"
+NEEDED = (
+    "import math",
+    "def frequencies(",
+    "def kept_by_turns(",
+    "def read_frequencies(",
+    "MODELS = {",
+)
+READING = sources.SOURCES / "5_longer_contexts.py"
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 16.0, "original_max_position_embeddings": 4096}
+LLAMA = "models.llama.modeling_llama"
+SCALING = "modeling_rope_utils"
+
+
+def attention_factor(transformers: Module, **settings: float) -> float:
+    """By how much cosines and sines are multiplied with these settings."""
+    config = transformers(LLAMA).LlamaConfig(max_position_embeddings=65536, rope_parameters=YARN | settings)
+    return float(transformers(SCALING).ROPE_INIT_FUNCTIONS["yarn"](config, torch.device("cpu"))[1])
+
+
+def test_the_types_of_scaling_are_those_that_are_named(transformers: Module) -> None:
+    text = READING.read_text(encoding="utf-8")
+    kinds = transformers(SCALING).ROPE_INIT_FUNCTIONS
+    assert transformers("utils").__version__.startswith("5.23.")
+    assert {*kinds} == {"linear", "dynamic", "yarn", "longrope", "llama3", "proportional"}
+    assert all(text.count(f"`{name}`") >= 2 for name in kinds)  # once in each language
+
+
+def test_settings_stand_in_rope_parameters(transformers: Module) -> None:
+    assert transformers(LLAMA).LlamaConfig().rope_parameters == {"rope_theta": 10000.0, "rope_type": "default"}
+
+
+def test_an_attention_factor_of_one_switches_the_temperature_off(transformers: Module) -> None:
+    assert math.isclose(attention_factor(transformers), 0.1 * math.log(16) + 1)
+    assert attention_factor(transformers, attention_factor=1.0) == 1
+
+
+def test_two_equal_mscales_make_an_attention_factor_of_one(transformers: Module) -> None:
+    assert attention_factor(transformers, mscale=1.0, mscale_all_dim=1.0) == 1
+
+
+def test_frequencies_are_in_no_checkpoint(transformers: Module) -> None:
+    llama = transformers(LLAMA)
+    module = llama.LlamaRotaryEmbedding(llama.LlamaConfig())
+    assert module.state_dict() == {}
+    assert "inv_freq" in dict(module.named_buffers())
+
+
+def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -> None:
+    assert transformers("models.glm").GlmConfig().rope_parameters["partial_rotary_factor"] == 0.5
+    assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]
+
+
+def test_every_fourth_layer_of_llama_4_has_no_positions(transformers: Module) -> None:
+    config = transformers("models.llama4").Llama4TextConfig(num_hidden_layers=8)
+    assert config.no_rope_layers == [1, 1, 1, 0, 1, 1, 1, 0]
+    assert config.attn_temperature_tuning
+
+
+@pytest.fixture(name="reading")
+def _reading(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What notebook 8 defines to read configurations: the reader's functions, and ``MODELS``."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.syspath_prepend(str(sources.SOURCES))
+    names: dict[str, Any] = {}
+    for cell in sources.read(CURRENT, "en").cells:
+        if cell.cell_type == "code" and any(f"\n{needed}" in f"\n{cell.source}" for needed in NEEDED):
+            exec(compile(cell.source, cell.id, "exec"), names)
+    return names
+
+
+def test_the_readers_code_reads_real_configurations_as_transformers_does(
+    transformers: Module, reading: dict[str, Any]
+) -> None:
+    assert len(reading["MODELS"]) == 7
+    for name, (dim, _, _, rope) in reading["MODELS"].items():
+        config = transformers(LLAMA).LlamaConfig(
+            head_dim=dim, max_position_embeddings=10**6, rope_parameters=dict(rope)
+        )
+        theirs, factor = transformers(SCALING).ROPE_INIT_FUNCTIONS[rope["rope_type"]](config, torch.device("cpu"))
+        ours, own_factor = reading["read_frequencies"](rope, dim)
+        torch.testing.assert_close(ours.float(), theirs, rtol=1e-5, atol=0, msg=name)
+        assert math.isclose(own_factor, factor), name
+
+
+def test_configurations_that_transformers_has_are_as_stated(transformers: Module, reading: dict[str, Any]) -> None:
+    stated = {name: (dim, advertised, rope) for name, (dim, _, advertised, rope) in reading["MODELS"].items()}
+    oss = transformers("models.gpt_oss").GptOssConfig()
+    assert stated["gpt-oss"] == (oss.head_dim, oss.max_position_embeddings, oss.rope_parameters)
+    assert oss.sliding_window == 128
+    gemma = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig()
+    everything = gemma.rope_parameters["full_attention"]
+    assert stated["Gemma 4"] == (gemma.per_layer_config[5].head_dim, gemma.max_position_embeddings, everything)
+    assert gemma.layer_types[:6] == ["sliding_attention"] * 5 + ["full_attention"]
+    llama = transformers("models.llama4").Llama4TextConfig()
+    assert (llama.attention_chunk_size, llama.floor_scale, llama.attn_scale) == (8192, 8192, 0.1)
+    assert llama.rope_parameters["rope_theta"] == stated["Llama 4 Scout"][2]["rope_theta"]
+    scout_chunks = llama.layer_types[:4]
+    assert scout_chunks == ["chunked_attention"] * 3 + ["full_attention"]
+    deepseek = transformers("models.deepseek_v3").DeepseekV3Config()
+    assert (deepseek.kv_lora_rank, deepseek.qk_rope_head_dim, deepseek.qk_nope_head_dim) == (512, 64, 128)
+    assert (deepseek.num_attention_heads, deepseek.v_head_dim) == (128, 128)
+
+
+def test_deepseek_v4_rotates_one_vector_for_keys_and_values(transformers: Module, reading: dict[str, Any]) -> None:
+    dim, trained, advertised, stated = reading["MODELS"]["DeepSeek-V4"]
+    published = {
+        name: stated[name]
+        for name in ("rope_type", "factor", "original_max_position_embeddings", "beta_fast", "beta_slow")
+    }
+    config = transformers("models.deepseek_v4").DeepseekV4Config(rope_parameters=published)
+    rope, near = config.rope_parameters["compress"], config.rope_parameters["main"]
+    assert rope == stated | {"partial_rotary_factor": dim / config.head_dim}
+    assert (config.head_dim, config.max_position_embeddings, trained) == (512, advertised, 65_536)
+    assert (near["rope_theta"], near["rope_type"]) == (10_000, "default")
+    assert (config.num_key_value_heads, config.sliding_window) == (1, 128)
+
+
+def test_layers_without_a_softmax_stand_before_those_with_one(transformers: Module) -> None:
+    qwen = transformers("models.qwen3_5").Qwen3_5TextConfig()
+    assert qwen.layer_types[:4] == ["linear_attention"] * 3 + ["full_attention"]
+    assert (qwen.head_dim, qwen.rope_parameters["partial_rotary_factor"]) == (256, 0.25)
+    assert not hasattr(transformers("models.kimi_linear").KimiLinearConfig(), "rope_parameters")
+
+
+def test_qwen2_vl_has_blocks_and_qwen3_vl_has_turns(transformers: Module) -> None:
+    code = {
+        name: Path(str(transformers(f"models.{name}.modeling_{name}").__file__)).read_text(encoding="utf-8")
+        for name in ("qwen2_vl", "qwen3_vl")
+    }
+    assert '"mrope_section", [16, 24, 24]' in code["qwen2_vl"]
+    assert '"mrope_section", [24, 20, 20]' in code["qwen3_vl"]
+    assert transformers("models.qwen2_vl").Qwen2VLTextConfig().rope_parameters["rope_theta"] == 1e6
+
+
+def test_bases_differ_between_layers_with_a_window_and_others(transformers: Module) -> None:
+    rope = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig().rope_parameters
+    assert (rope["sliding_attention"]["rope_theta"], rope["full_attention"]["rope_theta"]) == (10_000, 1_000_000)
+
+
+def test_lines_of_transformers_stand_there_as_quoted(transformers: Module) -> None:
+    prose = "\n".join(cell.source for cell in sources.read(LAYOUTS, "en").cells if cell.cell_type == "markdown")
+    address, found = "", []
+    for line, where in re.findall(r"^\| `(.+)` \| (.+?) \|", prose, re.MULTILINE):
+        address = next(iter(re.findall(r"\((https:[^)]+)\)", where)), address)  # "the same" is that of the row above
+        if module := re.search(r"v5\.23\.0/src/transformers/(\w+)/(\w+)/(\w+)\.py", address):
+            code = Path(str(transformers(".".join(module.groups())).__file__)).read_text(encoding="utf-8")
+            found.append(line in code)
+    assert found == [True] * 5

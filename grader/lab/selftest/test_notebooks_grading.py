@@ -1,0 +1,223 @@
+"""nbgrader's whole cycle on a small class: full marks, no marks, and what must not pass for a zero."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+import nbformat
+
+from grader.core.results.outcome import Outcome
+from grader.lab.site.notebooks import course, release, sources
+from grader.lab.site.notebooks.grade import NothingToGrade, grade
+from grader.lab.site.notebooks.outcomes import Check
+from grader.selftest.small_notebook import (
+    HARD_CODED,
+    NAME,
+    NOISY,
+    answered,
+    blank,
+    forged,
+    hand_in,
+    reference,
+    small_walkthrough,
+    without,
+)
+
+pytestmark = pytest.mark.process
+
+ALL = pytest.mark.skipif(
+    not os.environ.get("ALL_NOTEBOOKS"), reason="takes minutes: set ALL_NOTEBOOKS=1 to run every notebook"
+)
+
+
+class Graded:
+    """The class, graded."""
+
+    def __init__(self, folder: Path) -> None:
+        """Grade whatever is handed in by the students below."""
+        work, self.out = folder / "work", folder / "out"
+        self.release, self.built = course.release_folder(self.out), course.source_folder(self.out)
+        solved = reference()
+        hand_in(work, "ada", solved)
+        hand_in(work, "blank", blank(reference()))
+        hand_in(work, "dead", solved, answered("double", "import os\nos._exit(1)"))
+        hand_in(work, "deleted", solved, without("double_laws"))
+        hand_in(work, "forged", solved, forged, answered("triple", "def triple(x):\n    return x"))
+        hand_in(work, "hard-coded", solved, answered("double", HARD_CODED))
+        hand_in(work, "noisy [a], O'Neil", solved, answered("double", NOISY))
+        hand_in(work, "raises", solved, answered("double", "def double(x):\n    return x / 0"))
+        renamed = hand_in(work, "renamed", solved)
+        renamed.rename(renamed.with_name("0_small (1).ipynb"))
+        hand_in(work, "torn", solved).write_bytes(b"\xff{")
+        (work / "nothing").mkdir()
+        (work / "broken.zip").write_bytes(b"PK")
+        with zipfile.ZipFile(work / "zoe.zip", "w") as archive:
+            archive.writestr(f"homework/{NAME}.ipynb", nbformat.writes(solved))
+        self.said: list[str] = []
+        self.checks = grade(work, self.out, say=self.said.append, uncontained=True)
+
+    def of(self, student: str) -> dict[str, Check]:
+        """A student's checks, by cell."""
+        return {check.cell: check for check in self.checks if check.student == student}
+
+    def points(self, student: str) -> list[float | None]:
+        """A student's points, check by check."""
+        return [check.points for check in self.of(student).values()]
+
+    def score(self, student: str) -> str:
+        """What the gradebook file says."""
+        with (self.out / "grades.csv").open(encoding="utf-8", newline="") as file:
+            return next(row["score"] for row in csv.DictReader(file) if row["student_id"] == student)
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graded]:
+    """One cycle for all tests here: it takes most of a minute."""
+    folder = tmp_path_factory.mktemp("class")
+    with small_walkthrough(folder / "source"):
+        yield Graded(folder)
+
+
+@pytest.mark.parametrize("student", ["ada", "zoe"], ids=["folder", "zip"])
+def test_the_reference_earns_full_marks(graded: Graded, student: str) -> None:
+    assert graded.points(student) == [2, 1]
+    assert graded.score(student) == "3"
+
+
+def test_a_blank_notebook_earns_nothing(graded: Graded) -> None:
+    assert graded.points("blank") == [0, 0]
+    assert {check.outcome for check in graded.of("blank").values()} == {Outcome.NOT_IMPLEMENTED}
+    assert graded.score("blank") == "0"
+
+
+def test_hidden_tests_see_what_the_shown_ones_do_not(graded: Graded) -> None:
+    check = graded.of("hard-coded")["double_laws"]
+    assert (check.outcome, check.points) == (Outcome.FAILED, 0)
+    assert check.message == "AssertionError: Texts double too."
+    assert graded.points("hard-coded") == [0, 1]
+
+
+def test_warnings_and_stderr_cost_nothing(graded: Graded) -> None:
+    assert graded.points("noisy_a_O_Neil") == [2, 1]
+
+
+def test_an_exception_of_the_student_costs_its_own_exercise(graded: Graded) -> None:
+    check = graded.of("raises")["double_laws"]
+    assert (check.outcome, check.points) == (Outcome.CRASHED, 0)
+    assert check.message == "ZeroDivisionError: division by zero"
+    assert graded.points("raises") == [0, 1]
+
+
+def test_a_dead_kernel_is_no_zero(graded: Graded) -> None:
+    assert graded.points("dead") == [None, None]
+    assert {check.outcome for check in graded.of("dead").values()} == {Outcome.CRASHED}
+    assert graded.score("dead") == ""
+
+
+def test_a_deleted_check_is_no_zero(graded: Graded) -> None:
+    check = graded.of("deleted")["double_laws"]
+    assert (check.outcome, check.points, check.message) == (Outcome.MISSING, None, "the checking cell was deleted")
+    assert graded.of("deleted")["triple_laws"].points == 1
+    assert graded.score("deleted") == ""
+
+
+def test_a_renamed_notebook_is_no_zero(graded: Graded) -> None:
+    assert graded.points("renamed") == [None, None]
+    assert graded.of("renamed")["double_laws"].message == "no 0_small.ipynb, but 0_small (1).ipynb: renamed?"
+    assert graded.score("renamed") == ""
+
+
+@pytest.mark.parametrize("student", ["torn", "broken"], ids=["notebook", "zip"])
+def test_what_cannot_be_read_is_no_zero(graded: Graded, student: str) -> None:
+    assert graded.points(student) == [None, None]
+    assert graded.of(student)["double_laws"].message
+
+
+def test_nothing_handed_in_is_a_zero(graded: Graded) -> None:
+    assert graded.points("nothing") == [0, 0]
+    assert graded.score("nothing") == "0"
+
+
+def test_metadata_of_a_students_own_change_nothing(graded: Graded) -> None:
+    """Neither what a check is worth, nor whether others are graded."""
+    assert graded.points("forged") == [2, 0]
+    assert {check.max_points for check in graded.of("forged").values()} == {2, 1}
+
+
+def test_every_student_gets_feedback(graded: Graded) -> None:
+    page = graded.out / "feedback" / "ada" / course.HOMEWORK / f"{NAME}.html"
+    assert "double_laws" in page.read_text(encoding="utf-8")
+    assert graded.said[-1].startswith("[1/1] 0_small: ")
+
+
+def test_the_release_gives_nothing_away(graded: Graded) -> None:
+    assert [*release.leaks(graded.release, graded.built)] == []
+    text = (graded.release / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    assert "raise NotImplementedError" in text
+    assert "One and one make two." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "found"),
+    [
+        (f"{NAME}.ipynb", "# TODO", "return x + x", "holds the secret line 'return x + x'"),
+        (f"{NAME}.ipynb", "# TODO", "### BEGIN SOLUTION", "holds the marker '### BEGIN SOLUTION'"),
+        (f"{NAME}.ipynb", '"name": "python3"', '"name": "assert triple(2) == 6, \\"Three twos make six.\\""', "secret"),
+        (
+            f"{NAME}.ipynb",
+            '"outputs": []',
+            '"outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]',
+            "o",
+        ),
+        ("checks.py", "import io", "import io\nreturn x + x + x", "holds the secret line 'return x + x + x'"),
+        ("gradebook.db", "", "", "gradebook.db: is not a notebook"),
+    ],
+    ids=["solution", "marker", "metadata", "outputs", "module", "database"],
+)
+def test_every_leak_is_found(graded: Graded, tmp_path: Path, name: str, old: str, new: str, found: str) -> None:
+    tampered = tmp_path / "release"
+    shutil.copytree(graded.release, tampered)
+    path = tampered / name
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert any(found in line for line in release.leaks(tampered, graded.built))
+
+
+def test_a_notebook_that_is_not_released_is_missed(graded: Graded, tmp_path: Path) -> None:
+    assert f"{NAME}.ipynb: is missing" in release.leaks(tmp_path, graded.built)
+
+
+def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NothingToGrade, match=r"holds no submission\. Expected a folder or a zip for each student"):
+        grade(tmp_path, tmp_path / "out", uncontained=True)
+
+
+def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(course, "NBGRADER", (sys.executable, "-c", "raise SystemExit('no such cell')"))
+    with pytest.raises(course.NbgraderFailed, match=r"^nbgrader autograde ended with 1: no such cell$"):
+        course.run(tmp_path, "autograde")
+
+
+@ALL
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_every_notebook_gives_full_marks_or_none(tmp_path: Path, language: str) -> None:
+    course.prepare(language, tmp_path / "course")
+    work = tmp_path / "work"
+    shutil.copytree(course.source_folder(tmp_path / "course"), work / "reference")
+    shutil.copytree(course.release_folder(tmp_path / "course"), work / "blank")
+    checks = grade(work, tmp_path / "out", language, uncontained=True)
+    assert {check.student for check in checks} == {"reference", "blank"}
+    wrong = [check for check in checks if check.points != (check.max_points if check.student == "reference" else 0)]
+    assert wrong == []
+    assert [*release.leaks(work / "blank", work / "reference")] == []

@@ -1,0 +1,393 @@
+"""The handbook: mathematics and pictures without a network, and no answer given away."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+import nbformat
+
+from grader.lab.site.notebooks import handbook, pictures, references, sources, times, touches, typesetting
+from grader.selftest.small_notebook import NAME, reference, small_walkthrough
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def written(folder: Path) -> dict[str, str]:
+    """The handbook of the small notebook, with a figure in it, by page."""
+    with small_walkthrough(folder / "source"):
+        for language in sources.LANGUAGES:
+            notebook = reference()
+            figure = nbformat.v4.new_output("display_data", {"image/png": PIXEL})
+            notebook.cells[1].outputs = [figure]
+            notebook.cells[0].source += "\n\nSee [next](1_more.ipynb), `$HOME`, and\n\n$$\n\\sqrt{x_1} < *y*\n$$\n"
+            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+        pages = handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
+    return {path.relative_to(folder / "book").as_posix(): path.read_text(encoding="utf-8") for path in pages}
+
+
+def test_the_handbook_needs_no_network_and_gives_nothing_away(tmp_path: Path) -> None:
+    pages = written(tmp_path)
+    assert [*pages] == ["index.html", "zh/index.html", f"en/{NAME}.html", f"zh/{NAME}.html"]
+    for page in pages.values():
+        assert re.findall(r"""(?:src|href)=["']?(?:https?:)?//|@import|<script[^>]""", page) == []
+    page = pages[f"en/{NAME}.html"]
+    assert f'src="data:image/png;base64,{PIXEL}"' in page
+    assert "One and one make two." in page
+    assert "Texts double too." not in page
+    assert "x + x + x" not in re.sub(r"<[^>]+>", "", page)
+
+
+def test_formulas_are_mathml_and_dollars_in_code_stay(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert page.count("<math ") == 2
+    assert "<msqrt><mrow><msub><mi>x</mi><mn>1</mn></msub></mrow></msqrt>" in page
+    assert "<em>" not in page
+    assert "<code>$HOME</code>" in page
+
+
+def test_pages_lead_to_each_other(tmp_path: Path) -> None:
+    pages = written(tmp_path)
+    assert f'href="../zh/{NAME}.html"' in pages[f"en/{NAME}.html"]
+    assert 'href="1_more.html"' in pages[f"en/{NAME}.html"]
+    assert f'href="en/{NAME}.html"' in pages["index.html"]
+    assert 'href="zh/index.html"' in pages["index.html"]
+    assert f'href="{NAME}.html"' in pages["zh/index.html"]
+    assert 'href="../index.html"' in pages["zh/index.html"]
+    assert [pages[f"{language}/{NAME}.html"].count('="../index.html"') for language in sources.LANGUAGES] == [2, 0]
+
+
+def test_a_notebook_has_its_small_picture_beside_its_title_and_its_finding_on_the_first_page(tmp_path: Path) -> None:
+    with small_walkthrough(tmp_path / "source"):
+        with (tmp_path / "source" / "title.toml").open("a", encoding="utf-8") as file:
+            file.write(f'{NAME} = {{ en = "One & one <is> two.", zh = "一加一是二。" }}\n')
+        (tmp_path / "source" / "emblems").mkdir()
+        (tmp_path / "source" / "emblems" / f"{NAME}.svg").write_text("<svg>mine</svg>", encoding="utf-8")
+        (tmp_path / "zh" / "executed").mkdir(parents=True)
+        (tmp_path / "zh" / "executed" / f"{NAME}.ipynb").write_text(nbformat.writes(reference()), encoding="utf-8")
+        (tmp_path / "en" / "executed").mkdir(parents=True)
+        (tmp_path / "en" / "executed" / f"{NAME}.ipynb").write_text(nbformat.writes(reference()), encoding="utf-8")
+        pages = [path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en", "zh"])]
+    assert [page.count("<svg>mine</svg>") for page in pages] == [1, 1, 1, 1]
+    assert [page.count("<p>One &amp; one &lt;is&gt; two.</p>") for page in pages] == [1, 0, 0, 0]
+    assert [page.count("<p>一加一是二。</p>") for page in pages] == [0, 1, 0, 0]
+
+
+def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> None:
+    assert [*sources.front().findings] == [script.stem for script in sources.scripts()]
+    assert all([*said] == [*sources.LANGUAGES] for said in sources.front().findings.values())
+    for page in sources.pages():
+        assert ElementTree.fromstring(sources.emblem(page.stem)).tag == "{http://www.w3.org/2000/svg}svg", page
+
+
+def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tmp_path: Path) -> None:
+    with small_walkthrough(tmp_path / "source"):
+        (tmp_path / "source" / "brief.py").write_text(
+            '# %% [markdown] lang="en"\n# # In brief · All\n#\n# <!-- touch: story -->\n', encoding="utf-8"
+        )
+        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py"]
+        walk = reference()
+        walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: {"story": "measured"}})]
+        (tmp_path / "en" / "executed").mkdir(parents=True)
+        for name, notebook in ((NAME, walk), ("brief", sources.read(sources.pages()[1], "en"))):
+            (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+        front, brief, other = (
+            path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en"])
+        )
+    assert re.findall(r'href="(en/[^"#]+)"', front) == ["en/brief.html", f"en/{NAME}.html"]
+    assert 'touch.data = {"story":"measured"}' in brief
+    assert "exercises" not in brief
+    assert f'href="{NAME}.html"' in brief
+    assert 'href="brief.html"' in other
+
+
+SVG = (
+    '<svg height="60pt" viewBox="0 0 90 60"><g id="axes_1"/>'
+    '<text style="font-weight: 700; font-size: 10.5px" x="1" y="15.5">Off by 4.1 &amp; more</text>'
+    '<text style="font-weight: 700" x="1" y="40">q</text><text style="font-size: 9.5px">the key</text></svg>'
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "title", "said"),
+    [
+        ("en", {}, "Off by 4.1 &amp; more", "the key"),
+        ("zh", {"Off by {x:.1f} & more": "差 {x:.1f} 以上", "the key": "键"}, "差 4.1 以上", "键"),
+    ],
+)
+def test_the_finding_of_a_figure_is_its_caption_and_its_text_for_those_who_do_not_see_it(
+    language: str, words: dict[str, str], title: str, said: str
+) -> None:
+    notebook = reference()
+    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
+    pictures.show(notebook, language, words)
+    figure = notebook.cells[1].outputs[0].data["text/html"]
+    assert figure.startswith(f'<figure class="picture"><figcaption>{title}</figcaption><div><img alt="{title}"')
+    encoded = re.search(r"base64,([^\"]*)", figure)
+    assert encoded is not None
+    svg = base64.b64decode(encoded[1]).decode()
+    assert [found[1] for found in re.finditer(r">([^<>]+)</text>", svg)] == ["q", said]
+    assert 'height="44.5pt" viewBox="0 15.5 90.0 44.5"' in svg, "Where the title stood, nothing is left."
+
+
+def test_a_large_figure_is_wide_and_one_without_a_title_has_a_text() -> None:
+    large = '<svg height="60pt" viewBox="0 0 520 60"></svg>'
+    assert pictures.shown(large, "zh").startswith(
+        f'<figure class="picture wide"><div><img alt="{pictures.NO_TITLE["zh"]}"'
+    )
+    assert 'class="picture"' in pictures.shown(large.replace("520", "90"), "en")
+
+
+DRAWN = """<svg xmlns="http://www.w3.org/2000/svg"><g id="figure_1"><g id="axes_1"><g id="matplotlib.axis_1">
+<g id="xtick_1"><g id="text_1"><text><tspan x="6" y="-4" style="font-size: 6px">2</tspan><tspan x="0" y="0"
+ style="font-size: 9px">1</tspan><tspan x="3" y="0" style="font-size: 9px">0</tspan></text></g></g><g id="xtick_2"/>
+<g id="xtick_3"><g id="text_2"><text>9</text></g></g><g id="text_3"><text>the key</text></g></g>
+<g id="matplotlib.axis_2"><g id="text_4"><text>cost &amp;</text></g></g><g id="text_5"><text>0.5</text></g>
+<g id="text_6"><text>lost</text><text>here</text></g></g>OTHER</g></svg>"""
+OTHER = """<g id="axes_2"><g id="matplotlib.axis_3"><g id="xtick_4"><g id="text_7"><text>dog</text></g></g></g>
+<g id="matplotlib.axis_4"><g id="ytick_1"><g id="text_8"><text>1</text></g></g></g>
+<g id="legend_1"><g id="text_9"><text>M<tspan dy="0.2em" font-size="75%">3</tspan></text></g></g></g>"""
+
+
+@pytest.mark.parametrize(
+    ("other", "language", "said"),
+    [
+        ("", "en", "Across: the key, ticks 10^2 to 9. Up: cost &amp;. Labels: lost here."),
+        ("", "zh", "横轴：the key，刻度从 10^2 到 9。纵轴：cost &amp;。标注：lost here。"),
+        (OTHER, "en", "Panel 1 of 2: Across: the key, ticks 10^2 to 9. Up: cost &amp;. Labels: lost here. "
+         "Panel 2 of 2: Across: dog. Labels: M_3."),
+    ],
+    ids=["one", "chinese", "two"],
+)  # fmt: skip
+def test_axes_and_words_of_a_figure_are_said_to_those_who_do_not_see_it(other: str, language: str, said: str) -> None:
+    assert f'<img alt="{said}"' in pictures.shown(DRAWN.replace("OTHER", other), language)
+
+
+def panel(number: int, left: int, right: int, label: str = "") -> str:
+    """A panel as matplotlib writes it, with the label of a tick beside it."""
+    path = f'<path d="M {left} 90 \nL {right} 90 \nL {right} 10 \nL {left} 10 "/>'
+    tick = f'    <g id="ytick_{number}">\n     {label}\n    </g>\n'
+    return f'  <g id="axes_{number}">\n   <g id="patch_{number + 1}">\n    {path}\n   </g>\n{tick}  </g>\n'
+
+
+@pytest.mark.parametrize(
+    ("drawn", "moves", "size"),
+    [
+        (panel(1, 40, 250) + panel(2, 300, 500) + panel(3, 510, 515), ["10 0", "-250 100", "-250 100"], "270 200"),
+        (panel(1, 40, 140) + panel(2, 180, 280) + panel(3, 320, 515), ["0 0", "0 0", "-280 100"], "288 200"),
+        (panel(1, 40, 515), [], ""),
+        ("".join(panel(n, 40 + 120 * (n % 4), 120 + 120 * (n % 4)) for n in range(8)), [], ""),
+        (panel(1, 40, 250, "<text>0</text>") + panel(2, 300, 515), [], ""),
+        (panel(1, 40, 250) + panel(2, 300, 515) + '  <g id="legend_1"/>\n', [], ""),
+    ],
+    ids=["bar", "two_in_a_row", "one", "grid", "shared", "legend"],
+)
+def test_panels_come_below_each_other_on_a_phone_unless_they_share_something(
+    drawn: str, moves: list[str], size: str
+) -> None:
+    root = '<svg width="520pt" height="100pt" viewBox="0 0 520 100"><g id="figure_1">\n  <g id="patch_1"/>\n'
+    shown = pictures.shown(f"{root}{drawn}</g></svg>", "en")
+    found = re.search(r'srcset="[^,]*,([^"]*)"', shown)
+    assert ("stacked" in shown) == bool(found) == bool(moves)
+    svg = base64.b64decode(found[1]).decode() if found else ""
+    moved = [re.sub(r"\.00", "", one) for one in re.findall(r"translate\(([^)]*)\)", svg)]
+    assert moved == moves
+    assert [re.sub(r"\.00", "", one) for one in re.findall(r'viewBox="0 [\d.]+ ([^"]*)"', svg)] == (
+        [size] if size else []
+    )
+
+
+def test_a_text_in_a_figure_is_translated_with_what_stands_in_it() -> None:
+    translate = pictures.translator(
+        {"{found}; {n} more": "{found}；还有 {n} 个", "lost {a}": "丢了 {a}", "all": "全部"}
+    )
+    assert translate("lost 3; 4 more") == "丢了 3；还有 4 个"
+    assert translate("lost 3; 4 more; 5 more") == "丢了 3；还有 4 个；还有 5 个"
+    assert [translate("all"), translate("none")] == ["全部", "none"]
+    translate = pictures.translator({"{some} of 64": "64 里有 {some}", "a window of {n}, {m} of 64": "{n} 的窗口，{m}"})
+    assert translate("a window of 8, 3 of 64") == "8 的窗口，3", "What has more fixed words is the more certain."
+
+
+LINES = (
+    '<g id="text_1"><text style="font-size: 9px; x" transform="translate(20 10)">differs along a</text>'
+    '<text style="font-size: 9px; x" transform="translate(17.1 21)">diagonal by 0.0</text></g>'
+)
+BUILT = (
+    '<!-- built from $M_{-3}$ --> <g transform="translate(9 9)"> <text>'
+    '<tspan x="0" y="-0.5" style="font-size: 8.5px">b</tspan></text></g>'
+)
+
+
+def test_lines_that_were_centred_are_centred_in_chinese() -> None:
+    words = {"differs along a": "对角线", "diagonal by {x}": "相差 {x}"}
+    svg = pictures.reworded(LINES + LINES.replace("17.1", "20"), pictures.translator(words))
+    centred, flush = re.findall(r"<g .*?</g>", svg)
+    one, other = (float(found) for found in re.findall(r"translate\(([\d.]+)", centred))
+    assert abs(one - other) < 2
+    assert centred.count("text-anchor: middle") == 2
+    assert "text-anchor" not in flush
+    assert ">对角线<" in centred
+
+
+def test_a_formula_in_a_figure_is_set_among_chinese_words() -> None:
+    svg = pictures.reworded(BUILT, pictures.translator({"built from $M_{-3}$": "由 $M_{-3}$ 造出"}))
+    assert re.sub(r"<[^>]*>|\u200b", "", svg).strip() == "由 M−3 造出"
+    assert 'font-style="italic">M<' in svg
+    assert pictures.reworded(BUILT, pictures.translator({})) == BUILT
+    coloured = BUILT.replace("<g transform", '<g style="fill: #009e73" transform')
+    assert "造出" in pictures.reworded(coloured, pictures.translator({"built from $M_{-3}$": "由 $M_{-3}$ 造出"}))
+
+
+def test_english_that_is_left_in_a_figure_is_found() -> None:
+    notebook = reference()
+    texts = "".join(f"<text>{text}</text>" for text in ("18 of 64", "RoPE", "the key", "x", "key_for(1)", "new"))
+    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.SVG: BUILT + texts})]
+    left = pictures.in_english(notebook, {"the key": "键"}, "RoPE 和 `key_for`，new_name")
+    assert left == ["18 of 64", "built from $M_{-3}$", "new"]
+
+
+def test_the_names_in_a_table_are_translated_as_those_in_a_figure() -> None:
+    notebook = reference()
+    table = "<table><tr><td></td><th>loss</th></tr><tr><th>the key</th><td>new 2.0</td></tr></table>"
+    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.TABLE: table})]
+    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss"]
+    pictures.show(notebook, "zh", {"the key": "键", "loss": "损失", "new 2.0": "新"})
+    shown = notebook.cells[1].outputs[0].data[pictures.TABLE]
+    assert shown == table.replace("the key", "键").replace("loss", "损失")
+
+
+def test_no_blank_follows_a_chinese_mark() -> None:
+    lines = ("两条曲线徘徊；", "而得分是 3", "箭头离起点", "PI 的终点")
+    titles = "".join(f'<text style="font-weight: 700">{line}</text>' for line in lines)
+    shown = pictures.shown(f"<svg>{titles}</svg>", "zh")
+    assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in shown
+    text = "<p><strong>唯一吗？</strong> 唯一。</p><pre>行：  1</pre>"
+    assert typesetting.with_formulas(text, []) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"
+
+
+def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "url(data:font/woff;base64,d09GR" in page
+    assert 'math { font-family: "Handbook Math"' in page
+    drawing = '<div class="highlight"><pre><span class="n">plt</span>.<span class="n">show</span>()</pre></div>'
+    assert handbook._folded(drawing, "en").startswith("<details")
+    assert '<span class="line"' in handbook._folded(drawing, "en")
+    assert ">The set-up<" in handbook._folded('<div class="highlight"><pre><b>import</b> math</pre></div>', "en")
+    assert ">这道练习的检查<" in handbook._folded("<pre><span>with</span> quiet():\n    assert</pre>", "zh")
+    claims = "far = 2\nassert far == 2\nassert far != 3\nprint('held')\n"
+    assert ">What the text says, checked<" in handbook._folded(f"<pre>{claims}</pre>", "en")
+    assert not handbook._folded(f"<pre>{claims}near = 1\n</pre>", "en").startswith("<details")
+    assert not handbook._folded("<pre></pre>", "en").startswith("<details")
+
+
+def test_prose_is_set_as_in_print() -> None:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_markdown_cell('It\'s ("no") `"x"` and $\\ln x$, and $y$ too.')]
+    page = handbook.body(notebook)
+    assert 'It\u2019s (“no”) <code>"x"</code>' in page
+    assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
+    assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
+
+
+def test_no_space_follows_a_chinese_mark_that_ends_emphasis() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("**唯一吗？** 是。*Not so.* So.")])
+    assert "<strong>唯一吗？</strong>是。<em>Not so.</em> So." in handbook.body(notebook)
+
+
+def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below() -> None:
+    long = "+".join("x" * typesetting.LONG)
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_markdown_cell(f"The ($x$-th) ${long}$; ${long}$ and ($y$ or $z$)."),
+        nbformat.v4.new_code_cell("if x:\n    'two\n\n  lines'"),
+    ]
+    page = handbook.body(notebook)
+    text = re.sub(r"<math.*?</math>", "_", page, flags=re.DOTALL)
+    tight, wide = '<span class="tight">', '<span class="long">'
+    assert f"The {tight}(_-</span>th) {wide}_;</span> {wide}_</span> and {tight}(_</span> or {tight}_).</span>" in text
+    (code,) = handbook._CODE.findall(page)
+    hanging = handbook._hanging(code)
+    assert re.findall(r"--in:(\d+)", hanging) == ["0", "4", "0", "2"]
+    assert re.sub(r"<[^>]*>", "", hanging) == re.sub(r"<[^>]*>", "", code), "What is copied is the same."
+    assert all(line.count("<span") == line.count("</span>") for line in hanging.split("\n")[1:-1])
+
+
+@pytest.mark.parametrize(
+    ("prose", "remarks"),
+    [
+        ("Done. (Mind the star.) Or (as here) not (done.)", ["(Mind the star.)"]),
+        ("Done.\n\n([Su](https://a.b/c) says $x$ so. Twice.)", ["(Su says x so. Twice.)"]),
+        ("完成。（小心共轭。）或者（像这样）不是。", ["（小心共轭。）"]),
+    ],
+)
+def test_whole_sentences_in_parentheses_are_remarks(prose: str, remarks: list[str]) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose)])
+    found = re.findall(r'<span class="?aside"?>(.*?)</i></span>', handbook.body(notebook), re.DOTALL)
+    assert [re.sub(r"<[^>]*>|[^\S ]", "", each) for each in found] == remarks
+
+
+def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> None:
+    link = '<a href="https://arxiv.org/abs/2104.09864v5">Su et al.</a>'
+    other = '<a href="https://example.org/a">elsewhere</a>'
+    content, cited = references.shown(f"{link} {other} {link.replace('v5', '')}")
+    work = references.works()["2104.09864"]
+    assert content.count(f'{link}<span class="card" aria-hidden="true">{work}</span>') == 1
+    assert content.count('class="card"') == 2
+    assert other in content
+    assert cited == [references.Reference("https://arxiv.org/abs/2104.09864v5", work)]
+
+
+def test_every_paper_that_the_notebooks_link_is_among_the_works_and_every_work_is_linked() -> None:
+    prose = "".join(script.read_text(encoding="utf-8") for script in sources.pages())
+    links = {references.key(address) for address in re.findall(r"\]\((https?://[^)\s]+)\)", prose)}
+    papers = {references.key(found) for found in re.findall(r"https://(?:arxiv|openreview|aclanthology)[^)\s]+", prose)}
+    assert papers <= {*references.works()} <= links
+
+
+def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_markdown_cell("# 0 · Title\n\n" + "word " * 1000),
+        nbformat.v4.new_markdown_cell(
+            "## Short\n\n$$\nx\n$$\n\n$$ y $$\n\n<!-- touch: a -->", metadata={"short": True}
+        ),
+        nbformat.v4.new_code_cell("\n" * 79),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
+        nbformat.v4.new_code_cell("x = 1\n" * 1000 + "plt.show()"),
+        nbformat.v4.new_code_cell("import math\n" * 1000),
+        nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
+    ]
+    assert times.points(notebook) == [3]
+    assert times.minutes(notebook, short=True) == 20, "2 for formulas and a figure, 4 for 80 lines, 12 for 3 points."
+    assert times.minutes(notebook) == 35, "5 and 10 more for 3,000 words, and a little for the titles: 33."
+
+
+def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
+    exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
+    assert all(f" {exercises} " in said for said in sources.front().about.values())
+
+
+def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
+    books = [[sources.read(script, language) for language in sources.LANGUAGES] for script in sources.scripts()]
+    assert 8.5 <= sum(times.minutes(english) for english, _ in books) / 60 <= 11, "Readers took close to ten hours."
+    assert 1 <= sum(times.minutes(english, short=True) for english, _ in books) / 60 <= 2
+    for both in books:
+        flags = [handbook._short(notebook) for notebook in both]
+        assert flags[0] == flags[1]
+        assert any(flags[0]) == (times.minutes(both[0], short=True) > 0)
+
+
+def test_an_exercise_of_two_checks_is_one(tmp_path: Path) -> None:
+    page = written(tmp_path)[f"en/{NAME}.html"]
+    assert "0 exercises, 3 points" in page, "The small notebook has no heading that says so."
+    headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
+    assert handbook.exercises(headings) == 2

@@ -1,0 +1,42 @@
+"""What the notebooks once said wrongly, and no check of a cell can find: it is not said again, in either language."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+from grader.lab.site.notebooks import sources
+
+# A pattern, and a sentence of the kind that it finds.
+WRONG = {
+    "linear is proved, not supposed": (r"[Ss]uppose[^.]* linear|(?:假)?设 \$f\$ 是?线性", "Suppose $f$ is linear."),
+    "a bias is proved under assumptions": (r"random key is the rule", "The random key is the rule."),
+    "PI is section 2.3": (r"2306\.15595\w*\)?,? (?:\(?section )?3\.2", "[PI](a/2306.15595v2), 3.2"),
+    "issue 1429 is about two settings": (r"1429[^.]*(?:square|平方)", "(Megatron-LM#1429 says: squared.)"),
+    "at most, not below": (r"largest power of two below", "Let $P$ be the largest power of two below $H$."),
+    "no type of scaling is called ntk": (r"type[\"'`]?: [\"'`]ntk[\"'`]", '`{"rope_type": "ntk"}`'),
+    "a loss is no test of DroPE": (r"DroPE(?:'s claim does not| 的说法没有)", "DroPE's claim does not replicate."),
+    "retrieval can be shown": (
+        r"cannot be\s+shown at this size|在这个规模上无法证明",
+        "That cannot be shown at this size.",
+    ),
+    "s times as many are no s times more": (r"多了 ?\$?[\w,]+\$? ?倍", "键多了 $s$ 倍。"),
+    "frequencies are in no checkpoint": (r"inv_freq[^.]* (?:saved|stored) in", "`inv_freq` is stored in checkpoints."),
+}
+
+
+@cache
+def prose() -> str:
+    """What all notebooks say, in both languages, with single spaces."""
+    notebooks = [sources.read(script, language) for script in sources.pages() for language in sources.LANGUAGES]
+    return " ".join(" ".join(cell.source.split()) for one in notebooks for cell in one.cells)
+
+
+@pytest.mark.parametrize(("pattern", "example"), WRONG.values(), ids=WRONG)
+def test_what_was_mended_is_not_said_again(pattern: str, example: str) -> None:
+    assert re.search(pattern, example)
+    assert re.search(pattern, prose()) is None

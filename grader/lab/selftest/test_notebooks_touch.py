@@ -1,0 +1,681 @@
+"""Figures of the handbook that can be touched, driven by keyboard in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+import nbformat
+import torch
+from torch.nn.functional import cross_entropy, rms_norm
+
+from grader.lab.site import touch
+from grader.lab.site.notebooks import execute, sources, touches
+from grader.lab.site.touch import MARKER
+from grader.selftest.browser import Tab, needs_axe, needs_browser
+from grader.selftest.small_handbook import NUMBERS, ORDER, READER, TOUCHES
+from grader.selftest.small_notebook import NAME, reference
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+GIVEN = re.compile(r'\bto_touch\("(\w+)"')
+TAKEN = re.compile(r"\btouch\.data\.(\w+)|\bdata\.(\w+)")
+TOLD = "document.querySelector('[data-touch={0}] .told').textContent"
+
+
+def test_every_figure_to_touch_is_in_a_notebook_in_both_languages() -> None:
+    marked = [name for script in sources.scripts() for name in MARKER.findall(script.read_text(encoding="utf-8"))]
+    assert sorted(marked) == sorted(TOUCHES * len(sources.LANGUAGES))
+
+
+def test_a_figure_gets_the_numbers_that_it_reads() -> None:
+    read = {
+        (path.stem, "".join(name))
+        for path in sources.TOUCHES.glob("*.js")
+        for name in TAKEN.findall(path.read_text(encoding="utf-8"))
+    }
+    given = {name for script in sources.scripts() for name in GIVEN.findall(script.read_text(encoding="utf-8"))}
+    assert read == {(name, name) for name in given} == {(name, name) for name in NUMBERS}
+
+
+def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
+    notebook = reference()
+    shown = nbformat.v4.new_output("stream", text="shown")
+    given = nbformat.v4.new_output("display_data", {touches.NUMBERS: {"a": ["</script>"]}, "text/plain": "(numbers)"})
+    notebook.cells[1].outputs = [given, shown]
+    numbers = touches.taken(notebook)
+    assert (numbers, notebook.cells[1].outputs) == ({"a": ["</script>"]}, [shown])
+    assert "</script>" not in touch.script(sources.TOUCHES, ("clock",), numbers)
+
+
+def test_what_a_cell_hands_over_arrives() -> None:
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("from figures import to_touch\nto_touch('a', {'means': [0.5, 2]})")]
+    )
+    run = execute.execute(notebook, sources.SOURCES)
+    assert run.problems == ()
+    assert touches.taken(run.notebook) == {"a": {"means": [0.5, 2]}}
+    assert run.notebook.cells[0].outputs == []
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "same", "differs"),
+    [
+        ("en", "“bites dog man”: each word has the vector", "The order left a trace."),
+        ("zh", "“bites dog man”：每个词的向量都与", "词序留下了痕迹。"),
+    ],
+)
+def test_only_a_mask_or_positions_let_the_order_leave_a_trace(
+    tab: Tab, book: Path, language: str, same: str, differs: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("order")
+    assert tab.evaluate(told).startswith("“dog bites man”")
+    tab.focus("[data-touch=order] button")
+    tab.press(" ")
+    tab.wait_for(f"{told}.startsWith({same!r})")
+    for _ in ("with the causal mask", "with positions added"):
+        tab.focus("[data-touch=order] select")
+        tab.press("ARROW_DOWN")
+        tab.wait_for(f"{told}.endsWith({differs!r})")
+    tab.focus("[data-touch=order] button")
+    tab.press(" ")
+    tab.wait_for(f"{told}.startsWith('“dog bites man”')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "carry", "none"),
+    [
+        ("en", "From 127 to 128: 8 bits flip", "From 128 to 129: 1 bit flips"),
+        ("zh", "从 127 到 128：翻转 8 个比特", "从 128 到 129：翻转 1 个比特"),
+    ],
+)
+def test_a_carry_flips_bits_and_sinusoids_move_evenly(
+    tab: Tab, book: Path, language: str, carry: str, none: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, moved = TOLD.format("odometer"), f"{TOLD.format('odometer')}.includes('1.12')"
+    assert tab.evaluate(told).startswith(carry)
+    assert tab.evaluate(moved)
+    tab.focus("[data-touch=odometer] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.startsWith({none!r})")
+    assert tab.evaluate(moved)
+
+
+@needs_browser
+def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told = TOLD.format("layout")
+    boxes = "[data-touch=layout] label:nth-child({}) input"
+    assert "looks 5 back, as learnt" in tab.evaluate(told)
+    for number, said in ((1, "looks 6 back, not 5"), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
+        tab.focus(boxes.format(number))
+        tab.press(" ")
+        tab.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
+    tab.press(" ")
+    tab.focus(boxes.format(1))
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes('8.00 of 8')")
+    tab.focus(boxes.format(3))
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "stretched", "chunked", "still"),
+    [
+        ("en", "1 of 2 pairs come to an angle", "no further than a chunk of 100", "1 pairs stand still."),
+        ("zh", "2 对里有 1 对遇到", "都只看 100 个 token 的一块", "有 1 对静止。"),
+    ],
+)
+def test_a_models_pairs_come_to_new_angles_beyond_its_reach(
+    tab: Tab, book: Path, language: str, stretched: str, chunked: str, still: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("models")
+    assert stretched in tab.evaluate(told)
+    assert "200" in tab.evaluate(told), "Slowed to half, the second pair comes as far as twice the trained length."
+    tab.focus("[data-touch=models] label:nth-child(2) select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"!{told}.includes('200')")
+    tab.focus("[data-touch=models] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({chunked!r})")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.endsWith({still!r})")
+
+
+@needs_browser
+def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told = TOLD.format("clock")
+    assert tab.evaluate(told).startswith("m − n = 7:")
+    tab.focus("[aria-label='position m of the query']")
+    tab.press("ARROW_RIGHT", 3)
+    tab.wait_for(f"{told}.startsWith('m − n = 10:')")
+    before = tab.evaluate(told)
+    tab.focus("[data-touch=clock] input[type=checkbox]")
+    tab.press(" ")
+    tab.focus("[aria-label='position n of the key']")
+    tab.press("PAGE_UP", 2)
+    tab.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
+    assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
+    tab.press("END")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
+    assert tab.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
+    tab.focus("[data-touch=clock] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 4")
+
+
+@needs_browser
+@pytest.mark.parametrize(("pairs", "distance"), [("one", 7), ("four", 7), ("four", 26)])
+def test_clocks_add_up_to_the_score_that_rope_gives(tab: Tab, page: Path, pairs: str, distance: int) -> None:
+    tab.open(page)
+    for control, value in (("pairs", pairs), ("m", distance + 5)):
+        tab.evaluate(f"document.querySelector('[data-touch=clock] [data-control={control}]').ask('{value}')")
+    speeds, query, key = {
+        "one": ([0.35], [0.9, 0.5], [0.8, -0.3]),
+        "four": (
+            [100 ** (-i / 4) for i in range(4)],
+            [1.2, 0.5, -0.6, 1.1, 0.9, 0.8, 1.3, 0.2],
+            [0.8, -0.7, 1.0, 0.6, -0.4, 1.1, 1.1, -0.5],
+        ),
+    }[pairs]
+    q, k = (torch.view_as_complex(torch.tensor(vector, dtype=torch.float64).view(-1, 2)) for vector in (query, key))
+    turned = torch.polar(torch.ones(len(speeds), dtype=torch.float64), distance * torch.tensor(speeds).double())
+    parts = (q * turned * k.conj()).real  # RoFormer, equation 12
+    texts = "[...document.querySelectorAll('[data-touch=clock] .part')].map((one) => one.textContent)"
+    shown = [float(text.replace("−", "-")) for text in tab.evaluate(texts)]
+    assert shown == [round(part, 2) for part in parts.tolist() if len(parts) > 1]  # one pair adds what the score is
+    drawn = tab.evaluate("[...document.querySelectorAll('[data-touch=clock] text')].map((one) => one.textContent)")
+    turned_by = [f"= {position * 0.35:.2f} rad" for position in (distance + 5, 5)]
+    assert [text for text in drawn if "rad" in text] == (turned_by if pairs == "one" else [])
+    total = tab.evaluate("document.querySelector('[data-touch=clock] .sum').textContent").split()[2]
+    assert float(total.replace("−", "-")) == round(parts.sum().item(), 2)
+
+
+@needs_browser
+def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    handle = "[aria-label='position m of the query']"
+    tab.drag(handle, 0.5, 4.5)
+    tab.wait_for(f'Number(document.querySelector("{handle}").getAttribute("aria-valuenow")) > 14')
+    assert tab.evaluate(f'document.activeElement === document.querySelector("{handle}")')
+
+
+@needs_browser
+def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 0.51 and 8 positions of 0.35 come near
+    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 3:')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("opening", "some", "none"),
+    [
+        ("index.html", "words, this text has 21: at its end, {} of 5 hands", "no angle is new"),
+        ("zh/index.html", "这段文本 21 个：到末尾，5 根指针里有 {} 根", "没有陌生的角度"),
+    ],
+)
+def test_the_sentence_shows_which_hands_come_to_new_angles(
+    tab: Tab, book: Path, opening: str, some: str, none: str
+) -> None:
+    tab.open(book / opening)
+    told, figure = TOLD.format("sentence"), "document.querySelectorAll('[data-touch=sentence] {}').length"
+    assert some.format(3) in tab.evaluate(told)
+    assert tab.evaluate(figure.format(".hand")) == 21 * 5
+    assert tab.evaluate(figure.format(".hand.key")) == 8 * 3, "Three slow pairs, in eight words beyond training."
+    tab.focus("[data-touch=sentence] input[type=checkbox]")
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes({some.format(0)!r})")
+    assert tab.evaluate(figure.format(".hand.key")) == 0, "Slowed down, they stay where they were in training."
+    tab.press(" ")
+    tab.focus("[data-touch=sentence] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({none!r})")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes({some.format(4)!r})")  # four words: not even pair 0 comes round; later it does
+
+
+@needs_browser
+def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
+    tab.open(page, motion=True)
+    told = "document.querySelector('[data-touch=sentence] .told')"
+    assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "It does not move before it is seen."
+    tab.evaluate(  # what it went through is kept: it may be over before one looks
+        f"window.moved = []; new MutationObserver(() => window.moved.push({told}.ariaLive + {told}.textContent))"
+        f".observe({told}, {{childList: true}})"
+    )
+    tab.evaluate("document.querySelector('[data-touch=sentence]').scrollIntoView({behavior: 'instant'})")
+    tab.wait_for("window.moved.some((one) => one.startsWith('off') && one.includes(' 0 of 5 '))")
+    tab.focus("[data-touch=sentence] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.ariaLive === 'polite'")
+    assert tab.evaluate(f"{told}.textContent").startswith("Trained on 14 words")
+    assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "All words are read again."
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "words", "gone"),
+    [
+        ("en", "{}), {} characters read: {} of 2 clocks", "(orange), pair 1 farthest, by {}°"),
+        ("zh", "{}），已读 {} 个字符：2 个钟里有 {} 个", "第 1 对走得最远，多走了 {}°"),
+    ],
+)
+def test_the_story_counts_the_clocks_that_went_on_beyond_training(
+    tab: Tab, book: Path, language: str, words: str, gone: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, hands = (
+        TOLD.format("story"),
+        "[...document.querySelectorAll('[data-touch=story] .hand')].map((one) => one.classList[1])",
+    )
+    assert words.format("", 5, 0).lstrip("), ），") in tab.evaluate(told), "At first all is as in training."
+    others = "document.querySelectorAll(`[data-touch=story] .other:not([style*='display: none'])`).length"
+    assert tab.evaluate(others) == 0, "What slows the hands is compared once it has been chosen."
+    tab.focus("[data-touch=story] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone.format(303)!r})")
+    assert tab.evaluate(hands) == ["query", "key"], (
+        "The slow pair was trained on 1 radian, and stands at 9.9, less a turn."
+    )
+    tab.press("ARROW_LEFT", 8)  # 69 characters: 6.8 radians, a turn and half a radian
+    tab.wait_for(f"{told}.includes({words.format('', 69, 1)!r}) && {told}.includes({gone.format(303)!r})")
+    assert tab.evaluate(hands) == ["query", "query"], "It went all the way round, and is where it was in training."
+    tab.focus("[data-touch=story] select")
+    tab.press("ARROW_DOWN")
+    tab.focus("[data-touch=story] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
+    assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+    assert tab.evaluate(others) > 0
+    tab.press("HOME")
+    one = words.format("PI", 1, 0).replace("characters", "character")
+    tab.wait_for(f"{told}.includes({one!r}) && {told}.includes('3.00')")
+
+
+@needs_browser
+def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    set_to = "document.querySelector('[data-touch={}] [data-control={}]').ask('{}')"
+    for each in (
+        ("story", "hands", "YaRN"),
+        ("story", "read", "100"),
+        ("diagonals", "query", "20"),
+        ("diagonals", "key", "3"),
+    ):
+        tab.evaluate(set_to.format(*each))
+    told = [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")]
+    assert "YaRN" in told[0]
+    assert "20" in told[1]
+    for width in (375, 1200):
+        tab.resize(width)
+        tab.wait_for("document.querySelector('[data-touch=story] [data-control=hands]').value === 'YaRN'")
+        assert [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")] == told
+
+
+@needs_browser
+def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"
+    tall = "document.querySelector('[data-touch=story] svg').viewBox.baseVal.height"
+    before = tab.evaluate(tall)
+    tab.resize(375)
+    tab.wait_for(f"{tall} > {before}")
+    assert [place.split()[0] for place in tab.evaluate(places)] == ["translate(80", "translate(240"]
+    tab.resize(1200)
+    tab.wait_for(f"{tall} === {before}")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("figure", "values"), [("story", ("0", "50")), ("slopes", ("0", "24")), ("attention", ("0", "2"))]
+)
+def test_a_pointer_on_the_chart_sets_the_slider(tab: Tab, page: Path, figure: str, values: tuple[str, str]) -> None:
+    tab.open(page)
+    value = f"document.querySelector('[data-touch={figure}] input').value"
+    told = TOLD.format(figure)
+    for end, wanted in zip((0.001, 0.5), values, strict=True):
+        before = tab.evaluate(told)
+        tab.drag(f"[data-touch={figure}] .chart", 0.9, end)
+        tab.wait_for(f"{value} === {wanted!r}")
+        assert tab.evaluate(told) != before
+        scrolled = tab.evaluate("scrollY")
+        tab.swipe(f"[data-touch={figure}] .chart", 160)
+        tab.wait_for(f"scrollY !== {scrolled}")
+        assert tab.evaluate(value) == wanted, "A finger that scrolls the page moves nothing."
+
+
+@needs_browser
+def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told = TOLD.format("wavelengths")
+    assert "18 of 64 pairs" in tab.evaluate(told)
+    assert "nothing new up to 4,096 positions, with 32,768 wanted" in tab.evaluate(told)
+    tab.focus("[data-touch=wavelengths] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
+    assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in tab.evaluate(told)
+    tab.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
+    tab.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
+    tab.focus("[data-touch=wavelengths] input")
+    tab.press("HOME")
+    tab.wait_for(f"!{told}.includes('18 of 64')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "before", "more", "after"),
+    [
+        ("en", ("2 of 8 heads", "every 177", "256 leaves all"), "3 of 16 heads", ("0 of 16", "every 177", "nothing.")),
+        (
+            "zh",
+            ("8 个头里有 2 个", "每 177 ", "全部留下"),
+            "16 个头里有 3 个",
+            ("16 个头里有 0 个", "每 177 ", "一点不留。"),
+        ),
+    ],
+)
+def test_the_flattest_slope_is_the_same_for_any_number_of_heads(
+    tab: Tab, book: Path, language: str, before: tuple[str, ...], more: str, after: tuple[str, ...]
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("slopes")
+    assert all(words in tab.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
+    tab.focus("[data-touch=slopes] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({more!r})")
+    assert tab.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
+    tab.focus("[data-touch=slopes] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('4,096')")
+    assert all(words in tab.evaluate(told) for words in after)
+    tab.focus("[data-touch=slopes] label:last-child input")
+    tab.press("END")
+    tab.wait_for(f"{told}.match(/4,096/g).length === 2")
+    assert after[2] in tab.evaluate(told), "A window of 4,096 ends before the distance 4,096."
+
+
+@needs_browser
+def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told = TOLD.format("stale")
+    assert tab.evaluate(told).startswith("8 tokens")
+    assert "up to 0°" not in tab.evaluate(told)
+    tab.focus("[data-touch=stale] button:nth-of-type(3)")
+    tab.press("ENTER")
+    tab.wait_for(f"{told}.startsWith('4 tokens') && {told}.includes('up to 0°')")
+    tab.focus("[data-touch=stale] button:nth-of-type(2)")
+    tab.press("ENTER", 4)
+    tab.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
+    tab.focus("[data-touch=stale] input")
+    tab.press(" ")
+    tab.wait_for(f"{told}.includes('up to 0°')")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "start", "even", "apart", "none", "turned"),
+    [
+        (
+            "en",
+            "Query at 12, key at 5: score 6.82. All 17 cells of distance 7: 6.82.",
+            "Query at 13, key at 6: score 6.82. All 17 cells of distance 7: 6.82.",
+            "The 17 cells of distance 7: from ",
+            "no score knows the distance.",
+            "each pair has turned by 7 times its speed.",
+        ),
+        (
+            "zh",
+            "查询在 12，键在 5：得分 6.82。距离为 7 的 17 格全是 6.82。",
+            "查询在 13，键在 6：得分 6.82。距离为 7 的 17 格全是 6.82。",
+            "距离为 7 的 17 格：从 ",
+            "得分不知道距离。",
+            "每一对都转了转速的 7 倍。",
+        ),
+    ],
+    ids=sources.LANGUAGES,
+)
+def test_only_rope_and_no_code_have_even_diagonals(
+    tab: Tab, book: Path, language: str, start: str, even: str, apart: str, none: str, turned: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told = TOLD.format("diagonals")
+    dots = "[...document.querySelectorAll('[data-touch=diagonals] circle[cx]')]"
+    heights = f"new Set({dots}.map((dot) => Math.round(dot.getAttribute('cy')))).size"
+    assert tab.evaluate(told) == start
+    parts = "[...document.querySelectorAll('[data-touch=diagonals] g:has(.hand) + text')].map((one) => one.textContent)"
+    tab.focus("[data-touch=diagonals] .map")
+    before = tab.evaluate(parts)
+    tab.press("PAGE_DOWN")
+    tab.wait_for(f"{told} === {even!r}")
+    assert tab.evaluate(parts) == before, "Along a diagonal, each pair adds the same."
+    added = sum(float(part.replace("−", "-")) for part in before if part)
+    assert abs(added - 6.82) < 0.05, "The score is the sum of what the pairs add."
+    assert tab.evaluate(heights) == 1
+    tab.focus("[data-touch=diagonals] select")
+    tab.press("ARROW_UP", 2)
+    tab.wait_for(f"{told}.includes({apart!r})")
+    assert tab.evaluate(heights) > 5
+    tab.press("HOME")
+    tab.wait_for(f"{told}.endsWith({none!r})")
+    tab.press("END")
+    tab.press("ARROW_UP")
+    tab.focus("[data-touch=diagonals] label:nth-child(2) select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith({turned!r})")
+    tab.focus("[data-touch=diagonals] select")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
+
+
+@needs_browser
+def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_diagonal(tab: Tab, page: Path) -> None:
+    told = TOLD.format("diagonals")
+    for width in (1200, 375):
+        tab.open(page, width=width)
+        tab.drag("[data-touch=diagonals] .map", 0.1, 0.3, down=60)
+        tab.wait_for(f"/^Query at 1[5-8], key at 7:/.test({told})")
+        tab.drag("[data-touch=diagonals] .map", 0.1, 0.95)
+        tab.wait_for(f"/^Query at 1[12], key at 1[12]:/.test({told})")
+        tab.drag("[data-touch=diagonals] .chart", 0.9, 0.5)
+        tab.wait_for(f"/^Query at 1[12], key at 1[12]: .* All 24 cells/.test({told})")
+        tab.focus("[data-touch=diagonals] .map")
+        tab.press("ARROW_RIGHT")
+        tab.press("ARROW_DOWN", 30)
+        tab.wait_for(f"{told}.startsWith('Query at 23')")
+        scrolled = tab.evaluate("scrollY")
+        tab.swipe("[data-touch=diagonals] .chart", 160)
+        tab.wait_for(f"scrollY !== {scrolled}")
+
+
+@needs_browser
+def test_words_in_the_text_set_a_figure_and_scroll_only_to_one_out_of_sight(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told, seen = TOLD.format("walk"), "document.querySelector('[data-touch=walk]').getBoundingClientRect()"
+    tab.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # so that no scrolling goes on meanwhile
+    tab.focus("button.sets")
+    tab.press("ENTER")
+    tab.wait_for(f"{told}.startsWith('Distance 31:')")
+    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert tab.evaluate("document.querySelector('[data-touch=walk] output').textContent") == "31"
+    tab.wait_for(f"{seen}.top >= -1 && {seen}.bottom <= innerHeight + 1")
+    assert tab.evaluate("document.activeElement.className") == "sets"
+    scrolled = tab.evaluate("scrollY")
+    tab.evaluate("document.querySelector('button.sets').click()")
+    tab.evaluate("document.querySelector('[data-touch=walk] select').value = '10000'")
+    tab.evaluate("document.querySelector('button.sets').click()")
+    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert tab.evaluate("scrollY") == scrolled
+
+
+@needs_axe
+@needs_browser
+def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
+    for page in sorted(book.rglob("*.html")):
+        for width, dark in ((1200, False), (375, True)):
+            tab.open(page, width=width, dark=dark)
+            assert tab.violations() == [], page
+
+
+@needs_browser
+@pytest.mark.parametrize(("language", "words"), [("en", "Distance {}:"), ("zh", "距离 {}：")])
+def test_the_walk_follows_the_distance(tab: Tab, book: Path, language: str, words: str) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, distance = TOLD.format("walk"), "[data-touch=walk] input"
+    assert tab.evaluate(told).startswith(words.format("10"))
+    tab.focus(distance)
+    tab.press("HOME")
+    tab.wait_for(f"{told}.startsWith({words.format('0')!r}) && {told}.includes('64.0')")
+    tab.press("ARROW_RIGHT", 3)
+    tab.wait_for(f"{told}.startsWith({words.format('3')!r})")
+    drawn = "document.querySelectorAll('[data-touch=walk] .step.round').length"
+    assert tab.evaluate(drawn) == 0
+    tab.press("END")
+    tab.wait_for(f"{drawn} > 60")
+    tab.focus("[data-touch=walk] label:last-child select")
+    tab.press("ARROW_DOWN")
+    at = f"document.querySelector('{distance}')"
+    for _ in range(400):  # down to the distance that the key was made for
+        if "1,000" in tab.evaluate(told):
+            break
+        tab.evaluate(f"{at}.stepDown(), {at}.dispatchEvent(new Event('input'))")
+    assert "64.0" in tab.evaluate(told), "There the walk is straight again."
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("en", "As trained: a key at distance 1 gets 10 %", "Slow pairs clamped: a key at distance 2–3 gets 12 %"),
+        ("zh", "不加改动：距离 1 处的一个键平均得到 10 %", "截住慢的对：距离 2–3 处的一个键平均得到 12 %"),
+    ],
+)
+def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, book: Path, language: str, before: str, after: str) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    told, shares = TOLD.format("attention"), f"{TOLD.format('attention')}.match(/\\d+ %/g)"
+    assert before in tab.evaluate(told)
+    assert tab.evaluate(shares) == ["10 %", "30 %"]
+    tab.focus("[data-touch=attention] label:nth-of-type(2) select")
+    tab.press("ARROW_DOWN")
+    tab.focus("[data-touch=attention] input")
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.includes({after!r})")
+    assert tab.evaluate(shares) == ["12 %", "6 %"]
+    tab.focus("[data-touch=attention] select")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes('2.0 %')")
+
+
+def surprise(*, clamped: bool) -> list[str]:
+    """The small model's mean loss within and beyond its trained length, by torch; a new line is read as a blank."""
+    half = torch.frombuffer(bytearray(base64.b64decode(str(READER["weights"]))), dtype=torch.float16)
+    parts = half.float().split([math.prod(shape) for _, shape in ORDER])
+    of = {name.removesuffix(".weight"): part.view(shape) for (name, shape), part in zip(ORDER, parts, strict=True)}
+    letters = torch.tensor(["ab c".index(letter) for letter in str(READER["text"]).replace("\n", " ")])
+    position = torch.arange(len(letters))
+    back = position[:, None] - position
+    angles = torch.stack([back * 1.0, (back.clamp(max=5) if clamped else back) * 0.3], dim=-1)
+    z = of["letters"][letters]
+    for block in ("blocks.0", "blocks.1"):
+        every = rms_norm(z, (4,), of[f"{block}.attention_norm"]) @ of[f"{block}.project"].T
+        query, key, value = every.split(4, dim=-1)
+        query, key = (torch.complex(each[:, :2], each[:, 2:]) for each in (query, key))
+        turned = query[:, None] * key.conj() * torch.polar(torch.ones_like(angles), angles)
+        scores = (turned.real.sum(-1) / 2).masked_fill(back < 0, -torch.inf)
+        z = z + scores.softmax(-1) @ value @ of[f"{block}.output"].T
+        inner = (rms_norm(z, (4,), of[f"{block}.mlp_norm"]) @ of[f"{block}.mlp.0"].T).relu()
+        z = z + inner @ of[f"{block}.mlp.2"].T
+    logits = rms_norm(z, (4,), of["norm"]) @ of["head"].T
+    losses = cross_entropy(logits[:-1], letters[1:], reduction="none")
+    return [f"{part.mean():.2f}" for part in (losses[:6], losses[6:])]
+
+
+@needs_browser
+def test_the_page_runs_a_model_as_torch_does(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    told, chosen = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .here').textContent"
+    free, clamped = surprise(clamped=False), surprise(clamped=True)
+    assert free[0] == clamped[0]
+    assert free[1] != clamped[1]
+    start = "{}: {} nats while up to 6 characters are read, {} beyond. It reads 1 character that it does not know"
+    assert tab.evaluate(told).startswith(start.format("As trained", *free))
+    tab.focus("[data-touch=reader] select")
+    tab.press("END")
+    tab.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
+    tints = "[...document.querySelectorAll('[data-touch=reader] .read span')].map((one) => one.style.cssText)"
+    shaded = tab.evaluate(tints)
+    tab.focus("[data-touch=reader] [data-control=colour]")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes('Blue: less surprised')")
+    changed = [one for one in tab.evaluate(tints) if "--loss" in one]
+    assert all("--loss: 0%" in one for one in changed[:6]), "Within the trained length, clamping changes nothing."
+    assert {"first", "second"} == {re.findall(r"var\(--(\w+)\)", one)[0] for one in changed[6:]}
+    tab.press("HOME")
+    tab.wait_for(f"!{told}.includes('Blue')")
+    assert tab.evaluate(tints) == shaded
+    tab.focus("[data-touch=reader] .read")
+    assert tab.evaluate(chosen) == "b"
+    tab.press("ARROW_RIGHT")
+    tab.wait_for(f"{told}.includes('After “…cab↵aba”: ') && {chosen} === 'a'")
+    assert tab.evaluate(told).endswith("; it was “c”.")
+    tab.press("END")
+    tab.wait_for(f"{told}.match(/“[^”]+”: (“.”|space) /) && !{told}.includes('it was')")
+    tab.press("HOME")
+    tab.wait_for(f"{told}.includes('After “a”: ') && {told}.endsWith('; it was “b”.')")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-valuetext')") == "“a”, 1 of 24"
+
+
+@needs_browser
+def test_the_model_of_the_page_reads_what_one_writes(tab: Tab, book: Path) -> None:
+    tab.open(book / "zh" / f"{NAME}.html")
+    told, count = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .read').ariaValueMax"
+    assert f"，再往后 {surprise(clamped=False)[1]}。它不认识的 1 个字符当作空格读。" in tab.evaluate(told)
+    tab.focus("[data-touch=reader] textarea")
+    tab.evaluate("document.activeElement.setSelectionRange(0, 0)")
+    tab.press("DELETE", 2)
+    tab.wait_for(f"{count} === '22'")
+    tab.evaluate("document.activeElement.select()")
+    tab.press("a")
+    tab.wait_for(f"{told} === '请写至少两个字符。'")
+    tab.press("b")
+    tab.wait_for(f"{told}.startsWith('不加改动：损失 ') && {count} === '2'")
+    tab.focus("[data-touch=reader] button")
+    tab.press(" ")
+    tab.wait_for(f"{count} === '24'")
+
+
+@needs_browser
+def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
+    wanted = tab.evaluate(f'document.querySelectorAll("{controls}").length')
+    reached = 0
+    for _ in range(60):
+        tab.press("TAB")
+        reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
+    assert reached >= wanted > 10
+
+
+@needs_browser
+def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Tab, book: Path) -> None:
+    tab.open(book / "en" / f"{NAME}.html", scripts=False)
+    shown = "[...document.querySelectorAll('.touch')].map((one) => getComputedStyle(one).display)"
+    assert tab.evaluate(shown) == ["none"] * len(TOUCHES)
+    assert tab.evaluate("document.querySelector('main').textContent.includes('Look from afar.')")
+    assert tab.evaluate("document.querySelectorAll('a[href^=\"#walk\"], button').length") == 0

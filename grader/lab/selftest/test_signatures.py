@@ -1,0 +1,170 @@
+"""Signatures of known mistakes: the mistake is named that fits all that fails; a release refuses a file with more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.release.leaks import SIGNATURES, leaks
+from grader.lab.signatures.mistakes import Cause, written
+
+RUBRIC = ASSIGNMENT.rubric
+FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
+FAILED, OTHER = "attention_heads", "attention_causal"
+A, B, C, D = (digit * 12 for digit in "abcd")
+tutor: Any = import_module("tests.harness.tutor")  # untyped, as students are to read it
+signature: Any = import_module("tests.harness.signature")
+compare: Any = import_module("tests.harness.compare")
+
+
+def cause(*names: str, also: tuple[str, ...] = ()) -> Cause:
+    """What may lie behind a failure."""
+    return Cause(frozenset(names), frozenset(also))
+
+
+KNOWN = {
+    FAILED: {
+        (A, B): {cause(FIRST), cause(SECOND, also=(OTHER,))},
+        (C,): {cause(FIRST, SECOND)},
+        (D,): {cause(FIRST, also=(OTHER,))},
+    }
+}
+TEXT = written(KNOWN, RUBRIC)
+
+
+def told(*keys: str, failing: tuple[str, ...] = (FAILED,)) -> list[str]:
+    """The names of the mistakes that somebody with these signatures is told."""
+    return sorted(one["name"] for one in tutor.explanations(json.loads(TEXT), keys, failing))
+
+
+def test_a_signature_has_an_explanation_in_both_languages() -> None:
+    (one,) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
+    hint = RUBRIC.misconception(FIRST).hint
+    assert (one["name"], one["en"], one["zh"]) == (FIRST, hint.en, hint.zh)
+
+
+def test_of_two_causes_the_one_is_named_that_explains_what_fails() -> None:
+    assert told(A) == [FIRST]  # the other one would fail another property
+    assert told(A, failing=(FAILED, OTHER)) == [SECOND]  # which explains both
+    assert told(C) == sorted([FIRST, SECOND])
+
+
+def test_a_mistake_is_not_named_where_something_passes_that_it_fails() -> None:
+    assert told(D) == []
+    assert told(D, failing=(FAILED, OTHER)) == [FIRST]
+
+
+def test_what_is_not_known_is_not_named() -> None:
+    unknown = "0" * 12
+    assert told(unknown) == []
+    assert told(A, C) == []  # one grid says this, the other that
+    assert told(unknown, B) == [FIRST]  # near a border of one grid
+
+
+# ── What a release refuses ──
+
+
+def leaked(text: str) -> list[str]:
+    """What the search for leaks says of the file."""
+    return list(leaks({SIGNATURES: text.encode()}))
+
+
+def other_hint(whole: dict[str, Any]) -> None:
+    """Another text where a mistake is explained."""
+    whole["hints"][FIRST]["en"] = "the answer: is 42"
+
+
+def unknown_name(whole: dict[str, Any]) -> None:
+    """A mistake that the rubric does not have."""
+    whole["hints"]["unknown"] = whole["hints"][FIRST]
+
+
+def other_names(whole: dict[str, Any]) -> None:
+    """Values where names of mistakes are expected."""
+    whole["causes"][A] = [[[0.5], []]]
+
+
+def other_properties(whole: dict[str, Any]) -> None:
+    """Values where properties are expected."""
+    whole["causes"][A] = [[[FIRST], [0.25]]]
+
+
+def long_key(whole: dict[str, Any]) -> None:
+    """Something else than a signature."""
+    whole["causes"]["the answer"] = whole["causes"][A]
+
+
+def values(whole: dict[str, Any]) -> None:
+    """Values beside the signatures."""
+    whole["values"] = [0.5, 0.25]
+
+
+def other_shape(whole: dict[str, Any]) -> None:
+    """A number where causes are listed."""
+    whole["causes"][A] = 42
+
+
+@pytest.mark.parametrize(
+    "change", [other_hint, unknown_name, other_names, other_properties, long_key, values, other_shape]
+)
+def test_more_than_mistakes_is_a_leak(change: Callable[[dict[str, Any]], None]) -> None:
+    whole = json.loads(TEXT)
+    change(whole)
+    found = leaked(json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
+    assert found
+    assert all(line.startswith(f"{SIGNATURES}: ") for line in found)
+
+
+def test_what_json_passes_over_is_a_leak() -> None:
+    assert leaked(TEXT.replace("{", '{"causes":{"the answer":42},', 1)) == [
+        f"{SIGNATURES}: holds more than signatures and hints"
+    ]
+    assert leaked("no JSON") == [f"{SIGNATURES}: is not made of signatures and hints"]
+
+
+def test_mistakes_alone_are_none() -> None:
+    assert leaked(TEXT) == []
+
+
+# ── What is hashed ──
+
+
+def look(values: list[float], test: str = "tests/test_a.py::test_b[float32]") -> Any:
+    """How a test looks that received these values."""
+    return signature.look_of(test, compare.MismatchError(("values", {}), received=torch.tensor(values)))
+
+
+def test_rounding_does_not_change_a_signature_and_another_value_does() -> None:
+    values, rounded = [1 / 3, -7.03126, 1e5, float("nan")], [1 / 3 + 1e-6, -7.03125, 1e5, float("nan")]
+    once, again = (signature.signatures("p", [look(those)]) for those in (values, rounded))
+    assert set(once) & set(again)  # on one grid at least
+    assert not set(once) & set(signature.signatures("p", [look([0.5, *values[1:]])]))
+    assert not set(once) & set(signature.signatures("q", [look(values)]))
+
+
+def test_of_several_dtypes_the_finest_counts() -> None:
+    fine, coarse = look([1.0]), look([2.0], "tests/test_a.py::test_b[bfloat16]")
+    assert signature.signatures("p", [coarse, fine]) == signature.signatures("p", [fine])
+    assert signature.signatures("p", []) == []
+
+
+def test_sizes_in_an_error_count_and_addresses_do_not() -> None:
+    def of(message: str) -> Any:
+        return signature.look_of("t::a", RuntimeError(message))
+
+    assert of("size of tensor a (3) must match 5") != of("size of tensor a (4) must match 2")
+    assert of("no rule for <object at 0x7f01>") == of("no rule for <object at 0x7fA2>")
+
+
+def test_names_of_ones_own_do_not_count() -> None:
+    mine, yours = (
+        signature.look_of("t::a", compare.MismatchError(("parameters", {"found": f"{name} [24]", "expected": "1"})))
+        for name in ("gamma", "weight")
+    )
+    assert mine == yours

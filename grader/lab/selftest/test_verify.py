@@ -1,0 +1,176 @@
+"""`grader verify`: wrong verdicts are told, margins are right, and the page comes out the same."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader import REPOSITORY
+from grader import __main__ as cli
+from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.sandbox.levels import LAYERS
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab import verify
+from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
+from grader.lab.verify.page import largest_share, smallest_excess
+
+Judge = Callable[..., list[CaseResult]]
+KNOWN = variants.known(ASSIGNMENT).values()
+WRONG = next(variant for variant in KNOWN if not variant.valid and len(variant.breaks) == 1)
+VALID = next(variant for variant in KNOWN if variant.valid)
+(BROKEN,) = WRONG.breaks
+ATTACK = "verdicts.exits_with_zero"
+
+
+def case(outcome: Outcome, error: float | None = None, prop: str = BROKEN, name: str = "law-cpu-float32") -> CaseResult:
+    """One case of a property, with a limit of four."""
+    return CaseResult(prop, name, outcome, error_ulp=error, limit_ulp=None if error is None else 4.0)
+
+
+def test_a_wrong_variant_that_keeps_its_points_is_told() -> None:
+    result = variants.verdict(WRONG, {BROKEN: [case(Outcome.PASSED, 3.0)]}, 0)
+    assert (result.problem, result.lost, result.margin) == (f"keeps {BROKEN}", frozenset(), None)
+
+
+def test_points_lost_elsewhere_are_told() -> None:
+    other = "swiglu_weights"
+    cases = {BROKEN: [case(Outcome.FAILED, 9.0)], other: [case(Outcome.FAILED, prop=other)]}
+    assert variants.verdict(WRONG, cases, 0).problem == f"loses {other}"
+
+
+def test_a_failure_of_ours_is_told() -> None:
+    result = variants.verdict(WRONG, {BROKEN: [case(Outcome.GRADER_ERROR)]}, 0)
+    assert result.problem == "the grader failed in law-cpu-float32"
+
+
+def test_a_valid_variant_that_loses_points_is_told() -> None:
+    assert variants.verdict(VALID, {BROKEN: [case(Outcome.FAILED, 9.0)]}, 0).problem == f"loses {BROKEN}"
+
+
+def test_the_margin_of_wrong_work_is_that_of_its_clearest_failure() -> None:
+    cases = [case(Outcome.PASSED, 1.0), case(Outcome.FAILED, 8.0), case(Outcome.FAILED, 40.0, name="law-cpu-float16")]
+    result = variants.verdict(WRONG, {BROKEN: cases}, 0)
+    assert (result.margin, result.dtypes) == (10.0, ("float32", "float16"))
+
+
+def test_the_margin_of_right_work_is_that_of_its_closest_pass() -> None:
+    result = variants.verdict(VALID, {BROKEN: [case(Outcome.PASSED, 1.0), case(Outcome.PASSED, 3.0)]}, 0)
+    assert (result.margin, result.problem) == (0.75, "")
+
+
+def test_the_summary_names_who_came_closest_on_either_side() -> None:
+    verdicts = [
+        Verdict("clear", 0, False, frozenset({BROKEN}), 100.0),
+        Verdict("narrow", 1, False, frozenset({BROKEN}), 2.0),
+        Verdict("not by size", 0, False, frozenset({BROKEN})),
+        Verdict("stubs", 0, False, frozenset({BROKEN}), 0.5),
+        Verdict("reference", 0, True, frozenset(), 0.25),
+        Verdict("bold", 0, True, frozenset(), 0.75),
+    ]
+    assert str(smallest_excess(verdicts)) == "2 times its limit (narrow)"
+    assert str(largest_share(verdicts)) == "0.75 times its limit (bold)"
+
+
+def test_passed_cases_say_how_close_they_came(judge: Judge) -> None:
+    results = judge(ASSIGNMENT.solution(), "task2")
+    assert all(result.error_ulp is not None and result.limit_ulp for result in results)
+    assert any(result.error_ulp for result in results)
+
+
+def test_an_attack_that_is_not_covered_is_listed_by_name() -> None:
+    attempts = [Attempt(ATTACK, "process", True, "gets 100"), Attempt("system.forks_without_end", "process", False)]
+    *_, line = summary([Verdict("reference", 0, True, frozenset())], attempts)
+    assert line == "1 attacks against process: 1 gain or damage anything. Not covered, 1: system.forks_without_end."
+
+
+def test_the_page_shows_problems_where_they_are_and_is_the_same_every_time() -> None:
+    verdicts = [
+        Verdict(WRONG.name, 0, False, frozenset({BROKEN}), float("inf"), ("float16",)),
+        Verdict(WRONG.name, 1, False, frozenset(), problem=f"keeps {BROKEN}"),
+        Verdict("reference", 0, True, frozenset(), 0.5),
+    ]
+    attempts = [Attempt(ATTACK, "namespaces+seccomp", True), Attempt(ATTACK, "process", True, "gets | 100")]
+    text = page(ASSIGNMENT, verdicts, attempts)
+    charge = f"{BROKEN} **keeps {BROKEN} (seed 1)** | {WRONG.hint or ''}"
+    assert f"| {WRONG.name} | {WRONG.description} | {charge} | float16 | not finite |" in text
+    assert "| reference | 0.5 |" in text
+    assert "| fails | **gets \\| 100** |" in text
+    assert page(ASSIGNMENT, verdicts, attempts) == text
+
+
+def test_the_whole_has_every_variant_for_every_seed_and_every_attack_with_and_without_layers() -> None:
+    of_variants, guarded, bare, *_ = rounds(ASSIGNMENT, range(2))
+    assert {item[1:] for item in of_variants.items if item[1] == "stubs"} == {("stubs", 0), ("stubs", 1)}
+    assert len(of_variants.items) == 2 * (2 + len(KNOWN))
+    assert [name for _, name, _ in guarded.items] == [name for _, name, _ in bare.items] == attacks.names(ASSIGNMENT)
+    assert ({item[2] for item in guarded.items}, {item[2] for item in bare.items}) == ({()}, {LAYERS})
+
+
+@pytest.mark.process
+def test_a_judge_that_is_killed_is_told() -> None:
+    with pytest.raises(JudgeDied, match="a judge died in the round 'deadly', at 7 or soon after"):
+        list(judged(Round("deadly", os._exit, [(7,)]), jobs=1))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof of a few seconds."""
+    few = [(ASSIGNMENT, name, 0) for name in ("reference", "stubs", WRONG.name, VALID.name)]
+    rounds = [Round("variants", variants.judge, few), Round("attacks", attacks.judge, [(ASSIGNMENT, ATTACK, ())])]
+    monkeypatch.setattr(verify, "rounds", lambda *_: rounds)
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("small")
+def test_the_command_proves_counts_and_writes(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md"), "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    assert "4 verdicts on 1 wrong variants, 1 valid ones, the reference and untouched stubs" in result.stdout
+    assert "1 attacks against " in result.stdout
+    row = rf"\| {WRONG.name} \| {re.escape(WRONG.description)} \| {BROKEN}[^|*]* \| {WRONG.hint} \|"
+    assert re.search(row, (tmp_path / "page.md").read_text())
+
+
+def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Verdict(WRONG.name, 0, False, frozenset(), problem=f"keeps {BROKEN}")
+    monkeypatch.setattr(verify, "rounds", lambda *_: [Round("variants", variants.judge, [(ASSIGNMENT, WRONG.name, 0)])])
+    monkeypatch.setattr(verify, "judged", lambda *_: iter([wrong, replace(wrong, seed=1)]))
+    result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md")])
+    assert result.exit_code == 3
+    assert f"✗ {WRONG.name}, seed 1: keeps {BROKEN}\n" in result.stdout
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started."""
+    with contextlib.suppress(OSError):
+        tasks = [*Path(f"/proc/{process}/task").iterdir()]
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return []
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the judges in /proc")
+def test_ctrl_c_ends_a_proof_with_one_line(tmp_path: Path) -> None:
+    """It reaches the judges too, at the same moment, whatever they are at."""
+    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "verify"]
+    options = ["--jobs", "1", "--seeds", "1", "--out", str(tmp_path / "table.md")]
+    with subprocess.Popen(
+        [*command, *options], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as proof:
+        while not any(map(children, children(proof.pid))):  # a judge that has a fork server
+            assert proof.poll() is None
+            time.sleep(0.05)
+        os.killpg(proof.pid, signal.SIGINT)
+        lines = [line for line in proof.communicate()[1].decode().splitlines() if not line.startswith("[")]
+    assert (proof.returncode, lines) == (130, ["grader: stopped; nothing was written."])

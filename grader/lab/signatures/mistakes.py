@@ -1,0 +1,151 @@
+"""Known mistakes, and what the public tests see of them, alone and in pairs; the contents of ``signatures.json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from grader.core.assignment import Assignment
+from grader.core.rubric import LANGUAGES, Rubric
+from grader.core.specimens.variants import variants_of
+
+from .public_tests import PublicTests
+
+Names = frozenset[str]  # ids of the rubric's misconceptions
+Signatures = tuple[str, ...]  # of one property's failures
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What may lie behind a property's failures.
+
+    Attributes:
+        names: What it is called in the rubric; empty where that has no name for it.
+        also: The other properties whose public tests it fails.
+    """
+
+    names: Names
+    also: frozenset[str]
+
+
+Known = Mapping[Signatures, Collection[Cause]]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A mistake, the signatures of properties whose public tests it fails, and all properties that it fails."""
+
+    names: Names
+    signatures: Mapping[str, Signatures]
+    fails: frozenset[str]
+
+
+def known(assignment: Assignment, tests: PublicTests, pairs: bool = True) -> dict[str, Known]:
+    """By property: the signatures of mistakes that have a name, each with all causes that have the same one.
+
+    Args:
+        assignment: Has the mistakes.
+        tests: What they are tried with.
+        pairs: Whether pairs are tried, too.
+    """
+    found: dict[str, dict[Signatures, set[Cause]]] = defaultdict(lambda: defaultdict(set))
+    for seen in _all(assignment, tests, pairs):
+        for property_id, signatures in seen.signatures.items():
+            names = _named(seen.names, property_id, assignment)
+            found[property_id][signatures].add(Cause(names, seen.fails - {property_id}))
+    return {
+        property_id: {
+            signatures: causes for signatures, causes in entries.items() if any(cause.names for cause in causes)
+        }
+        for property_id, entries in found.items()
+    }
+
+
+def written(known: Mapping[str, Known], rubric: Rubric) -> str:
+    """``signatures.json``: for each signature its possible causes, and for each name of a mistake its hints."""
+    causes: dict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(set)  # two mistakes may share a grid
+    for keys, several in (item for found in known.values() for item in found.items()):
+        for key in keys:
+            causes[key].update((tuple(sorted(cause.names)), tuple(sorted(cause.also))) for cause in several)
+    named = {name for several in causes.values() for names, _ in several for name in names}
+    return _json(
+        {
+            "causes": {key: sorted(several) for key, several in sorted(causes.items())},
+            "hints": {name: _hints(rubric, name) for name in sorted(named)},
+        }
+    )
+
+
+def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
+    """What ``signatures.json`` holds beside signatures, ids and hints of the rubric's misconceptions, in words."""
+    known = {mistake.id: _hints(rubric, mistake.id) for mistake in rubric.misconceptions}
+    try:
+        whole = json.loads(data)
+        causes, hints = whole["causes"], whole["hints"]
+        if len(whole) != 2 or _json(whole).encode() != data:
+            yield "holds more than signatures and hints"
+        for key, several in causes.items():
+            for names, also in several:
+                if (
+                    not re.fullmatch("[0-9a-f]{12}", key)
+                    or not {*names} <= hints.keys()
+                    or {*also} - {*rubric.properties}
+                ):
+                    yield f"{key} is not the signature of a known mistake"
+        yield from (f"{name} is not a mistake of the rubric" for name in hints if hints[name] != known.get(name))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        yield "is not made of signatures and hints"
+
+
+def _hints(rubric: Rubric, name: str) -> dict[str, str]:
+    return {language: rubric.misconception(name).hint[language] for language in LANGUAGES}
+
+
+def _json(whole: Mapping[str, Any]) -> str:
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+
+
+def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
+    """Of a mistake's names those that belong to the property; if none does, all."""
+    own = {name for name in names if property_id in assignment.rubric.misconception(name).properties}
+    return frozenset(own) or names
+
+
+def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
+    variants: Any = assignment.part("variants")
+    of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
+    for variant in variants_of(assignment):
+        if not variant.valid:
+            signatures = tests.signatures(variant.files, of_piece[variant.piece])
+            yield _Seen(variant.hints, signatures, frozenset(signatures))
+    if hasattr(variants, "slip_families"):
+        for task, family in zip(assignment.rubric.tasks, variants.slip_families(), strict=True):
+            alone = {
+                slip: tests.signatures(variants.submission([slip]), [prop.id for prop in task.properties])
+                for slip in family
+            }
+            yield from (_Seen(slip.hints, signatures, frozenset(signatures)) for slip, signatures in alone.items())
+            yield from _pairs(variants, alone, tests) if pairs else ()
+
+
+def _pairs(variants: Any, alone: Mapping[Any, Mapping[str, Signatures]], tests: PublicTests) -> Iterator[_Seen]:
+    """Each pair of slips that touches no step twice.
+
+    Only those properties are tried whose tests both fail alone: of others, a pair shows what one of the two does.
+    """
+    for first, second in combinations(alone, 2):
+        shared = alone[first].keys() & alone[second].keys()
+        if shared and not first.steps.keys() & second.steps.keys():
+            together = tests.signatures(variants.submission([first, second]), shared)
+            new = {
+                name: signatures
+                for name, signatures in together.items()
+                if signatures not in (alone[first][name], alone[second][name])
+            }
+            names = first.hints | second.hints if first.hints and second.hints else frozenset()
+            yield _Seen(names, new, frozenset(alone[first].keys() | alone[second].keys()))

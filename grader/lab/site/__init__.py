@@ -1,0 +1,1 @@
+"""The pages that students read: handout and handbook."""

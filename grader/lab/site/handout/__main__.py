@@ -1,0 +1,53 @@
+"""``python -m grader.lab.site.handout``, behind ``make handout``: render the handout in every language."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from grader.assignment import ASSIGNMENT
+from grader.core.assignment import rubric_or_exit
+from grader.core.rubric import LANGUAGES
+
+from . import book, web
+from .agreement import problems
+from .pages import HandoutError, read
+
+
+def main() -> int:
+    """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; a language without a font gets no PDF."""
+    arguments = _parser().parse_args()
+    rubric = rubric_or_exit(ASSIGNMENT)
+    try:
+        handouts = {language: read(language, rubric, arguments.source) for language in LANGUAGES}
+    except HandoutError as error:
+        print(f"handout: {error}", file=sys.stderr)
+        return 2
+    if found := list(problems(handouts, rubric)):
+        print(
+            "\n".join(["handout: nothing was written; the languages and the rubric disagree.", *found]), file=sys.stderr
+        )
+        return 2
+    shutil.rmtree(arguments.out, ignore_errors=True)
+    for language, pages in handouts.items():
+        folder = arguments.out / language
+        written = web.write(pages, folder)
+        print(f"{len(written)} pages: {folder / 'index.html'}")
+        try:
+            print(f"one PDF: {book.write(pages, folder, rubric.title[language])}")
+        except book.NoFont as problem:
+            print(f"handout: {folder / 'handout.pdf'} was not written: {problem}.", file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="written anew")
+    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="where the Markdown is")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""``python -m grader.lab.site.notebooks``: the commands behind ``make notebooks``, and one with which authors check."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+try:
+    import nbformat
+    from nbformat import NotebookNode
+
+    from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
+    from .grade import NothingToGrade
+    from .grade import grade as grade_folder
+except ModuleNotFoundError as error:
+    extra = "pip install -e '.[grader,handout,notebooks]'"
+    print(f"notebooks: {error.name} is not installed. Install what the notebooks need: {extra}", file=sys.stderr)
+    sys.exit(2)
+
+BUILD = Path("build/notebooks")
+HANDBOOK = Path("build/handbook")
+GRADED = Path("build/notebooks-graded")
+NO_NOTEBOOK = f"no notebook in {sources.SOURCES}: this assignment has none"
+STALE = "executed_from"  # key in an executed notebook's metadata: the digest of its sources at that time
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def main() -> None:
+    """Builds, runs, releases and grades the walk-through's notebooks."""
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Print one line to stderr and exit with status ``code``."""
+    typer.echo(f"notebooks: {message}", err=True)
+    raise typer.Exit(code)
+
+
+@app.command()
+def check(
+    number: Annotated[str, typer.Argument(help="Which notebook: what its name starts with, such as 3 or brief.")],
+    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+) -> None:
+    """Check one notebook as its author should: rules, languages, a clean run, and exercises that a blank one fails."""
+    folder = BUILD / "check" / lang
+    paths = sources.build(lang, folder, number)
+    if len(paths) != 1:
+        fail(f"{number}: {len(paths)} notebooks of that name in {sources.SOURCES}.", 2)
+    path = paths[0]
+    script = sources.SOURCES / f"{path.stem}.py"
+    found = [*rules.problems(sources.read(script, lang)), *twins.problems(script)]
+    found += claims.unchecked(sources.read(script, sources.LANGUAGES[0]))
+    run = execute.execute(nbformat.read(path, as_version=4), folder)
+    figures = execute.save(run, path)
+    typer.echo(f"{path.stem} ({lang}): {len(run.notebook.cells)} cells, {run.seconds:.1f} s, {len(figures)} figures")
+    for figure in figures:
+        typer.echo(f"  {figure}")
+    found += _in_english(script, run.notebook, lang)
+    found += run.problems
+    found += execute.blank_passes(sources.read(script, lang), folder)
+    _end(found)
+
+
+def _in_english(script: Path, executed: NotebookNode, language: str) -> list[str]:
+    """A line for each text that would be in English in a figure of a page in another language."""
+    if language == sources.LANGUAGES[0]:
+        return []
+    prose = " ".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+    texts = pictures.in_english(executed, wording.in_figures(script), prose)
+    return [f"[{wording.FIGURES}] has no words for {text!r}, which a figure says" for text in texts]
+
+
+def _end(found: list[str]) -> None:
+    for line in found:
+        typer.echo(f"✗ {line}")
+    typer.echo(f"{len(found)} problems" if found else "✓ no problem found")
+    raise typer.Exit(bool(found))
+
+
+@app.command()
+def build() -> None:
+    """Build, execute and release every notebook in every language; what is unchanged is not executed again."""
+    if not sources.scripts():
+        typer.echo(NO_NOTEBOOK)
+        return
+    found: list[str] = []
+    for language in sources.LANGUAGES:
+        folder, started = BUILD / language, time.monotonic()
+        executed = _run_all(language, found)
+        try:
+            course.prepare(language, folder / "course")
+        except course.NbgraderFailed as failure:
+            fail(f"{failure} (more in {folder / 'course' / course.LOG})", 3)
+        released = course.release_folder(folder / "course")
+        found += [
+            f"release of {language}: {line}"
+            for line in release.leaks(released, course.source_folder(folder / "course"))
+        ]
+        typer.echo(f"{language}: {len(executed)} pages, {time.monotonic() - started:.1f} s. Release: {released}")
+    _end(found)
+
+
+def _run_all(language: str, found: list[str]) -> list[Path]:
+    """Execute the notebooks that changed; return the paths of all, and append problems to ``found``."""
+    scripts = sources.pages()
+    paths = []
+    for number, script in enumerate(scripts, 1):
+        notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]
+        found += [f"{script.stem} ({language}): {line}" for line in rules.problems(notebook)]
+        if first:
+            found += [f"{script.stem}: {line}" for line in (*twins.problems(script), *claims.unchecked(notebook))]
+        paths.append(BUILD / language / "executed" / f"{script.stem}.ipynb")
+        digest = sources.digest(script)
+        kept = nbformat.read(paths[-1], as_version=4) if paths[-1].exists() else notebook
+        if kept.metadata.get(STALE) == digest:
+            found += [f"{script.stem}: {line}" for line in _in_english(script, kept, language)]
+            typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
+            continue
+        if first:  # the code is the same in every language
+            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
+            found += [f"{script.stem}: {line}" for line in blank]
+        run = execute.execute(notebook, sources.SOURCES)
+        found += [f"{script.stem} ({language}): {line}" for line in run.problems]
+        found += [f"{script.stem}: {line}" for line in _in_english(script, run.notebook, language)]
+        run.notebook.metadata[STALE] = digest if not run.problems else ""
+        execute.save(run, paths[-1])
+        typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: {run.seconds:.1f} s")
+    return paths
+
+
+@app.command()
+def grade(
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder or zip for each student.")],
+    out: Annotated[Path, typer.Option(help="Where feedback and CSV go; written anew.")] = GRADED,
+    lang: Annotated[str, typer.Option(help="Language of the checks' messages: en or zh.")] = "en",
+    uncontained: Annotated[bool, typer.Option(help="Run students' code without a container if need be.")] = False,
+) -> None:
+    """Grade students' notebooks: OUT/feedback, OUT/grades.csv, and what became of each check in OUT/checks.csv."""
+    try:
+        checks = grade_folder(folder, out, lang, say=typer.echo, uncontained=uncontained)
+    except (NothingToGrade, course.NotContained, course.NbgraderFailed) as error:
+        fail(str(error), 3 if isinstance(error, course.NbgraderFailed) else 2)
+    for line in sorted({f"{c.student}, {c.notebook}: {c.message}" for c in checks if c.points is None}):
+        typer.echo(f"! {line}; points left blank")
+    typer.echo(f"{len({c.student for c in checks})} students. {out}/grades.csv, checks.csv, feedback/")
+
+
+@app.command(name="handbook")
+def write_handbook() -> None:
+    """Write the executed notebooks as HTML pages that need no network."""
+    if not sources.scripts():
+        typer.echo(NO_NOTEBOOK)
+        return
+    found: list[str] = []
+    for language in sources.LANGUAGES:
+        _run_all(language, found)
+    if not found:
+        pages = handbook.write(BUILD, HANDBOOK, sources.LANGUAGES)
+        typer.echo(f"{len(pages)} pages. Open {pages[0]}")
+    _end(found)
+
+
+if __name__ == "__main__":
+    sys.exit(app())

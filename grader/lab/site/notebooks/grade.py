@@ -1,0 +1,142 @@
+"""Grades a folder of students' notebooks with nbgrader: feedback pages, a gradebook, and the result of each check."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+
+from grader.core.export.table import written
+from grader.core.intake.submission import Unreadable
+from grader.core.results.report import write_text
+
+from . import course as courses
+from . import outcomes, sources
+from .outcomes import Check
+from .submissions import MAX_BYTES, HandedIn, NotANotebook, discover, readied
+
+COLUMNS = ("student_id", "notebook", "cell", "outcome", "points", "max_points", "message")
+NBGRADER_COLUMNS = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+Say = Callable[[str], None]
+
+
+class NothingToGrade(Exception):
+    """The folder holds no submission; the text says what was expected."""
+
+
+def grade(
+    folder: Path, out: Path, language: str = "en", only: str = "", say: Say = print, uncontained: bool = False
+) -> list[Check]:
+    """Grade every student of a folder.
+
+    Args:
+        folder: A folder or zip for each student, with notebooks anywhere in it.
+        out: The course folder, written anew: ``feedback/``, ``grades.csv``, ``checks.csv``, ``nbgrader.log``.
+        language: Of the checks' messages; the checks are the same.
+        only: The start of the name of the one notebook to grade; all notebooks if empty.
+        say: Called with a line of text after each notebook.
+        uncontained: Whether students' code may run without a container if this machine cannot make one.
+
+    Raises:
+        NothingToGrade: If the folder holds no student.
+        NotContained: If this machine cannot make a container, and ``uncontained`` is false.
+        NbgraderFailed: If nbgrader refuses the source notebooks.
+    """
+    students = discover(folder)
+    if not students:
+        raise NothingToGrade(f"{folder}: holds no submission. Expected a folder or a zip for each student.")
+    if not uncontained:
+        courses.require_container(folder)
+    courses.prepare(language, out, only)
+    checks: list[Check] = []
+    scripts = [script for script in sources.scripts() if script.name.startswith(only)]
+    names = {f"{script.stem}.ipynb" for script in sources.scripts()}
+    for number, script in enumerate(scripts, 1):
+        started, source = time.monotonic(), sources.read(script, language)
+        given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
+        ready: list[str] = []
+        for student in students:
+            why = _put(student, script.stem, source, given, names, out)
+            if why is None:
+                ready.append(student.student)
+            elif why:
+                checks += outcomes.not_run(student.student, script.stem, source, why)
+            else:
+                checks += outcomes.not_handed_in(student.student, script.stem, source)
+        if ready:
+            _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
+        checks += [check for student in ready for check in outcomes.read(out, student, script.stem, source)]
+        say(
+            f"[{number}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
+            f"{time.monotonic() - started:.1f} s"
+        )
+    if (out / "autograded").exists():
+        _quietly(out, "generate_feedback", courses.HOMEWORK, "--force")
+    checks.sort(key=lambda check: (check.student, check.notebook))
+    write(out, checks)
+    return checks
+
+
+def _put(
+    student: HandedIn,
+    notebook: str,
+    source: nbformat.NotebookNode,
+    given: Collection[str],
+    names: Collection[str],
+    out: Path,
+) -> str | None:
+    """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
+    read = student.files.get(f"{notebook}.ipynb")
+    if student.reason:
+        return student.reason
+    if read is None:
+        strangers = sorted(student.files.keys() - set(names))
+        return f"no {notebook}.ipynb, but {', '.join(strangers)}: renamed?" if strangers else ""
+    try:
+        ready = readied(read(MAX_BYTES), source, given)
+    except (NotANotebook, Unreadable, OSError) as problem:
+        return str(problem)
+    path = out / "submitted" / student.student / courses.HOMEWORK / f"{notebook}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(ready), encoding="utf-8")
+    return None
+
+
+def _quietly(out: Path, *arguments: str, container: bool = False) -> None:
+    """Run nbgrader and log a failure. If a student's notebook is the cause, that student's checks show it later."""
+    try:
+        courses.run(out, *arguments, container=container)
+    except courses.NbgraderFailed as failure:
+        with (out / courses.LOG).open("a", encoding="utf-8") as log:
+            log.write(f"{failure}\n")
+
+
+def write(out: Path, checks: Sequence[Check]) -> None:
+    """Write ``checks.csv``, one line for each check, and ``grades.csv`` in the columns of nbgrader's own export.
+
+    In ``grades.csv`` a student with a check that never ran has a blank score, so that no gradebook takes it for a zero.
+    """
+    lines = (
+        (c.student, c.notebook, c.cell, str(c.outcome), _number(c.points), _number(c.max_points), c.message)
+        for c in checks
+    )
+    write_text(out / "checks.csv", written([COLUMNS, *lines]))
+    now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+    rows = []
+    for student in dict.fromkeys(check.student for check in checks):
+        own = [check for check in checks if check.student == student]
+        points = [check.points for check in own if check.points is not None]
+        score = _number(sum(points)) if len(points) == len(own) else ""
+        most = _number(sum(check.max_points for check in own))
+        rows.append((courses.HOMEWORK, "", now, student, "", "", "", score, "0", score, most))
+    write_text(out / "grades.csv", written([NBGRADER_COLUMNS, *rows]))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"

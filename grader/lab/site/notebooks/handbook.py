@@ -1,0 +1,265 @@
+"""Renders executed notebooks as HTML pages that need no network, with exercises but without their solutions."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import nbformat
+from nbformat import NotebookNode
+
+from grader.lab.site import touch
+
+from . import pictures, references, sources, times, touches, typesetting, wording
+from .execute import cleared
+
+HERE = Path(__file__).parent
+_LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
+_NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
+_CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
+_SUMMARIES = {
+    ("figure", "en"): "The code of the figure",
+    ("figure", "zh"): "画图的代码",
+    ("set-up", "en"): "The set-up",
+    ("set-up", "zh"): "准备工作",
+    ("checks", "en"): "The checks of this exercise",
+    ("checks", "zh"): "这道练习的检查",
+    ("claims", "en"): "What the text says, checked",
+    ("claims", "zh"): "正文里的说法，逐条检查",
+}
+_INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
+_TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
+_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a page.
+
+    Attributes:
+        id: Its anchor.
+        short: Whether it is on the short way.
+    """
+
+    level: int
+    id: str
+    text: str
+    short: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """One notebook as a page.
+
+    Attributes:
+        name: The file's name.
+        minutes: How long it takes, exercises included.
+        short_minutes: How long its part of the short way takes.
+        points: Those of each checking cell, of which an exercise may have two.
+        emblem: The small picture beside the title, as SVG; may be empty.
+        content: The cells below the title, as HTML.
+        references: The works that it cites.
+        figures: Those to touch.
+        numbers: What its cells have handed over to figures to touch, of this page or another.
+    """
+
+    name: str
+    title: str
+    minutes: int
+    short_minutes: int
+    points: list[int]
+    emblem: str
+    content: str
+    headings: tuple[Heading, ...]
+    references: list[references.Reference]
+    figures: tuple[str, ...]
+    numbers: dict[str, object]
+
+    @property
+    def on_the_way(self) -> list[Heading]:
+        """The headings on the short way."""
+        return [heading for heading in self.headings if heading.short]
+
+
+def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
+    """Write a page for each executed notebook, and an index.
+
+    Args:
+        executed: A folder that holds a folder of executed notebooks for each language.
+        out: The folder for ``index.html`` and a folder of pages for each language; old content is deleted.
+        languages: The languages to write.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    index: dict[str, list[Page]] = {}
+    for language in languages:
+        paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
+        index[language] = [page(path, language) for path in paths]
+    numbers = {
+        language: {figure: given for page in pages for figure, given in page.numbers.items()}
+        for language, pages in index.items()
+    }
+    written = []
+    for language, pages in index.items():
+        (out / language).mkdir(parents=True, exist_ok=True)
+        for number, one in enumerate(pages):
+            written.append(out / language / one.name)
+            text = _render(
+                language,
+                one.title,
+                others=[other for other in languages if other != language],
+                front="../index.html" if language == languages[0] else "index.html",
+                previous=pages[number - 1] if number else None,
+                next=pages[number + 1] if number + 1 < len(pages) else None,
+                exercises=exercises(one.headings),
+                script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers[language]),
+                **vars(one),
+            )
+            written[-1].write_text(text, encoding="utf-8")
+    front, brief = sources.front(), f"{sources.BRIEF}.html"
+    fronts = []
+    for language, pages in index.items():
+        first = language == languages[0]
+        walk = [page for page in pages if page.name != brief]
+        fronts.append(out / ("" if first else language) / "index.html")
+        text = _render(
+            language,
+            front.title[language],
+            about=front.about[language],
+            opening=touch.figure(front.opening) if front.opening else "",
+            brief=next((page for page in pages if page.name == brief), None),
+            pages=walk,
+            findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
+            folder=f"{language}/" if first else "",
+            fronts={other: _front(language, other, languages) for other in languages if other != language},
+            script=_script([front.opening] if front.opening else [], numbers[language]),
+        )
+        fronts[-1].write_text(text, encoding="utf-8")
+    return [*fronts, *written]
+
+
+def _brief_first(path: Path) -> tuple[bool, str]:
+    """The order of the pages: the whole in brief comes before the walk-through."""
+    return path.stem != sources.BRIEF, path.name
+
+
+def _script(figures: Sequence[str], numbers: Mapping[str, object]) -> str:
+    """What brings a page's figures to life, with the numbers that these show."""
+    return touch.script(sources.TOUCHES, figures, {name: numbers[name] for name in figures if name in numbers})
+
+
+def _front(here: str, there: str, languages: Sequence[str]) -> str:
+    """The way from one language's first page to another's."""
+    return ("" if here == languages[0] else "../") + ("" if there == languages[0] else f"{there}/") + "index.html"
+
+
+def page(path: Path, language: str) -> Page:
+    """The page of an executed notebook."""
+    notebook = nbformat.read(path, as_version=4)
+    words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
+    pictures.show(notebook, language, words)
+    numbers = touches.taken(notebook)
+    content, cited = references.shown(_TITLE.sub("", body(notebook), count=1))
+    short = _short(notebook)
+    found = _HEADING.findall(content)
+    headings = tuple(
+        Heading(int(level), anchor, html.unescape(re.sub(r"<[^>]+>", "", text)).strip(), on_the_way)
+        for (level, anchor, text), on_the_way in zip(found, short, strict=True)
+    )
+    english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
+    figures = tuple(dict.fromkeys(touch.MARKER.findall(content)))
+    content = _CODE.sub(lambda found: _folded(found[0], language), content)
+    return Page(
+        name=f"{path.stem}.html",
+        title=title(notebook),
+        minutes=times.minutes(english),
+        short_minutes=times.minutes(english, short=True),
+        points=times.points(english),
+        emblem=sources.emblem(path.stem),
+        content=touch.MARKER.sub(lambda found: touch.figure(found[1]), content),
+        headings=headings,
+        references=cited,
+        figures=figures,
+        numbers=numbers,
+    )
+
+
+def exercises(headings: Sequence[Heading]) -> int:
+    """How many exercises have a heading."""
+    return sum(heading.text.startswith(("Exercise ", "练习 ")) for heading in headings)
+
+
+def _hanging(code: str) -> str:
+    """Code in which a line that is too long goes on further in than it begins."""
+    opening, _, rest = code.partition("<pre>")
+    text, _, closing = rest.rpartition("</pre>")
+    return "".join([opening, "<pre>", *map(_line, text.splitlines()), "</pre>", closing])
+
+
+def _line(line: str) -> str:
+    """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
+    tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
+    return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
+
+
+def _folded(code: str, language: str) -> str:
+    """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
+    kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
+    summary = _SUMMARIES.get((kind, language))
+    return (
+        f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
+    )
+
+
+def _short(notebook: NotebookNode) -> list[bool]:
+    """For each heading below the title, whether its cell is on the short way."""
+    return [
+        bool(cell.metadata.get("short"))
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL).splitlines()
+        if re.match(r"#{2,3} ", line)
+    ]
+
+
+def title(notebook: NotebookNode) -> str:
+    """The notebook's first heading."""
+    return str(notebook.cells[0].source).splitlines()[0].lstrip("# ")
+
+
+def body(notebook: NotebookNode) -> str:
+    """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution."""
+    from nbconvert import HTMLExporter  # takes seconds, as does the next
+    from nbgrader.preprocessors import ClearHiddenTests
+
+    shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
+    formulas: list[str] = []
+    for cell in shown.cells:
+        if cell.cell_type == "markdown":
+            cell.source = typesetting.prose(cell.metadata.get(sources.IN_HANDBOOK, cell.source), formulas)
+    text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
+    text = typesetting.with_formulas(text, formulas)
+    text = _NO_HEAD.sub("<td></td>", text)
+    return touch.with_settings(_LINK.sub(r'href="\1.html"', text))
+
+
+@cache
+def styles() -> str:
+    """The style sheet, with the mathematical font in it."""
+    font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
+    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
+    return "\n".join([touch.styles(), sheet])
+
+
+def _render(language: str, heading: str, **more: object) -> str:
+    template = jinja2.Template(
+        (HERE / "page.html.j2").read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True
+    )
+    named: Mapping[str, object] = {"language": language, "heading": html.escape(heading), "css": styles()}
+    return str(template.render(**named, **more))

@@ -1,0 +1,105 @@
+"""Finds the result of each checking cell in nbgrader's database and in the executed notebook.
+
+nbgrader exports a 0 both for a check that failed and for one that never ran. Here only a check that failed has 0
+points. The points of a check that never ran stay blank, and a person looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from grader.core.results.outcome import Outcome
+
+from .course import HOMEWORK
+
+RAISED = {
+    "AssertionError": Outcome.FAILED,
+    "NotImplementedError": Outcome.NOT_IMPLEMENTED,
+    "CellTimeoutError": Outcome.TIMED_OUT,
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One checking cell of one student.
+
+    Attributes:
+        points: The points earned; None if the check did not run although something was handed in.
+        message: The exception that the cell raised, or why the check did not run.
+    """
+
+    student: str
+    notebook: str
+    cell: str
+    outcome: Outcome
+    points: float | None
+    max_points: float
+    message: str = ""
+
+
+def graded(source: NotebookNode) -> dict[str, float]:
+    """The points of a notebook's checking cells, by ``grade_id``."""
+    marks = [cell.metadata.get("nbgrader", {}) for cell in source.cells]
+    return {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
+
+
+def not_run(student: str, notebook: str, source: NotebookNode, why: str) -> Iterator[Check]:
+    """The checks of a notebook that could not be given to nbgrader, without points; ``why`` is their message."""
+    for cell, points in graded(source).items():
+        yield Check(student, notebook, cell, Outcome.MISSING, None, points, why)
+
+
+def not_handed_in(student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
+    """The checks of a notebook that the student did not hand in, each with 0 points."""
+    for cell, points in graded(source).items():
+        yield Check(student, notebook, cell, Outcome.MISSING, 0.0, points, "not handed in")
+
+
+def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
+    """The checks of a notebook after ``nbgrader autograde``."""
+    path = course / "autograded" / student / HOMEWORK / f"{notebook}.ipynb"
+    if not path.exists():  # nbgrader deletes a notebook that it could not run to the end
+        why = "the kernel died or could not be stopped; nbgrader.log says when"
+        for cell, points in graded(source).items():
+            yield Check(student, notebook, cell, Outcome.CRASHED, None, points, why)
+        return
+    executed = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    }
+    scores = _scores(course, student, notebook)
+    for cell, points in graded(source).items():
+        score = scores.get(cell)
+        if score is None or cell not in executed:
+            yield Check(student, notebook, cell, Outcome.MISSING, None, points, "the checking cell was deleted")
+        elif score == points:
+            yield Check(student, notebook, cell, Outcome.PASSED, score, points)
+        else:
+            outcome, message = _failure(executed[cell])
+            yield Check(student, notebook, cell, outcome, score, points, message)
+
+
+def _scores(course: Path, student: str, notebook: str) -> dict[str, float | None]:
+    """The scores in the gradebook by ``grade_id``; None for a check that was not in the notebook."""
+    from nbgrader.api import Gradebook, MissingEntry  # takes a second, and only grading reads the database
+
+    with Gradebook(f"sqlite:///{course.resolve() / 'gradebook.db'}") as gradebook:
+        try:
+            entry = gradebook.find_submission_notebook(notebook, HOMEWORK, student)
+        except MissingEntry:
+            return {}
+        return {grade.name: grade.auto_score for grade in entry.grades}
+
+
+def _failure(cell: NotebookNode) -> tuple[Outcome, str]:
+    for output in cell.outputs:
+        if output.output_type == "error":
+            said = f": {output.evalue.splitlines()[0]}" if output.evalue else ""
+            return RAISED.get(output.ename, Outcome.CRASHED), f"{output.ename}{said}"[:300]
+    return Outcome.FAILED, "the cell wrote to stderr" if cell.outputs else ""

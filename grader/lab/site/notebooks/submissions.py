@@ -1,0 +1,127 @@
+"""Reads the notebooks that students handed in, and makes them safe for nbgrader: own metadata, and no outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import nbformat
+from nbformat import NotebookNode
+
+from grader.core.intake.archives import zip_files
+from grader.core.intake.candidate import folded, identifier, unused
+from grader.core.intake.submission import Read, open_regular
+
+from .needed import unneeded
+
+MAX_BYTES = 20 * 2**20  # of one notebook with its figures
+
+
+class NotANotebook(Exception):
+    """The file is not a notebook; the text says why."""
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """The notebooks of one student.
+
+    Attributes:
+        student: The name of the folder or zip.
+        files: From a file's name, without folders, to a function that reads its content.
+        reason: Why the submission could not be read; empty if it could.
+    """
+
+    student: str
+    files: Mapping[str, Read] = field(default_factory=dict)
+    reason: str = ""
+
+
+def discover(folder: Path) -> list[HandedIn]:
+    """The students, one for each folder or zip, sorted by id; the ids are the same as in the grader's reports."""
+    found: dict[str, HandedIn] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "__MACOSX")) or path.is_symlink():
+            continue
+        if path.is_dir() or path.suffix.lower() == ".zip":
+            student = unused(identifier(path), found)
+            found[folded(student)] = _read(path, student)
+    return sorted(found.values(), key=lambda own: own.student)
+
+
+def _read(path: Path, student: str) -> HandedIn:
+    try:
+        return HandedIn(student, dict(_from_folder(path) if path.is_dir() else _from_zip(path)))
+    except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
+        return HandedIn(student, reason=f"cannot be read: {error}")
+
+
+def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
+    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of files with the same name, the last one is used
+        if ".ipynb_checkpoints" not in path.parts:
+            yield path.name, partial(_read_file, path)
+
+
+def _from_zip(path: Path) -> Iterator[tuple[str, Read]]:
+    with open_regular(path) as file:
+        names = [name for name in zip_files(file) if name.endswith(".ipynb")]
+    for name in names:
+        if not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
+            yield PurePosixPath(name).name, partial(_read_entry, path, name)
+
+
+def _read_file(path: Path, limit: int) -> bytes:
+    with open_regular(path) as file:
+        return file.read(limit + 1)
+
+
+def _read_entry(path: Path, name: str, limit: int) -> bytes:
+    """Read one notebook of a zip. They are read one by one, since together they may be gigabytes."""
+    with open_regular(path) as file:
+        return zip_files(file)[name](limit)
+
+
+def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
+    """The student's notebook as nbgrader gets it.
+
+    The student's cells keep their text and order. Their metadata are replaced by those of the ``source`` cell with the
+    same ``grade_id``, so that a student's metadata cannot stop nbgrader or change what a cell is worth. If two cells
+    have the same ``grade_id``, the second becomes an ordinary cell. A given cell that no exercise needs is shown in the
+    feedback, but not run: those of notebook 6 train models for two minutes.
+
+    Args:
+        data: The student's file.
+        source: The instructor's notebook.
+        given: The texts of the code cells that come with the notebook and belong to no exercise.
+
+    Raises:
+        NotANotebook: If the bytes are not a notebook, or more than ``MAX_BYTES``.
+    """
+    if len(data) > MAX_BYTES:
+        raise NotANotebook(f"larger than {MAX_BYTES // 2**20} MiB; clear the outputs")
+    try:
+        theirs = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+        cells = [(str(cell.cell_type), str(cell.source), _grade_id(cell)) for cell in theirs.cells]
+    except Exception as error:  # nbformat may raise any exception for a damaged or hostile file
+        raise NotANotebook(f"not a notebook: {error!r:.200}") from None
+    ours = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells if "nbgrader" in cell.metadata}
+    twins = [ours.pop(grade_id, None) for _, _, grade_id in cells]
+    kinds = [twin.cell_type if twin else kind for (kind, _, _), twin in zip(cells, twins, strict=True)]
+    code = [number for number, kind in enumerate(kinds) if kind == "code"]
+    # nbgrader restores the text of a check, with its hidden tests.
+    run = {n: twins[n].source if twins[n] and twins[n].metadata.nbgrader.grade else cells[n][1] for n in code}
+    shown = unneeded(run, [number for number in code if not twins[number] and cells[number][1] in given])
+    ready = NotebookNode(cells=[], metadata=source.metadata, nbformat=4, nbformat_minor=5)
+    for number, ((_, text, _), twin) in enumerate(zip(cells, twins, strict=True)):
+        kind = "code" if number in run and number not in shown else "markdown"
+        text = f"```python\n{text}\n```" if number in shown else text
+        cell = {"cell_type": kind, "id": f"cell-{number}", "source": text, "metadata": twin.metadata if twin else {}}
+        outputs: dict[str, object] = {"outputs": [], "execution_count": None} if kind == "code" else {}
+        ready.cells.append(nbformat.from_dict(cell | outputs))
+    return ready
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    mark = cell.metadata.get("nbgrader", {})
+    return str(mark.get("grade_id", "")) if isinstance(mark, dict) else ""

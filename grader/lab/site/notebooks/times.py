@@ -1,0 +1,60 @@
+"""How long a notebook takes a reader: a rule on what stands in it, for the whole and for its part of the short way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nbformat import NotebookNode
+
+from grader.lab.site import touch
+
+from . import typesetting
+
+# Minutes for one of each. Two readers took close to ten hours for all nine notebooks; this adds up to about that. What
+# the handbook folds away takes none.
+WORD, FORMULA, LINE, POINT, TOUCH = 1 / 200, 1 / 2, 1 / 20, 4, 1  # the last is a figure to touch
+ROUND_TO = 5
+
+_FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
+_DETAILS = re.compile(r"<details.*?</details>", re.DOTALL)
+_HEADING = re.compile(r"#{1,3} ")
+
+
+def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
+    """The time for a notebook, rounded to five minutes; no section takes none.
+
+    Args:
+        notebook: In a language that puts spaces between words.
+        short: Whether to count only the sections that are on the short way.
+    """
+    cells = [cell for flagged, section in _sections(notebook) for cell in section if flagged or not short]
+    return ROUND_TO * max(round(sum(map(_minutes, cells)) / ROUND_TO), bool(cells))
+
+
+def points(notebook: NotebookNode) -> list[int]:
+    """The points of each exercise."""
+    roles = (cell.metadata.get("nbgrader", {}) for cell in notebook.cells)
+    return [int(role["points"]) for role in roles if role.get("grade")]
+
+
+def _sections(notebook: NotebookNode) -> Iterator[tuple[bool, Sequence[NotebookNode]]]:
+    """The cells from each heading to the next, and whether the heading is on the short way."""
+    starts = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown" and _headed(cell.source)]
+    for start, end in zip(starts, [*starts[1:], len(notebook.cells)], strict=True):
+        yield bool(notebook.cells[start].metadata.get("short")), notebook.cells[start:end]
+
+
+def _headed(source: str) -> bool:
+    return any(_HEADING.match(line) for line in source.splitlines())
+
+
+def _minutes(cell: NotebookNode) -> float:
+    role = cell.metadata.get("nbgrader", {})
+    if cell.cell_type == "markdown":
+        text = _DETAILS.sub("", cell.source)
+        figures = len(touch.MARKER.findall(text)) * TOUCH
+        return len(_FORMULA.sub("", text).split()) * WORD + len(_FORMULA.findall(text)) * FORMULA + figures
+    if role.get("grade"):
+        return int(role["points"]) * POINT
+    return 0.0 if role.get("solution") or typesetting.folded(cell.source) else len(cell.source.split("\n")) * LINE

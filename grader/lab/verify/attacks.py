@@ -1,0 +1,172 @@
+"""Grades one hostile submission as any other, then checks its report, this machine, and the next submission."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from grader import PACKAGE
+from grader.core.assignment import Assignment
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Report
+from grader.core.sandbox.levels import Isolation
+from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+from grader.core.specimens.attacks import Attack, attacks_of
+from grader.lab.processes import descendants
+
+# Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
+LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)
+MOST_S = 300.0  # for one attack: its limits allow a minute of computing, which takes a busy machine some times as long
+MOST_BYTES = 300_000  # of one report
+SHORTEST = 24  # characters of a line of source that a report must not show
+NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
+UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How one attack ended under one isolation.
+
+    Attributes:
+        name: The name of the attack.
+        isolation: The layers of isolation that held.
+        covered: Whether these layers are meant to stop the attack; if not, the attack was not tried.
+        problem: What the attack gained or damaged; empty if nothing.
+    """
+
+    name: str
+    isolation: str
+    covered: bool
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """A name for messages, in which a person finds the attack."""
+        return f"{self.name}, {self.isolation}"
+
+
+def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
+    """Try one attack with all layers that this machine offers, except those in ``without``."""
+    device = "auto" if name.startswith("devices.") else "cpu"  # a second device makes no difference to other attacks
+    attack, grader = known(assignment)[name], _grader(assignment, without, device)
+    isolation = grader.isolation
+    if not covers(isolation, attack):
+        return Attempt(name, str(isolation), covered=False)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = "; ".join(problems(assignment, attack, grader, Path(folder)))
+    except Exception as error:  # a fault of the grader; the next attack gets a new grader
+        found = f"makes the grader fail: {error!r}"
+        grader.close()
+        _grader.cache_clear()
+    return Attempt(name, str(isolation), covered=True, problem=found)
+
+
+@cache
+def known(assignment: Assignment) -> dict[str, Attack]:
+    """All attacks by name."""
+    return {attack.name: attack for attack in attacks_of(assignment)}
+
+
+def names(assignment: Assignment) -> list[str]:
+    """The names of all attacks."""
+    return list(known(assignment))
+
+
+def covers(isolation: Isolation, attack: Attack) -> bool:
+    """Whether the layers that hold are meant to stop the attack; seccomp forbids to open files, and so stops all."""
+    return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
+
+
+def grader_without(assignment: Assignment, layers: Collection[str], device: str = "cpu") -> Judge:
+    """A judge with the limits for attacks, and without some layers of isolation."""
+    return Judge(Settings(assignment, device=device, limits=LIMITS, without=tuple(layers)))
+
+
+def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
+    """Grade the attack, then an honest submission; yields a line for everything that is wrong.
+
+    Processes that the attack leaves behind are found among the descendants of this process. It must be a subreaper,
+    so that processes whose parent has died become its children.
+    """
+    running, started = set(descendants(os.getpid())), time.monotonic()
+    submission = attack.build(folder)
+    report = grader.grade(submission)
+    if (took_s := time.monotonic() - started) > MOST_S:
+        yield f"took {took_s:.0f} s"
+    after = set(descendants(os.getpid()))
+    if left := after - running:
+        yield f"left {len(left)} processes behind"
+    if ended := running - after:
+        yield f"ended {len(ended)} processes of the grader"
+    yield from misjudged(report, attack.score, attack.bonus)
+    yield from exposed(report)
+    yield from given_away(report, submission.files, _own_lines(assignment))
+    task = assignment.rubric.tasks[0]  # only one task, to save time: this is graded after every attack
+    neighbour = grader.grade(Submission("neighbour", {task.file: assignment.solution()[task.file]}))
+    yield from (f"the next submission {problem}" for problem in misjudged(neighbour, task.points, 0.0))
+
+
+def misjudged(report: Report, score: float | None, bonus: float | None) -> Iterator[str]:
+    """How a report differs from the score and bonus that it should have; None for a submission that is unreadable."""
+    status = "unreadable" if score is None else "graded"
+    if report.status != status:
+        yield f"is {report.status}, not {status}: {report.reason}"
+    elif (report.score, report.bonus) != (score, bonus):
+        properties = [prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points]
+        lost = ", ".join(f"{prop.id} {prop.outcome}" for prop in properties)
+        yield f"gets {report.score} and {report.bonus}, not {score} and {bonus}; without points: {lost or 'nothing'}"
+
+
+def exposed(report: Report) -> Iterator[str]:
+    """Why a report must not be shown: control characters, numbers of a test's input, hidden tests, or its size."""
+    texts = _texts(report)
+    for what, found in (("control characters", UNSAFE.search), ("a number of the input", NUMBER.search)):
+        if text := next(filter(found, texts), ""):
+            yield f"shows {what}: {text[:200]!r}"
+    if any("def test_" in text for text in texts):
+        yield "shows a hidden test"
+    if (size := len(report.model_dump_json().encode())) > MOST_BYTES:
+        yield f"has a report of {size} bytes"
+
+
+def _texts(report: Report) -> list[str]:
+    """What a report says in words that a submission may have chosen."""
+    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
+    return [*texts, report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
+
+
+@cache
+def _own_lines(assignment: Assignment) -> dict[str, list[str]]:
+    """Lines of the source of the grader and of the reference, by their beginnings."""
+    lines: dict[str, list[str]] = {}
+    for folder in (PACKAGE, assignment.root / "ref"):
+        for path in folder.rglob("*.py"):
+            for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()):
+                if len(line) >= SHORTEST:
+                    lines.setdefault(line[:SHORTEST], []).append(line)
+    return lines
+
+
+def given_away(report: Report, files: Mapping[str, str], own: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Why a report gives away source: it holds a line of ours that the submission itself does not hold."""
+    handed_in = "\n".join(files.values())
+    for text in _texts(report):
+        for start in range(len(text) - SHORTEST + 1):
+            for line in own.get(text[start : start + SHORTEST], ()):
+                if text.startswith(line, start) and line not in handed_in:
+                    yield f"shows source of the grader: {line[:100]!r}"
+                    return
+
+
+@cache
+def _grader(assignment: Assignment, without: tuple[str, ...], device: str) -> Judge:
+    return grader_without(assignment, without, device)

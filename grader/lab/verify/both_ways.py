@@ -1,0 +1,104 @@
+"""Grades a submission by its replies where these pass, and with ``--plain``, and compares the reports."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from grader.core.assignment import Assignment
+from grader.core.intake.discover import discover
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Report
+from grader.core.settings import Settings
+from grader.core.specimens.students import write_class
+
+from . import attacks, variants
+from .attacks import LIMITS
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports on one submission.
+
+    Attributes:
+        name: The name of the variant, the sample student or the attack.
+        seed: The seed of the generated cases.
+        problem: How the reports differ; empty if they do not.
+    """
+
+    name: str
+    seed: int
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """A name for messages, in which a person finds the submission."""
+        return f"{self.name} with and without --plain, seed {self.seed}"
+
+
+def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
+    """What to grade both ways: variants and sample class with every seed, attacks, which often hang, with one."""
+    honest = [*variants.names(assignment), *_sample_class(assignment)]
+    pairs = [*product(seeds, honest), *product(seeds[:1], attacks.names(assignment))]
+    return [(assignment, name, seed) for seed, name in pairs]
+
+
+def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
+    """Grade one of ``items()`` both ways, on the cases of one seed."""
+    submission = _submission(assignment, name)
+    replayed, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
+    if _outcomes(replayed) != _outcomes(plain):
+        return Comparison(name, seed, "; ".join(_differences(replayed, plain)))
+    if _all(replayed) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
+        return Comparison(name, seed)  # no problem if two plain reports differ, too: the submission is random
+    return Comparison(name, seed, "the same outcomes, but other messages or numbers")
+
+
+def _outcomes(report: Report) -> dict[str, Any]:
+    """Status, points and outcomes of a report, which must not depend on time."""
+    properties = {prop.id: prop for task in report.tasks for prop in task.properties}
+    cases = {f"{name}, {case.id}": case.outcome for name, prop in properties.items() for case in prop.cases}
+    points = {name: (prop.points, prop.outcome) for name, prop in properties.items()}
+    return {"status": report.status, "score": (report.score, report.bonus), **points, **cases}
+
+
+def _all(report: Report) -> str:
+    return report.model_copy(update={"provenance": None}).model_dump_json(warnings=False)
+
+
+def _differences(replayed: Report, plain: Report) -> Iterator[str]:
+    found, expected = _outcomes(replayed), _outcomes(plain)
+    for name in found.keys() | expected.keys():
+        if found.get(name) != expected.get(name):
+            yield f"{name}: {found.get(name)} on the replay, {expected.get(name)} with --plain"
+
+
+def _submission(assignment: Assignment, name: str) -> Submission:
+    if name == variants.REFERENCE:
+        return Submission(name, assignment.solution())
+    if name == variants.STUBS:
+        return Submission(name, assignment.stubs())
+    if name in variants.known(assignment):
+        return Submission(name, dict(variants.known(assignment)[name].files))
+    if name in _sample_class(assignment):
+        return _sample_class(assignment)[name]
+    with tempfile.TemporaryDirectory() as folder:
+        return attacks.known(assignment)[name].build(Path(folder))
+
+
+@cache
+def _sample_class(assignment: Assignment) -> dict[str, Submission]:
+    with tempfile.TemporaryDirectory() as folder:
+        write_class(assignment, Path(folder))
+        return {candidate.id: candidate.read() for candidate in discover([Path(folder)])}
+
+
+@cache
+def _judge(assignment: Assignment, seed: int, plain: bool) -> Judge:
+    return Judge(Settings(assignment, seed=seed, limits=LIMITS, plain=plain))

@@ -1,0 +1,183 @@
+"""The kill table as a page: which property catches which mistake, by how much, and how every attack ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.core.assignment import Assignment
+
+from . import attacks, variants
+from .attacks import Attempt
+from .both_ways import Comparison
+from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
+
+
+@dataclass(frozen=True)
+class Margin:
+    """An error divided by its limit, and the submission that it belongs to."""
+
+    share: float
+    name: str
+
+    def __str__(self) -> str:
+        """Such as ``0.54 times its limit (valid.norm.fused)``."""
+        return f"{self.share:.3g} times its limit ({self.name})"
+
+
+def smallest_excess(verdicts: Iterable[Verdict]) -> Margin | None:
+    """The wrong variant that came closest to passing, each taken in its clearest failing case."""
+    shares = [Margin(v.margin, v.name) for v in verdicts if _is_wrong(v) and v.margin is not None]
+    return min(shares, key=lambda margin: margin.share, default=None)
+
+
+def largest_share(verdicts: Iterable[Verdict]) -> Margin | None:
+    """The right submission that came closest to failing."""
+    shares = [Margin(v.margin, v.name) for v in verdicts if v.valid and v.margin is not None]
+    return max(shares, key=lambda margin: margin.share, default=None)
+
+
+def summary(
+    verdicts: Sequence[Verdict], attempts: Sequence[Attempt], comparisons: Sequence[Comparison] = ()
+) -> list[str]:
+    """The counts and margins, a line each."""
+    judged = {verdict.name: verdict.valid for verdict in verdicts if verdict.name not in (REFERENCE, STUBS)}
+    valid = sum(judged.values())
+    lines = [
+        f"{len(verdicts)} verdicts on {len(judged) - valid} wrong variants, {valid} valid ones, the reference and "
+        f"untouched stubs, over the seeds {_seeds(verdicts)}: {_problems(verdicts)} of them wrong.",
+        f"Wrong work, closest to passing: {smallest_excess(verdicts)}. "
+        f"Right work, closest to failing: {largest_share(verdicts)}.",
+    ]
+    for isolation in dict.fromkeys(attempt.isolation for attempt in attempts):
+        ended = {attempt.name: attempt for attempt in attempts if attempt.isolation == isolation}
+        tried = [attempt for attempt in ended.values() if attempt.covered]
+        missing = [attempt.name for attempt in ended.values() if not attempt.covered]
+        line = f"{len(tried)} attacks against {isolation}: {_problems(tried)} gain or damage anything."
+        lines.append(line + (f" Not covered, {len(missing)}: {', '.join(missing)}." if missing else ""))
+    if comparisons:
+        differing = ", ".join(comparison.name for comparison in comparisons if comparison.problem)
+        number = len({comparison.name for comparison in comparisons})
+        lines.append(
+            f"{number} submissions graded with and without --plain, over the seeds {_seeds(comparisons)}: "
+            f"{_problems(comparisons)} of {len(comparisons)} pairs of reports differ{differing and f', {differing}'}."
+        )
+    return lines
+
+
+def _seeds(results: Iterable[Verdict | Comparison]) -> str:
+    return ", ".join(map(str, sorted({result.seed for result in results})))
+
+
+def page(
+    assignment: Assignment,
+    verdicts: Sequence[Verdict],
+    attempts: Sequence[Attempt],
+    comparisons: Sequence[Comparison] = (),
+) -> str:
+    """The whole page as Markdown; the same machine and the same work give the same bytes."""
+    wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
+    right = [verdict for verdict in verdicts if verdict.valid]
+    blocks = [
+        ["# Kill table", "", "Written by `grader verify`; `judging.md` and `threat-model.md` explain it.", ""],
+        [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
+        ["", "## By property", "", *_by_property(assignment, wrong)],
+        ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
+        ["", "## Right work", "", *_right(_by_name(right))],
+        ["", "## Attacks", "", *_attacks(assignment, attempts)],
+    ]
+    return "\n".join(line for block in blocks for line in block) + "\n"
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    return not verdict.valid and verdict.name != STUBS
+
+
+def _problems(results: Sequence[Verdict | Attempt | Comparison]) -> int:
+    return sum(bool(result.problem) for result in results)
+
+
+def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
+    grouped: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        grouped.setdefault(verdict.name, []).append(verdict)
+    return grouped
+
+
+def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
+    """For each property, how many variants are made to break it, and which of them are caught most narrowly."""
+    breaks = {name: variant.breaks for name, variant in variants.known(assignment).items()}
+    lines = [
+        "| property | variants that break it | lose it | closest to passing, times its limit |",
+        "|---|---|---|---|",
+    ]
+    for identifier in assignment.rubric.properties:
+        breaking = [verdict for verdict in wrong if identifier in breaks[verdict.name]]
+        caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
+        closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
+        lines.append(
+            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.share if closest else None))
+        )
+    return lines
+
+
+def _wrong(assignment: Assignment, by_name: Mapping[str, list[Verdict]]) -> list[str]:
+    """A line for each wrong variant: its cause, its charge, the smallest margin over all seeds, and every problem.
+
+    The hint is the one that the variant has to get; ``grader.lab.charges`` counts any other.
+    """
+    lines = ["| variant | cause | loses | hint | fails with | times its limit |", "|---|---|---|---|---|---|"]
+    for name, verdicts in by_name.items():
+        variant = variants.known(assignment)[name]
+        lost = ", ".join(sorted(frozenset().union(*(verdict.lost for verdict in verdicts))))
+        dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
+        cells = (variant.description, lost + _remarks(verdicts), variant.hint or "", ", ".join(dtypes))
+        lines.append(_row(name, *cells, _size(_margin(verdicts, min))))
+    return lines
+
+
+def _right(by_name: Mapping[str, list[Verdict]]) -> list[str]:
+    """A line for each right submission: the largest share of a limit over all seeds, and every problem."""
+    lines = ["| work | times its limit |", "|---|---|"]
+    for name, verdicts in by_name.items():
+        lines.append(_row(name + _remarks(verdicts), _size(_margin(verdicts, max))))
+    return lines
+
+
+def _attacks(assignment: Assignment, attempts: Sequence[Attempt]) -> list[str]:
+    """A line for each attack, with a column for each isolation that it was tried under."""
+    isolations = list(dict.fromkeys(attempt.isolation for attempt in attempts))
+    ended = {(attempt.name, attempt.isolation): attempt for attempt in attempts}
+    lines = [_row("attack", "tries", "honest part", *isolations), "|---" * (3 + len(isolations)) + "|"]
+    for attack in attacks.known(assignment).values():
+        if not any((attack.name, isolation) in ended for isolation in isolations):
+            continue
+        worth = "unreadable" if attack.score is None else f"{attack.score:g} + {attack.bonus:g}"
+        ends = [_end(ended.get((attack.name, isolation)), attack.needs) for isolation in isolations]
+        lines.append(_row(attack.name, attack.description, worth, *ends))
+    return lines
+
+
+def _end(attempt: Attempt | None, needs: str) -> str:
+    if attempt is None:
+        return ""
+    return (f"**{attempt.problem}**" if attempt.problem else "fails") if attempt.covered else f"not covered: {needs}"
+
+
+def _remarks(verdicts: Sequence[Verdict]) -> str:
+    return "".join(f" **{verdict.problem} (seed {verdict.seed})**" for verdict in verdicts if verdict.problem)
+
+
+def _margin(verdicts: Iterable[Verdict], choose: Callable[[list[float]], float]) -> float | None:
+    shares = [verdict.margin for verdict in verdicts if verdict.margin is not None]
+    return choose(shares) if shares else None
+
+
+def _size(share: float | None) -> str:
+    return "" if share is None else "not finite" if math.isinf(share) else f"{share:.3g}"
+
+
+def _row(*cells: object) -> str:
+    texts = (str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(texts)} |"

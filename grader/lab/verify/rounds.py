@@ -1,0 +1,118 @@
+"""The rounds of ``grader verify``. In each round new processes judge the items; results come in the items' order."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+
+from grader.core.assignment import Assignment
+from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.lockdown import die_with_parent
+
+from . import attacks, both_ways, styles, variants
+from .attacks import Attempt
+from .both_ways import Comparison
+from .variants import Verdict
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Round:
+    """Items to judge, one by one.
+
+    Attributes:
+        title: The text beside the progress bar.
+        judge: Judges one item; a function of a module, since it is sent to other processes by its name.
+        items: The arguments of ``judge`` for each item.
+        waits: Whether some items hang until a time limit, so that a core can serve more than one process.
+    """
+
+    title: str
+    judge: Callable[..., Verdict | Attempt | Comparison]
+    items: Sequence[tuple[Any, ...]]
+    waits: bool = False
+
+
+class JudgeDied(Exception):
+    """An item killed the process that judged it; the text says near which item."""
+
+
+def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
+    """Variants for every seed, attacks with all layers and with none, everything with and without --plain, styles."""
+    known, hostile = variants.names(assignment), attacks.names(assignment)
+    numbers = styles.numbers(assignment, seeds, all_styles)
+    return [
+        Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
+        Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
+        Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
+        Round("everything, with and without --plain", both_ways.judge, both_ways.items(assignment, seeds), waits=True),
+        Round("styles", styles.judge, [(assignment, number, way) for way, number in product(styles.WAYS, numbers)]),
+    ]
+
+
+def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
+    """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
+
+    Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.
+
+    Raises:
+        JudgeDied: If a process that judges dies.
+    """
+    spawn = multiprocessing.get_context("spawn")  # not fork, which is unsafe once torch has threads
+    done = 0
+    judges = jobs + jobs // 2 if round_.waits else jobs
+    with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
+        try:
+            with _unheard():
+                results = pool.map(round_.judge, *zip(*round_.items, strict=True))  # starts all processes
+            for result in results:
+                yield result
+                done += 1
+        except BrokenProcessPool:
+            name = next(part for part in round_.items[done] if not isinstance(part, Assignment))
+            place = f"at {name} or soon after"
+            raise JudgeDied(f"a judge died in the round '{round_.title}', {place}.") from None
+        except BaseException:
+            for process in multiprocessing.active_children():  # some may hang, on purpose
+                process.kill()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Let processes that are started now pass over Ctrl-C, which reaches them too: this one ends them."""
+    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _prepare_judge() -> None:
+    """Prepare a judge's process: one thread, no output; it ends with its parent, and becomes a subreaper."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # submissions cause warnings on purpose
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    die_with_parent()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,0 +1,131 @@
+"""Judges submissions whose right result is known: the reference, untouched stubs, wrong and valid variants.
+
+This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from grader.core.assignment import Assignment
+from grader.core.judge.compare import DTYPES
+from grader.core.judge.compare import name as dtype_name
+from grader.core.judge.devices import devices
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult, Outcome, property_outcome
+from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.limits import Limits
+from grader.core.specimens.variants import Variant, variants_of
+
+FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
+ALL_DTYPES = tuple(map(dtype_name, DTYPES))
+REFERENCE, STUBS = "reference", "stubs"
+
+Cases = Mapping[str, Sequence[CaseResult]]  # from the id of a property to its cases
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the hidden tests say about one submission whose right result is known.
+
+    Attributes:
+        name: The name of the variant, ``reference`` or ``stubs``.
+        seed: The seed of the generated cases.
+        valid: Whether the submission should keep all points.
+        lost: Ids of the properties that lost their points.
+        margin: Error divided by limit. For a wrong variant, the largest in the failing cases of the properties that it
+            breaks; for right work, the largest in all cases. None if no error was measured.
+        dtypes: Dtypes of the inputs with which a wrong variant failed.
+        problem: Why this verdict is wrong; empty if it is right.
+    """
+
+    name: str
+    seed: int
+    valid: bool
+    lost: frozenset[str]
+    margin: float | None = None
+    dtypes: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """A name for messages, in which a person finds the variant."""
+        return f"{self.name}, seed {self.seed}"
+
+
+@cache
+def known(assignment: Assignment) -> dict[str, Variant]:
+    """All variants by name."""
+    return {variant.name: variant for variant in variants_of(assignment)}
+
+
+def names(assignment: Assignment) -> list[str]:
+    """The names of all submissions to judge, the reference and the stubs first."""
+    return [REFERENCE, STUBS, *known(assignment)]
+
+
+def judge(assignment: Assignment, name: str, seed: int) -> Verdict:
+    """Judge one of ``names()`` with the cases of one seed."""
+    torch.manual_seed(0)  # some variants draw random numbers, and the page should be the same each time
+    if name == REFERENCE:
+        return _fixed_end(run(assignment, assignment.solution(), seed), name, seed, frozenset())
+    if name == STUBS:
+        return _fixed_end(
+            run(assignment, assignment.stubs(), seed), name, seed, frozenset(assignment.rubric.properties)
+        )
+    variant = known(assignment)[name]
+    return verdict(variant, run(assignment, variant.files, seed), seed)
+
+
+def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
+    """Compare what a variant loses with what it claims to break."""
+    lost = _lost(cases)
+    ours = [case.id for results in cases.values() for case in results if case.outcome is Outcome.GRADER_ERROR]
+    problems = [
+        f"the grader failed in {ours[0]}" if ours else "",
+        f"keeps {', '.join(sorted(kept))}" if (kept := variant.breaks - lost) else "",
+        f"loses {', '.join(sorted(unfair))}" if (unfair := lost - variant.breaks - variant.also) else "",
+    ]
+    failing = [case for prop in variant.breaks for case in cases.get(prop, ()) if case.outcome not in FINE]
+    telling = [case for results in cases.values() for case in results] if variant.valid else failing
+    tokens = {token for case in failing for token in case.id.split("-")}
+    dtypes = tuple(dtype for dtype in ALL_DTYPES if dtype in tokens)
+    problem = "; ".join(filter(None, problems))
+    return Verdict(variant.name, seed, variant.valid, lost, largest(telling), dtypes, problem)
+
+
+def _fixed_end(cases: Cases, name: str, seed: int, expected: frozenset[str]) -> Verdict:
+    """The verdict on the reference, which should keep all points, or on the stubs, which should lose all."""
+    lost = _lost(cases)
+    wrong = ", ".join(sorted(lost ^ expected))
+    closest = largest([case for results in cases.values() for case in results])
+    return Verdict(name, seed, not expected, lost, closest, problem=f"judged wrongly: {wrong}" if wrong else "")
+
+
+def largest(cases: Sequence[CaseResult]) -> float | None:
+    """The largest error divided by its limit; infinite where an output was not finite."""
+    shares = [case.error_ulp / case.limit_ulp for case in cases if case.error_ulp is not None and case.limit_ulp]
+    return max((math.inf if math.isnan(share) else share for share in shares), default=None)
+
+
+def _lost(cases: Cases) -> frozenset[str]:
+    return frozenset(identifier for identifier, results in cases.items() if property_outcome(results) not in FINE)
+
+
+def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
+    """The hidden tests on a submission in this process, with the cases of one seed."""
+    by_property: dict[str, list[CaseResult]] = {}
+    for result in _hidden_tests(assignment, seed).run(Student(files, InProcessWorker, assignment.rubric, Limits())):
+        by_property.setdefault(result.property_id, []).append(result)
+    return by_property
+
+
+@cache
+def _hidden_tests(assignment: Assignment, seed: int) -> HiddenTests:
+    return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.properties)

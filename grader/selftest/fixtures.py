@@ -1,0 +1,112 @@
+"""Fixtures that self-tests share. The engine's own tests run on the small assignment, in place of the repository's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.core.assignment import Assignment
+from grader.core.cli import grade
+from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Report, parts_of
+from grader.core.rubric import Rubric
+from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
+from grader.selftest.term import LONG, choose_for
+from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
+
+if TYPE_CHECKING:
+    from grader.selftest.browser import Tab
+
+
+@pytest.fixture(scope="module", autouse=True)
+def commands_are_about_the_assignment(assignment: Assignment) -> Iterator[None]:
+    """Let all commands be about the assignment that the tests of a folder are about."""
+    with pytest.MonkeyPatch.context() as patch:
+        choose_for(patch, assignment)
+        for name, module in list(sys.modules.items()):  # what has a command line of its own
+            if name.startswith("grader.lab.") and hasattr(module, "ASSIGNMENT"):
+                patch.setattr(module, "ASSIGNMENT", assignment)
+        yield
+
+
+@pytest.fixture(scope="session")
+def assignment() -> Assignment:
+    """The small assignment."""
+    return ASSIGNMENT
+
+
+@pytest.fixture(scope="session")
+def rubric() -> Rubric:
+    """The rubric of the small assignment."""
+    return ASSIGNMENT.rubric
+
+
+@pytest.fixture(scope="session")
+def judge() -> RunHiddenTests:
+    """``judge(files, task=None)``: its hidden tests on code that is ours, in this process."""
+    return hidden_tests_of(ASSIGNMENT)
+
+
+@pytest.fixture(scope="session")
+def grader() -> Iterator[Judge]:
+    """A judge of whole submissions with its defaults, on the CPU."""
+    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
+    yield warm
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def known() -> dict[str, Report]:
+    """Reports by what was handed in, for all tests."""
+    return {}
+
+
+@pytest.fixture
+def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
+    if LONG:
+        return
+
+    def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
+        for submission in submissions:
+            digest = submission.reason or submission.sha256
+            if digest not in known:
+                known[digest] = grader.grade(submission)
+            notices, parts = list(map(str, submission.notices)), list(map(parts_of, submission.notices))
+            info = {"id": submission.id, "notices": notices, "notice_parts": parts}
+            own = known[digest].submission.model_copy(update=info)
+            yield known[digest].model_copy(update={"submission": own})
+
+    monkeypatch.setattr(grade, "grade_all", grade_all)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a handbook of one page; what makes it is not installed everywhere, so it is imported here."""
+    from grader.selftest.small_handbook import small_handbook
+
+    return small_handbook(tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture
+def page(book: Path) -> Path:
+    """Its page in English."""
+    from grader.selftest.small_notebook import NAME
+
+    return book / "en" / f"{NAME}.html"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A tab of a real browser."""
+    from grader.selftest.browser import Tab, chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield Tab(driver)

@@ -1,1 +1,0 @@
-"""Programs beside the engine: proof of the grader, releases, handout, notebooks, similarity, bench and others."""
