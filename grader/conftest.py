@@ -16,14 +16,19 @@ from hypothesis import HealthCheck, settings
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.selftest.commands import read_commands_once
+from grader.selftest.fixtures import assignment as assignment
+from grader.selftest.fixtures import book as book
+from grader.selftest.fixtures import commands_are_about_the_assignment as commands_are_about_the_assignment
+from grader.selftest.fixtures import grader as grader
+from grader.selftest.fixtures import judge as judge
+from grader.selftest.fixtures import judged as judged
+from grader.selftest.fixtures import known as known
+from grader.selftest.fixtures import page as page
+from grader.selftest.fixtures import rubric as rubric
+from grader.selftest.fixtures import tab as tab
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 from grader.selftest.warm import WarmPython
-
-__all__ = [
-    *("assignment", "book", "commands_are_about_the_assignment", "grader", "judge", "judged", "known", "page"),
-    *("rubric", "tab"),
-]
 
 # The same examples in every run, so that a commit passes or does not (GRADER_LONG: others), also on a busy machine.
 settings.register_profile(

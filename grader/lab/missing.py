@@ -119,8 +119,8 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message that cannot be told in Chinese, and for each phrase that no file says any more."""
-    tables = (PACKAGE / "results" / "chinese.py", assignment.folder / "phrases.py")
-    files = [*_product(PACKAGE, "assignment"), *_product(assignment.folder)]
+    tables = (PACKAGE / "core" / "results" / "chinese.py", assignment.folder / "phrases.py")
+    files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
     tabled = [(path, *phrase) for path in tables for phrase in _phrases(trees.pop(path))]
     chinese = {english: text for _, english, text in tabled}

@@ -23,7 +23,8 @@ from pathlib import Path
 
 LONGEST_S = 900  # for one step; to install everything takes one minute or two
 SHOWN = 25  # lines at the end of the output of a step that fails
-COMMANDS = "import typer.main as t; from grader.core.cli.app import app; print(*t.get_command(app).commands)"
+COMMANDS = "import typer.main as t; from grader.__main__ import app; print(*t.get_command(app).commands)"
+SUITE = ("grader/assignment/selftest", "grader/selftest", "grader/extras", "grader/lab")
 # What the surroundings may say about other environments, or about the make that has started this.
 NOT_PASSED_ON = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONPATH", "VENV", "VIRTUAL_ENV")
 FASTER = {"PIP_COMPILE": "0"}  # Python compiles what is imported, a small part of what is installed
@@ -98,7 +99,7 @@ def for_developers(room: Path) -> Iterator[Step]:
     programs = room / "setup" / "bin"
     python, grader = str(programs / "python"), str(programs / "grader")
     yield Step(("make", "lint", f"VENV={room}/setup"))
-    yield Step((python, "-m", "pytest", "--collect-only", "-q", "grader/assignment/selftest", "grader/selftest"))
+    yield Step((python, "-m", "pytest", "--collect-only", "-q", *SUITE))
     yield Step((grader, "--help"))
     yield from (Step((grader, command, "--help")) for command in _run((python, "-c", COMMANDS)).stdout.split())
     yield Step((grader, "doctor"))

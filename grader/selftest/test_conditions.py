@@ -54,7 +54,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
     folder = tmp_path / "grader" / "assignment"
     shutil.copytree(ASSIGNMENT.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "HERE", tmp_path / "grader")
+    monkeypatch.setattr(module, "CORE", tmp_path / "grader" / "core")
     return Settings(replace(ASSIGNMENT, folder=folder, root=tmp_path))
 
 

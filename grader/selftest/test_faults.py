@@ -89,7 +89,7 @@ def test_a_reference_that_fails_is_one_line(tmp_path: Path) -> None:
     """In a copy of the project, with the command as it is typed."""
     for name in ("grader", "ref"):
         shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    ref = tmp_path / "grader" / "selftest" / "small" / ATTENTION.replace("src", "ref")
+    ref = tmp_path / "grader" / "examples" / "small" / ATTENTION.replace("src", "ref")
     ref.write_text(edited(SEES_LATER_TOKENS)[ATTENTION])
     write_folder(tmp_path / "ada", ASSIGNMENT.solution())
     command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command"]

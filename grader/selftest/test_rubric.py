@@ -96,7 +96,7 @@ def test_every_command_refuses_a_broken_rubric_in_one_line(
     assert_one_line(result.stderr, broken)
 
 
-TOOLS = ("tools.bench", "tools.gallery", "tools.handout", "tools.mutation")
+TOOLS = ("bench", "gallery", "site.handout", "mutants")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -107,7 +107,7 @@ def test_every_tool_that_reads_the_rubric_refuses_a_broken_one_in_one_line(
     monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken, broken.parents[2] / "ref")))
     monkeypatch.setattr(sys, "argv", [tool])
     with pytest.raises(SystemExit) as end:
-        runpy.run_module(f"grader.{tool}", run_name="__main__")
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
     printed = capsys.readouterr()
     assert (end.value.code, printed.out) == (2, "")
     assert_one_line(printed.err, broken)

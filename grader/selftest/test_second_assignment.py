@@ -17,7 +17,7 @@ from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow  # nine commands
 
-SMALL = Path(__file__).with_name("small")
+SMALL = REPOSITORY / "grader" / "examples" / "small"
 REPLACED = (
     "src",
     "ref",
@@ -27,7 +27,7 @@ REPLACED = (
     "tests/demo",
     "tests/practice",
 )  # and tests/test_*.py
-LEFT_OUT = ("grader/selftest",)  # the commands below need nothing of it
+LEFT_OUT = ("grader/selftest", "grader/examples")  # the commands below need nothing of it
 FULL, BONUS = 100, 20
 
 Done = Callable[..., str]

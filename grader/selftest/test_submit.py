@@ -163,7 +163,7 @@ def test_a_coding_line_is_honoured_by_everyone(solved: Path, run: WarmPython) ->
 
 
 def test_the_rules_are_one_file_on_both_sides() -> None:
-    ours = REPOSITORY / "grader" / "intake" / "source_rules.py"
+    ours = REPOSITORY / "grader" / "core" / "intake" / "source_rules.py"
     theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
     assert ours.is_symlink()
     assert ours.samefile(theirs)

@@ -9,12 +9,13 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from grader import PACKAGE
 from grader.core.results import difference_words as words
 from grader.core.results.difference import Difference, Kind, PropertyChange, Reason
 from grader.core.rubric import Rubric
 
 TEMPLATE = Path(__file__).with_name("diff.html.j2")
-STYLE = TEMPLATE.with_name("pages.css")
+STYLE = PACKAGE / "core" / "pages" / "pages.css"
 LANGUAGE_TAGS = {"en": "en", "zh": "zh-CN"}
 
 

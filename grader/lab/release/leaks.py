@@ -24,7 +24,7 @@ from .fingerprints import code_in, of_code, of_text, text_in
 
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
-ENGINES_TESTS = "grader/selftest"  # not secret: these tests hold an example assignment, and nothing of the real one
+EXAMPLES = "grader/examples"  # not secret: other assignments, as are the tests of the engine, which use them
 PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1
 TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
 LAWS = "grader/assignment/laws"  # not secret: a report gives these tests to students
@@ -106,7 +106,8 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
     for folder in SECRET_FOLDERS:
         paths = sorted((root / folder).rglob("*.py"))
         for path in paths:
-            if any(path.is_relative_to(root / shared) for shared in (ENGINES_TESTS, LAWS, SHARED, SHARED_RULES)):
+            ours = "selftest" in path.parts and not path.is_relative_to(root / "grader" / "assignment")
+            if ours or any(path.is_relative_to(root / shared) for shared in (EXAMPLES, LAWS, SHARED, SHARED_RULES)):
                 continue
             text = path.read_text(encoding="utf-8")
             pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))

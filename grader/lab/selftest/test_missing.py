@@ -21,7 +21,7 @@ Complaints = Callable[..., list[str]]
 @pytest.fixture
 def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
     """What is said of a grader with two tables, and an assignment with one file that has messages."""
-    monkeypatch.setattr(missing, "GRADER", tmp_path / "grader")
+    monkeypatch.setattr(missing, "PACKAGE", tmp_path / "grader")
     own = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
 
     def found(says: str, phrases: Mapping[str, str], words: str = "", imports: str = IMPORTS) -> list[str]:
