@@ -1,0 +1,77 @@
+"""The core grades a class, shows it, writes its pages and exports it, with extras and laboratory deleted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader import REPOSITORY
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import write_folder
+from grader.selftest.warm import WarmPython
+
+pytestmark = pytest.mark.process
+
+COMMANDS = ["grade", "show", "report", "export"]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with the small assignment, and with nothing of the grader but its core."""
+    folder = tmp_path_factory.mktemp("core")
+    grader, small = REPOSITORY / "grader", ASSIGNMENT.root
+    ignored = shutil.ignore_patterns("__pycache__", "docs", "selftest")
+    shutil.copytree(grader / "core", folder / "grader" / "core", ignore=ignored)
+    for name in ("__init__.py", "__main__.py", "testing.py"):
+        shutil.copy(grader / name, folder / "grader")
+    for name in ("src", "ref", "tests", "grader/assignment"):
+        shutil.copytree(small / name, folder / name, ignore=ignored)
+    write_folder(folder / "class" / "ada", ASSIGNMENT.solution())
+    write_folder(folder / "class" / "bo", ASSIGNMENT.stubs())
+    return folder
+
+
+def test_only_the_commands_of_the_core_are_there(course: Path, run: WarmPython) -> None:
+    told = run(course, "grader", "--help").stdout
+    assert [name for name in (*COMMANDS, "decide", "verify", "similar") if f" {name} " in told] == COMMANDS
+
+
+def test_a_class_is_graded_shown_and_exported(course: Path, run: WarmPython) -> None:
+    for arguments in (
+        ("grade", "class", "--out", "out", "--jobs", "1"),
+        ("show", "out"),
+        ("show", "out", "ada"),
+        ("report", "out"),
+        ("export", "out", "--to", "csv"),
+    ):
+        ended = run(course, "grader", *arguments)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    (table,) = (course / "out").glob("*.csv")
+    assert "ada" in table.read_text(encoding="utf-8")
+    assert (course / "out" / "html" / "students" / "bo.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("grade", "class", "--out", "out", "--dry-run"), "grader/extras/diff"),
+        (("grade", "class", "--out", "again", "--executor", "slurm"), "grader/extras/cluster"),
+    ],
+)
+def test_what_an_extra_would_do_is_refused_in_one_line(
+    course: Path, run: WarmPython, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = run(course, "grader", *arguments)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_decisions_that_nobody_can_read_are_not_passed_over(course: Path, run: WarmPython) -> None:
+    assert run(course, "grader", "grade", "class", "--out", "decided", "--jobs", "1").returncode == 0
+    (course / "decided" / "decisions.toml").write_text("", encoding="utf-8")
+    ended = run(course, "grader", "export", "decided", "--to", "csv")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert "grader/extras/decisions" in ended.stderr
