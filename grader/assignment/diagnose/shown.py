@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...judge.compare import OTHER_DTYPE, OTHER_SHAPE
-from ...judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
+from ...judge.wording import ALIKE, SAME_MULTIPLE, ZEROS
 from ...messages import Message
 from ..hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
 from ..hidden.rope_tables import CALL, MS
+from ..model.row_words import MULTIPLE, RECEIVES
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
@@ -72,7 +73,6 @@ OTHERWISE = "{what} gives another output than on a new module, after {before}"
 IN_EVALUATION = "the output in evaluation mode beside that in training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
 ROWS = "{what}: {n} of {all} rows receive something else"
-RECEIVES = "the row of id {id} receives {seen}"
 IDS = "{what}: {n} of {all} ids give something else"
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
@@ -139,8 +139,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "few_digits": (Clue(lacks=NOTHING_SEEN),),
     "gradient_scaled": (
         Clue(says=("gradient of the input of NTKAwareRoPE, s = {s}",)),
-        Clue(says=(TOO_SMALL, TOO_LARGE)),
-        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}, only=True),
+        Clue(says=(SAME_MULTIPLE,)),
+        Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "gradient_not_summed": (
         Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
@@ -189,8 +189,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue("the_table_is_the_only"),
     ),
     "gradient_scaled": (
-        Clue(says=(TOO_SMALL, TOO_LARGE)),
-        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}),
+        Clue(says=(SAME_MULTIPLE,)),
+        Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),

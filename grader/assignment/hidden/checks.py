@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pytest
 import torch
 from torch import Tensor
 
+from grader.assignment.model.draw_words import told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
 from grader.judge.faults import Crashed, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student_objects import StudentModule
-from grader.judge.wording import own_look, places
+from grader.judge.wording import places
 from grader.messages import Message, say, stated
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
@@ -49,11 +50,15 @@ class Draw:
         """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
         return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str) -> Tensor:
-        """The draw in that dtype."""
+    def numbers(
+        self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0
+    ) -> Tensor:
+        """The draw in that dtype, after so many earlier ones of the same shape."""
         source = torch.Generator(device).manual_seed(seed)
         out = torch.empty(shape, dtype=dtype, device=device)
         fill = out.normal_ if self.kind == "normal" else out.uniform_
+        for _ in range(earlier):
+            fill(self.first, self.second, generator=source)
         return fill(self.first, self.second, generator=source)
 
 
@@ -84,8 +89,8 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
         check_errors(errors, INIT_LIMIT, what, value, expected, scale)
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
-        look = own_look(value.detach().cpu().double()[wrong]) or say("other numbers than this draw gives")
-        told = places(what, wrong).then(look)
+        other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
+        told = places(what, wrong).then(*told_draw(value.detach().cpu().double(), wrong, draw, other, seed, device))
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 

@@ -28,7 +28,7 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
     [
         (TABLE[[1, 1, 2]], "1 of 3 ids give something else; id 0 gives the row of id 1"),
         (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
-        (TABLE * 2, "all give their own row times one number"),
+        (TABLE * 2, "all give their own row times 2"),
         (TABLE / TABLE.norm(dim=-1, keepdim=True), "all give their own row times a number each"),
         (TABLE + 0.001, "id 0 gives its own row, rounded"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
@@ -47,8 +47,8 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
         ([0.0, 0.0], "nothing"),
         ([4.0, 2.0], "the mean of what its uses send"),
         ([2.0, 3.0], "what one of its uses sends"),
-        ([16.0, 8.0], "too much"),
-        ([2.0, 1.0], "too little"),
+        ([16.0, 8.0], "2 times what it should"),
+        ([2.0, 1.0], "0.25 times what it should"),
         ([1.0, 8.0], "another sum"),
     ],
 )
@@ -69,7 +69,7 @@ def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
     same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
     assert relation(same, varied, varied) == "all of these are the same number"
-    assert relation(same, same * 2, same) == "all of these are too small by the same factor"
+    assert relation(same, same * 2, same) == "all of these are 0.5 times what they should be"
 
 
 TOLD = {
@@ -82,7 +82,7 @@ TOLD = {
     "reversed_positions": "the vector at [0, 0, 0] is turned by the angles of position 1",
     "start_one_late": "this rank answers the ids 1 to 23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
-    "vocab_seed_ignored": "other numbers than this draw gives",
+    "vocab_seed_ignored": "they are what seed 42 gives",
 }
 
 
