@@ -168,9 +168,19 @@ PHRASES: Final = {
     "the last pair turns too fast": "最后一对转得太快",
     "the last pair turns too slowly": "最后一对转得太慢",
     "{before} becomes {seen}": "{before} 变为{seen}",
-    "feature 0 moves to feature {n}": "特征 0 转到了特征 {n}",
-    "something between": "其他方向",
-    "the vector at {place} is turned by the angles of position {n}": "{place} 处的向量用了位置 {n} 的角度",
+    "features 0 to {n} move to {places}": "特征 0 到 {n} 依次转到了 {places}",
+    "turned by nothing, {before} becomes {seen}": "角度为零时，{before} 变为{seen}",
+    "pairs 0 to {n} are turned by the angles of pairs {served}": "第 0 到 {n} 对依次用了第 {served} 对的角度",
+    "in turn, positions use the angles of positions {first} in the first batch row, of {last} in the last": (
+        "各位置依次用了位置 {first} 的角度（第一个 batch 行）和位置 {last} 的角度（最后一行）"
+    ),
+    "head by head, position 0 is turned by the angles of positions {served}": (
+        "位置 0 的各个 head 依次用了位置 {served} 的角度"
+    ),
+    "it is turned the same way as the input, not back": "它与输入朝同一方向旋转，没有转回去",
+    "it is passed on as it arrives": "它原样传了下去",
+    "only its share through the cosines arrives": "只传到了经过余弦的那一部分",
+    "only its share through the sines arrives": "只传到了经过正弦的那一部分",
     "they are the tables of ratio {k}": "它们是 ratio {k} 的表",
     "they are the tables of no ratio from 1 to {k}": "它们不是 1 到 {k} 中任何 ratio 的表",
     "all positions are turned alike, so nothing can be seen here": "所有位置旋转得一样，这里什么也看不出来",
