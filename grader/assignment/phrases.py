@@ -111,6 +111,10 @@ PHRASES: Final = {
     ),
     "gamma is {dtype} after a {call} call": "{call} 调用之后 gamma 的 dtype 变成了 {dtype}",
     "{what} over {range}": "{what}（范围 {range}）",
+    "input {dtype}, gamma {gamma}": "输入为 {dtype}，gamma 为 {gamma}",
+    "input {dtype}, tables {tables}": "输入为 {dtype}，表为 {tables}",
+    "after module.to({dtype}), built as {built}": "以 {built} 创建，module.to({dtype}) 之后",
+    "as built": "刚创建时",
     # Arguments.
     "the default of {argument} is another one than in the stub: leaving it out gives another module": (
         "{argument} 的默认值与模板不同：省略它得到的模块不同"
@@ -163,10 +167,13 @@ PHRASES: Final = {
     "the tables are the same for all ratios, so nothing can be seen here": "所有 ratio 的表都相同，这里什么也看不出来",
     "position 0 is turned by a quarter: sines stand for cosines": "位置 0 转了四分之一圈：余弦的位置上是正弦",
     "position 0 is turned already": "位置 0 就已经被旋转了",
-    "the first pair turns too fast": "第一对转得太快",
-    "the first pair turns too slowly": "第一对转得太慢",
-    "the last pair turns too fast": "最后一对转得太快",
-    "the last pair turns too slowly": "最后一对转得太慢",
+    "pair by pair, the angles are {factors} times what they should be": "各对的角度依次是应有值的 {factors} 倍",
+    "position 0 is turned as position {n} should be, position 1 as position {next}": (
+        "位置 0 用了位置 {n} 的角度，位置 1 用了位置 {next} 的角度"
+    ),
+    "asked for alone, in a new process, these are right: what was built or called before changes them": (
+        "在新进程中单独计算时是对的：之前新建的模块或之前的调用改变了结果"
+    ),
     "{before} becomes {seen}": "{before} 变为{seen}",
     "features 0 to {n} move to {places}": "特征 0 到 {n} 依次转到了 {places}",
     "turned by nothing, {before} becomes {seen}": "角度为零时，{before} 变为{seen}",

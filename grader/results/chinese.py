@@ -16,12 +16,15 @@ PHRASES: Final = {
     "all of these have the opposite sign": "它们的符号全都相反",
     "all of these are {factor} times what they should be": "它们都是应有值的 {factor} 倍",
     "the same number is added to all of these": "它们都多加了同一个数",
-    "along dimension {dim}, {here} hold what belongs to {there}": "在第 {dim} 维上，{here} 处依次是应在 {there} 处的内容",
-    "only {places} of dimension {dim} are wrong": "第 {dim} 维上只有 {places} 处不对",
+    "along dimension {dim}, {here} hold what belongs to {there}": (
+        "在第 {dim} 维上，{here} 处依次是应在 {there} 处的内容"
+    ),
+    "only indices {places} of dimension {dim} are wrong": "第 {dim} 维上只有下标 {places} 处不对",
     "off by up to {n}% of their size": "最大偏差是应有大小的 {n}%",
     "off by up to {n} times their size": "最大偏差是应有大小的 {n} 倍",
     "off by more than {n} times their size": "偏差超过应有大小的 {n} 倍",
     "off by up to {worst} rounding steps, where {limit} are allowed": "最大偏差 {worst} 个舍入单位，允许 {limit} 个",
+    "cases with {failing} fail, those with {working} pass": "用到 {failing} 的用例未通过，用到 {working} 的用例通过",
     "the shape is {actual}, not {wanted}": "形状是 {actual}，应为 {wanted}",
     "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
     "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",

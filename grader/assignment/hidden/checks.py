@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -50,9 +50,7 @@ class Draw:
         """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
         return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
-    def numbers(
-        self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0
-    ) -> Tensor:
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
         """The draw in that dtype, after so many earlier ones of the same shape."""
         source = torch.Generator(device).manual_seed(seed)
         out = torch.empty(shape, dtype=dtype, device=device)
@@ -163,6 +161,15 @@ def check_trainable(module: StudentModule) -> None:
     parameters = module.parameters()
     require(bool(parameters), several(0))
     require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+@contextmanager
+def stating(message: Message) -> Iterator[None]:
+    """Around a check: a wrong answer inside tells this as well."""
+    try:
+        yield
+    except WrongAnswer as fault:
+        raise fault.with_more(message) from None
 
 
 def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -54,12 +54,10 @@ CALL_AFTER = (
 TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is turned by a quarter: sines stand for cosines")
 TURNED_ALREADY = say("position 0 is turned already")
-SPEEDS: Final = {
-    ("first", True): say("the first pair turns too fast"),
-    ("first", False): say("the first pair turns too slowly"),
-    ("last", True): say("the last pair turns too fast"),
-    ("last", False): say("the last pair turns too slowly"),
-}
+SPEEDS = "pair by pair, the angles are {factors} times what they should be"
+SHIFTED = "position 0 is turned as position {n} should be, position 1 as position {next}"
+ALONE = say("asked for alone, in a new process, these are right: what was built or called before changes them")
+PAIRS_TOLD = 4
 UNSEEN = say("the tables are the same for all ratios, so nothing can be seen here")
 
 
@@ -358,11 +356,49 @@ def check_tables(
 
 
 def _told_speed(read: Tensor, angles: Tensor) -> list[Message]:
-    """How fast the first and the last pair turn, for messages, read at position 1; nothing where that is right."""
+    """How fast the pairs turn, for messages, read at position 1, and where turning begins; nothing if all is right."""
     turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
     if not bool((turned[0].abs() < SPEED).all()):
-        swapped = bool(((turned[0] - torch.pi / 2).abs() < SPEED).all())
-        return [QUARTER if swapped else TURNED_ALREADY]
-    quotients = {"first": turned[1, 0] / angles[1, 0], "last": turned[1, -1] / angles[1, -1]}
-    off = {which: float(quotient) for which, quotient in quotients.items() if not abs(float(quotient) - 1) <= SPEED}
-    return [SPEEDS[which, off[which] > 1] for which in off]
+        if bool(((turned[0] - torch.pi / 2).abs() < SPEED).all()):
+            return [QUARTER]
+        places = torch.arange(-len(angles), 4 * len(angles))
+        there = torch.polar(torch.ones(()).double(), places.unsqueeze(-1) * angles[1].double())  # [positions, hd/2]
+        here = torch.polar(torch.ones(()).double(), turned.double())  # [2, hd/2]
+        same = ((here.unsqueeze(1) - there).abs() < SPEED).all(-1)  # [2, positions]
+        if bool(same.any(-1).all()):
+            n, following = (int(places[row.to(torch.uint8).argmax()]) for row in same)
+            return [say(SHIFTED, n=n, next=following)]
+        return [TURNED_ALREADY]
+    quotients = (turned[1] / angles[1]).tolist()
+    if all(abs(quotient - 1) <= SPEED for quotient in quotients):
+        return []
+    factors = ", ".join(f"{quotient:.3g}" for quotient in quotients[:PAIRS_TOLD])
+    return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))]
+
+
+def check_after(
+    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
+) -> None:
+    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
+
+    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
+    """
+
+    def last(earlier: Sequence[int]) -> Tensor | None:
+        module = build()
+        try:
+            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
+        except StudentFault:
+            return None
+
+    needed, place = list(history), 0
+    while place < len(needed):
+        fewer = needed[:place] + needed[place + 1 :]
+        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
+        if turned is not None and not ropes.same(turned, wanted):
+            needed = fewer
+        else:
+            place += 1
+    turned = last(needed)
+    if turned is not None:
+        ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import arrived
+from grader.assignment.hidden.checks import arrived, stating
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -95,7 +95,9 @@ def told_ends(ends: Tensor) -> list[Message]:
     """
     if len(ends) == 2:
         units = ("(1, 0)", "(0, 1)")
-        return [say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)]
+        return [
+            say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)
+        ]
     moved = ends.abs() > SAME
     if not bool((moved.sum(-1) == 1).all()):
         return []
@@ -107,7 +109,11 @@ def told_still(still: Tensor) -> list[Message]:
     """What a turn by nothing makes of the first feature, if anything, for messages."""
     if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
         return []
-    return [say("turned by nothing, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))]
+    return [
+        say(
+            "turned by nothing, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0])
+        )
+    ]
 
 
 def _shown(vector: Tensor) -> str:
@@ -226,7 +232,8 @@ def test_output_is_like_the_input(
     rotation(student).require_turning()
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
     output = call(student, x, cos, sin, device)
-    check_dtype(output, dtype)
+    with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
+        check_dtype(output, dtype)
     require(output.device.type == torch.device(device).type, elsewhere(say("the output"), output.device, device))
     wide = turned(student, x.float(), cos.float(), sin.float(), device)
     unit = (

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
+from grader.assignment.hidden.checks import stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -229,7 +230,8 @@ def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torc
 def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
     normalising(student).require_division()
     x = torch.full((2, 3, 24), 2.0, dtype=dtype, device=device)
-    check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
+    with stating(say("input {dtype}, gamma {gamma}", dtype=name(dtype), gamma=name(gamma_dtype))):
+        check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
 
 
 def size_one_by_contract(student: Student, seed: int, device: str) -> None:

@@ -24,6 +24,7 @@ from grader.assignment.hidden.checks import (
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
+    stating,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -332,7 +333,13 @@ def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtyp
     ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = construct(student, whole_table(seed, dtype), 0, 2, device)
-        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+        when = (
+            say("after module.to({dtype}), built as {built}", dtype=name(converted), built=name(dtype))
+            if converted
+            else say("as built")
+        )
+        with stating(when):
+            check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

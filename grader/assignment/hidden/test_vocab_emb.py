@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_rows_drawn,
     in_turns,
+    stating,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
@@ -206,7 +207,13 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
     ids = IDS.to(device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
-        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+        when = (
+            say("after module.to({dtype}), built as {built}", dtype=name(converted), built=name(dtype))
+            if converted
+            else say("as built")
+        )
+        with stating(when):
+            check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
 
 
 @pytest.mark.rubric("vocab_mixed_devices")

@@ -1,4 +1,4 @@
-"""Random numbers in words: whether they are the right ones, stretched, or those of another seed, dtype or distribution."""
+"""Random numbers in words: the right ones, but stretched, or those of another seed, dtype or distribution."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ class Law(Protocol):
     def second(self) -> float:
         """The upper bound, or the deviation."""
 
-    def numbers(
-        self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = ...
-    ) -> Tensor:
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = ...) -> Tensor:
         """A draw, after so many earlier ones."""
 
 
@@ -75,8 +73,9 @@ def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> 
     yield drawn(seed), say("they are the right random numbers, on another scale")
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield drawn(seed, dtype), say("they are what this seed gives where {dtype} is drawn", dtype=name(dtype))
-    yield drawn(seed).sort().values if value.dim() == 1 else drawn(seed).T.reshape(value.shape), say(
-        "they are the right random numbers in another order"
+    yield (
+        drawn(seed).sort().values if value.dim() == 1 else drawn(seed).T.reshape(value.shape),
+        say("they are the right random numbers in another order"),
     )
     yield drawn(seed, law=other), say("they are what this seed gives for a {kind} draw", kind=quoted(other.kind))
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
@@ -117,5 +116,6 @@ def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | 
         return None
     bound = f"{float(out[~wrong].max() + out[wrong].min()) / 2:.1f}"
     alike = bool((value[wrong] - law.first).abs().std() < 1e-3) if int(wrong.sum()) > 1 else False
-    key = "only numbers beyond {n} deviations are wrong: they are cut off there"
-    return say(key if alike else "only numbers beyond {n} deviations are wrong: others stand for them", n=bound)
+    if alike:
+        return say("only numbers beyond {n} deviations are wrong: they are cut off there", n=bound)
+    return say("only numbers beyond {n} deviations are wrong: others stand for them", n=bound)

@@ -75,8 +75,8 @@ def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
 TOLD = {
     "grows_at_equality": "they are the tables of ratio 2",
     "exact_fraction": "they are the tables of no ratio from 1 to 18",
-    "positions_from_one": "position 0 is turned already",
-    "exponents_not_doubled": "the last pair turns too fast",
+    "positions_from_one": "position 0 is turned as position 1 should be",
+    "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
     "adjacent_pairs": "features 0 to 3 move to 1, -0, 3, -2",
     "reversed_positions": "positions use the angles of positions [1, 0]",
