@@ -95,6 +95,7 @@ SLIPS = (
     slip("eps_ignored", EPS, "norm_eps_constant", "eps_default", keep_eps="1e-5"),
     slip("eps_squared", EPS, "norm_eps_squared", root="(mean_square + self.eps ** 2).sqrt()"),
     slip("eps_as_a_floor", EPS, "norm_eps_as_floor", root="mean_square.clamp(min=self.eps).sqrt()"),
+    slip("eps_on_reciprocal", EPS, "norm_eps_on_reciprocal", root="1 / (mean_square.rsqrt() + self.eps)"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
     slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
