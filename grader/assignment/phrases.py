@@ -86,6 +86,7 @@ PHRASES: Final = {
     "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]": (
         "绝对值为 {names} 的特征所除的数（group_size={group_size}，eps={eps}，[绝对值, 特征]）"
     ),
+    "as if eps were added {share} times": "如同加了 {share} 倍的 eps",
     "output for an input of zeros": "全零输入的输出",
     "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (
         "{dtype} gamma 的输出（hidden_size={hidden_size}，group_size={group_size}）"
@@ -124,6 +125,7 @@ PHRASES: Final = {
     "other numbers than this draw gives": "不是这次采样应得到的数",
     "their mean is {mean}, their deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
     "they are the right random numbers, on another scale": "随机数是对的，尺度不对",
+    "they are the right random numbers, rounded": "随机数是对的，但被舍入",
     "they are the right random numbers in another order": "随机数是对的，顺序不对",
     "they are what this seed gives where {dtype} is drawn": "它们是这个种子以 {dtype} 采样得到的数",
     "they are what this seed gives for a {kind} draw": "它们是这个种子按 {kind} 分布采样得到的数",

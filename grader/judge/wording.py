@@ -61,6 +61,10 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
                 return say(SAME_MULTIPLE, factor=f"{round_to(float(first), 3):g}")
+        sizes = values.abs()
+        cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
+        if bool(cut.all()) and not constant:
+            return say("all of these are cut off at the same size")
         added = values - expected
         if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
             return say("the same number is added to all of these")

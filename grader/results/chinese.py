@@ -15,6 +15,7 @@ PHRASES: Final = {
     "all of these are the same number": "它们全是同一个数",
     "all of these have the opposite sign": "它们的符号全都相反",
     "all of these are {factor} times what they should be": "它们都是应有值的 {factor} 倍",
+    "all of these are cut off at the same size": "它们的绝对值都被截断到同一个上限",
     "the same number is added to all of these": "它们都多加了同一个数",
     "along dimension {dim}, {here} hold what belongs to {there}": (
         "在第 {dim} 维上，{here} 处依次是应在 {there} 处的内容"

@@ -11,13 +11,15 @@ from torch import Tensor
 
 from grader.judge.compare import name
 from grader.judge.wording import own_look
-from grader.messages import Message, quoted, say
+from grader.messages import Message, say
 
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
 NEAR: Final = 8
 EARLIER: Final = 3  # draws of the same size
 AFTER_DRAWS: Final = "they are what seed {seed} gives after {n} earlier numbers"
+ANOTHER_SCALE: Final = say("they are the right random numbers, on another scale")
+OTHER_KIND: Final = say("they are what this seed gives for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 
@@ -58,8 +60,14 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
         return [told]
     for numbers, what in _candidates(value, law, other, seed, device):
         fitted = _fitted(value, numbers)
+        if fitted is not None and what == OTHER_KIND.filled(kind=other.kind):
+            return [what]
         if fitted is not None:
-            return [what, *_stretched(law, *fitted)]
+            stretched = _stretched(law, *fitted)
+            return [
+                what if stretched or what != ANOTHER_SCALE else say("they are the right random numbers, rounded"),
+                *stretched,
+            ]
     moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
     return [say("other numbers than this draw gives"), say("their mean is {mean}, their deviation {std}", **moments)]
 
@@ -70,14 +78,12 @@ def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> 
     def drawn(seed: int, dtype: torch.dtype = torch.float32, law: Law = law) -> Tensor:
         return law.numbers(value.shape, seed, dtype, device).cpu().double()
 
-    yield drawn(seed), say("they are the right random numbers, on another scale")
+    yield drawn(seed), ANOTHER_SCALE
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
         yield drawn(seed, dtype), say("they are what this seed gives where {dtype} is drawn", dtype=name(dtype))
-    yield (
-        drawn(seed).sort().values if value.dim() == 1 else drawn(seed).T.reshape(value.shape),
-        say("they are the right random numbers in another order"),
-    )
-    yield drawn(seed, law=other), say("they are what this seed gives for a {kind} draw", kind=quoted(other.kind))
+    turned = drawn(seed).reshape(value.shape[::-1])
+    yield turned.permute(*reversed(range(value.dim()))), say("they are the right random numbers in another order")
+    yield drawn(seed, law=other), OTHER_KIND.filled(kind=other.kind)
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
     for tried in dict.fromkeys((*nearby, *SEEDS)):
         yield drawn(tried), say("they are what seed {seed} gives", seed=tried)

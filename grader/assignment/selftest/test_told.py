@@ -9,6 +9,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
+from grader.assignment.hidden.checks import Draw, check_drawn
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
 from grader.judge.faults import WrongAnswer
@@ -70,6 +71,28 @@ def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
     same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
     assert relation(same, varied, varied) == "all of these are the same number"
     assert relation(same, same * 2, same) == "all of these are 0.5 times what they should be"
+
+
+ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are what seed 9 gives"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are what seed 7 gives after 256 earlier numbers"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
+        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are what this seed gives where float64 is drawn"),
+        (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
+        (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are what this seed gives for a uniform draw"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and deviation 4"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are cut off there"),
+        (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "other numbers than this draw gives; their mean is"),
+    ],
+)
+def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, said: str) -> None:
+    with pytest.raises(WrongAnswer, match=said):
+        check_drawn(value, ASKED, 7, torch.float32, "cpu")
 
 
 TOLD = {
