@@ -270,7 +270,7 @@ def read_asking(student: Student) -> Asking:
         for length in (MS, 2 * MS, 3 * MS + 1):
             try:
                 ropes(asking).turn(ropes(asking).new(), length)
-            except Crashed:
+            except (Crashed, WrongAnswer):
                 cut = ropes(replace(asking, short=True))
                 return len(cut.turn(cut.new(), length)) < length
         return False
