@@ -145,7 +145,9 @@ class Ropes:
         output = module(x.to(self.device))
         if self.is_recorded:
             output = turned(module, x, output, self.convention, short=self.asking.short)
-        return output if self.asking.short else numbers(output, x.shape)
+        if self.asking.short and output.dim() == x.dim():
+            x = x[:, : output.shape[1]]
+        return numbers(output, x.shape)
 
     def as_turned(self, module: StudentModule) -> StudentModule:
         """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""

@@ -275,7 +275,7 @@ def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convent
     # The stand-in has given its input back, and so has a module that does nothing else.
     check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE beside that of apply_rotary_pos_emb"))
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
-    if short and x.dim() == 4:
+    if short and x.dim() == 4 and len(cos) > 1:
         x = x[:, : len(cos)]
     if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
         shapes = ", ".join(str(list(value.shape)) for value in found)
