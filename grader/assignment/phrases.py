@@ -48,6 +48,7 @@ PHRASES: Final = {
     "the registered buffers hold {n} numbers, too few for {length} positions": (
         "注册的 buffer 只有 {n} 个数，不够 {length} 个位置"
     ),
+    "the tables have {n} rows, too few for s = {s}": "表只有 {n} 行，不够 s = {s}",
     "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
     # What a second device shows.
     "there is no answer on the CPU to compare with": "CPU 上没有可以比较的结果",
@@ -222,6 +223,7 @@ PHRASES: Final = {
     "forward has given no answer before": "之前 forward 没有给出结果",
     "output with the default eps": "默认 eps 的输出",
     "gamma is not found in the module": "在模块里没有找到 gamma",
+    "a float32 input is rounded to {dtype}, the dtype of the tables": "float32 的输入被舍入成表的 dtype {dtype}",
     "tables for dtype={dtype} are not {dtype}: they have more digits": "dtype={dtype} 的表不是 {dtype}：位数更多",
     "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits": (
         "扩展到 s = {s} 之后，dtype={dtype} 的表不是 {dtype}：位数更多"

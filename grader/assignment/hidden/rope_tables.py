@@ -20,12 +20,12 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import CONTRACT, Convention, module_student, turned
+from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.judge import excuses
 from grader.judge.cases import integers, normal
 from grader.judge.compare import are_within, check_errors, error_in_ulp, ulp
 from grader.judge.excuses import Reading
-from grader.judge.faults import StudentFault, TimedOut, WrongAnswer
+from grader.judge.faults import Crashed, StudentFault, TimedOut, WrongAnswer
 from grader.judge.kept import kept
 from grader.judge.student import Student
 from grader.judge.student_objects import StudentModule
@@ -70,6 +70,8 @@ class Asking(Reading):
         in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
         interleaved: Whether their tables are laid out for pairs of neighbours, as their rotation is.
         own: Whether new modules have other tables than the contract's, so that calls are compared with new modules.
+        sized: Whether these tables depend on how many positions there are: then only modules with as many are alike.
+        short: Whether a call has more positions than the tables that it uses: then these are judged, as far as they go.
     """
 
     CHARGED_TO: ClassVar = {
@@ -77,12 +79,16 @@ class Asking(Reading):
         "in_full": ("rope_boundary",),
         "interleaved": ("rotary_pairing_and_sign",),
         "own": ("rope_base",),
+        "sized": ("rope_base",),
+        "short": ("rope_boundary", "rope_smallest_even_ratio"),
     }
 
     by_heads: bool = False
     in_full: bool = False
     interleaved: bool = False
     own: bool = False
+    sized: bool = False
+    short: bool = False
 
 
 BY_CONTRACT = Asking()
@@ -103,14 +109,16 @@ class Ropes:
     ) -> None:
         """Choose the rotation with which the module is judged."""
         self.device, self.seed, self.is_by_contract = device, student.seed, by_contract
+        self.asking = student.reading(read_asking) if asking is None else asking
         self.student, self.convention = (student, CONTRACT) if by_contract else module_student(student)
-        self._is_recorded = self.student is not student
+        if self.asking.short:
+            self.student = student.recording(NAME)
+        self.is_recorded = self.student is not student
         self._judged = student
         self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
         self.vector = normal(self.seed, "rope", shape=(DIM,)) + 2
         self._scale = self.vector.double().norm()
-        self.asking = student.reading(read_asking) if asking is None else asking
         self._of_ratio: dict[tuple[int, int], Tensor] = {}
         self._plenty = PLENTY[int(integers(self.seed, "plenty", shape=(1,), low=0, high=len(PLENTY)))]
 
@@ -133,13 +141,15 @@ class Ropes:
     def called(self, module: StudentModule, x: Tensor) -> Tensor:
         """The output for ``x``, float64, in its shape."""
         output = module(x.to(self.device))
-        if self._is_recorded:
-            output = turned(module, x, output, self.convention)
+        if self.is_recorded:
+            output = turned(module, x, output, self.convention, short=self.asking.short)
+        if self.asking.short and output.dim() == x.dim():
+            x = x[:, : output.shape[1]]
         return numbers(output, x.shape)
 
     def as_turned(self, module: StudentModule) -> StudentModule:
         """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""
-        return _Turned(module.student, module.name, module.target, self) if self._is_recorded else module
+        return _Turned(module.student, module.name, module.target, self) if self.is_recorded else module
 
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
@@ -153,7 +163,8 @@ class Ropes:
         """``[s, hd]``: what a new module with that ratio gives, which need not grow."""
         if (ratio, length) not in self._of_ratio:
             asked = ratio * self._plenty if self.asking.in_full else length
-            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=self._plenty), asked)[:length]
+            longest, asked = (MS, min(length, MS - 1)) if self.asking.sized else (self._plenty, asked)
+            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=longest), asked)[:length]
         return self._of_ratio[ratio, length]
 
     def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
@@ -249,6 +260,21 @@ def read_asking(student: Student) -> Asking:
         asked, length = ropes(asking), max(GROWN) * MS
         return not all(asked.same(asked.of_new(k, length), asked.by_contract(k, length)) for k in (1, *GROWN))
 
+    def sized(asking: Asking) -> bool:
+        """Whether tables of other lengths have other angles."""
+        few, many = ropes(replace(asking, sized=True)), ropes(asking)
+        return not many.same(few.of_new(2, MS - 1), many.of_new(2, MS - 1))
+
+    def short(asking: Asking) -> bool:
+        """Whether a call crashes whose tables have too few positions."""
+        for length in (MS, 2 * MS, 3 * MS + 1):
+            try:
+                ropes(asking).turn(ropes(asking).new(), length)
+            except (Crashed, WrongAnswer):
+                cut = ropes(replace(asking, short=True))
+                return len(cut.turn(cut.new(), length)) < length
+        return False
+
     try:
         if alike(Asking()):
             asking = Asking(by_heads=not alike(Asking(by_heads=True)))
@@ -256,7 +282,9 @@ def read_asking(student: Student) -> Asking:
             asking = Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
         if ropes(asking).convention.neighbours and not own(interleaved := replace(asking, interleaved=True)):
             return interleaved
-        return replace(asking, own=own(asking))
+        asking = replace(asking, short=short(asking))
+        asking = replace(asking, own=own(asking))
+        return replace(asking, sized=asking.own and not asking.in_full and sized(asking))
     except StudentFault:
         return Asking()
 
@@ -343,6 +371,7 @@ def check_tables(
     length, dim = angles.shape[0], 2 * angles.shape[1]
     probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
     output = ropes.called(module, probe)
+    angles = angles[: output.shape[1]]
     read = torch.cat(ropes.convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
     candidates = []
     for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):

@@ -365,14 +365,17 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     check_witness(student, x, 1e-5, gamma, ONE_ROUNDING, device)
 
 
+SOME_EPS = 0.1  # no 16-bit number
+
+
 def wide(seed: int) -> Tensor:
-    """``[2, 4, 16]``, off zero."""
-    return (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 64
+    """``[2, 4, 16]``, off zero, near the root of ``SOME_EPS``, so that an eps of 16 bits shows as well."""
+    return (normal(seed, "wide", shape=(2, 4, 16)) + 0.25) * 0.25
 
 
 def wide_by_contract(student: Student, seed: int, gamma_dtype: torch.dtype, device: str) -> None:
     limit, gamma = FORWARD_LIMIT[torch.float32], powers_of_two(16)
-    check_contract(student, wide(seed), 4, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype)
+    check_contract(student, wide(seed), 4, device, limit=limit, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -388,8 +391,8 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     gamma = powers_of_two(16) if reading.gamma_right else None
     if not reading.takes(torch.float32, gamma_dtype) or reading.factored:
         return  # norm_dtype_and_shape or norm_gamma charges for it
-    beside = build(student, 4, device, hidden=16, gamma=gamma)(x.to(device))
-    module = build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=gamma_dtype)
+    beside = build(student, 4, device, hidden=16, gamma=gamma, eps=SOME_EPS)(x.to(device))
+    module = build(student, 4, device, hidden=16, gamma=gamma, gamma_dtype=gamma_dtype, eps=SOME_EPS)
     output, held = module(x.to(device)), module.held(16)
     if gamma is not None and held is not None and bool((held.cpu().flatten() != gamma).any()):
         return  # norm_purity charges for a call that changes gamma
