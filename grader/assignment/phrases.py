@@ -23,12 +23,14 @@ PHRASES: Final = {
     "the row of id {id} receives {seen}": "id {id} 的行收到的是{seen}",
     "nothing": "零",
     "something, where none of these ids uses it": "非零值，而这些 id 都没有用到它",
-    "too little": "过小的值",
-    "too much": "过大的值",
+    "{factor} times what it should": "应得的 {factor} 倍",
+    "what its uses send, cut off at {bound}": "各次使用传来的梯度，但都被截断到 {bound} 以内",
+    "the sum, cut off at {bound}": "各次之和，但被截断到 {bound} 以内",
     "another sum": "另一个和",
     "what one of its uses sends": "只有一次使用传来的梯度",
     "the mean of what its uses send": "各次使用传来的梯度的平均",
-    "all give their own row times one number": "取到的都是自己的行乘以同一个数",
+    "all give their own row times {factor}": "取到的都是自己的行乘以 {factor}",
+    "the place {here} holds what belongs to the place {there}": "{here} 处放的是应在 {there} 处的内容",
     "all give their own row times a number each": "取到的都是自己的行各乘以一个数",
     "this rank answers the ids {first} to {last}": "这个 rank 有结果的 id 是 {first} 到 {last}",
     "this rank answers the ids {seen}": "这个 rank 有结果的 id 是 {seen}",
@@ -46,6 +48,7 @@ PHRASES: Final = {
     "the registered buffers hold {n} numbers, too few for {length} positions": (
         "注册的 buffer 只有 {n} 个数，不够 {length} 个位置"
     ),
+    "the tables have {n} rows, too few for s = {s}": "表只有 {n} 行，不够 s = {s}",
     "the ids have another dtype after the call": "调用之后 id 的 dtype 变了",
     # What a second device shows.
     "there is no answer on the CPU to compare with": "CPU 上没有可以比较的结果",
@@ -84,6 +87,7 @@ PHRASES: Final = {
     "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]": (
         "绝对值为 {names} 的特征所除的数（group_size={group_size}，eps={eps}，[绝对值, 特征]）"
     ),
+    "as if eps were added {share} times": "如同加了 {share} 倍的 eps",
     "output for an input of zeros": "全零输入的输出",
     "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (
         "{dtype} gamma 的输出（hidden_size={hidden_size}，group_size={group_size}）"
@@ -109,6 +113,10 @@ PHRASES: Final = {
     ),
     "gamma is {dtype} after a {call} call": "{call} 调用之后 gamma 的 dtype 变成了 {dtype}",
     "{what} over {range}": "{what}（范围 {range}）",
+    "input {dtype}, gamma {gamma}": "输入为 {dtype}，gamma 为 {gamma}",
+    "input {dtype}, tables {tables}": "输入为 {dtype}，表为 {tables}",
+    "after module.to({dtype}), built as {built}": "以 {built} 创建，module.to({dtype}) 之后",
+    "as built": "刚创建时",
     # Arguments.
     "the default of {argument} is another one than in the stub: leaving it out gives another module": (
         "{argument} 的默认值与模板不同：省略它得到的模块不同"
@@ -116,6 +124,22 @@ PHRASES: Final = {
     "{what}, mean {mean} and deviation {std}": "{what}（均值 {mean}，标准差 {std}）",
     "{what}, on rank {rank} of {world}": "{what}（{world} 个 rank 中的 rank {rank}）",
     "other numbers than this draw gives": "不是这次采样应得到的数",
+    "their mean is {mean}, their deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
+    "they are the right random numbers, on another scale": "随机数是对的，尺度不对",
+    "they are the right random numbers, rounded": "随机数是对的，但被舍入",
+    "they are the right random numbers in another order": "随机数是对的，顺序不对",
+    "they are what this seed gives where {dtype} is drawn": "它们是这个种子以 {dtype} 采样得到的数",
+    "they are what this seed gives for a {kind} draw": "它们是这个种子按 {kind} 分布采样得到的数",
+    "they are what seed {seed} gives": "它们是种子 {seed} 得到的数",
+    "they are what seed {seed} gives after {n} earlier numbers": "它们是种子 {seed} 先采样 {n} 个数之后得到的数",
+    "they run from {low} to {high}": "它们的范围是 {low} 到 {high}",
+    "they have mean {mean} and deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
+    "only numbers beyond {n} deviations are wrong: they are cut off there": (
+        "只有偏离均值超过 {n} 个标准差的数不对：它们被截断了"
+    ),
+    "only numbers beyond {n} deviations are wrong: others stand for them": (
+        "只有偏离均值超过 {n} 个标准差的数不对：它们换成了别的数"
+    ),
     "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
@@ -146,14 +170,27 @@ PHRASES: Final = {
     "the tables are the same for all ratios, so nothing can be seen here": "所有 ratio 的表都相同，这里什么也看不出来",
     "position 0 is turned by a quarter: sines stand for cosines": "位置 0 转了四分之一圈：余弦的位置上是正弦",
     "position 0 is turned already": "位置 0 就已经被旋转了",
-    "the first pair turns too fast": "第一对转得太快",
-    "the first pair turns too slowly": "第一对转得太慢",
-    "the last pair turns too fast": "最后一对转得太快",
-    "the last pair turns too slowly": "最后一对转得太慢",
+    "pair by pair, the angles are {factors} times what they should be": "各对的角度依次是应有值的 {factors} 倍",
+    "position 0 is turned as position {n} should be, position 1 as position {next}": (
+        "位置 0 用了位置 {n} 的角度，位置 1 用了位置 {next} 的角度"
+    ),
+    "asked for alone, in a new process, these are right: what was built or called before changes them": (
+        "在新进程中单独计算时是对的：之前新建的模块或之前的调用改变了结果"
+    ),
     "{before} becomes {seen}": "{before} 变为{seen}",
-    "feature 0 moves to feature {n}": "特征 0 转到了特征 {n}",
-    "something between": "其他方向",
-    "the vector at {place} is turned by the angles of position {n}": "{place} 处的向量用了位置 {n} 的角度",
+    "features 0 to {n} move to {places}": "特征 0 到 {n} 依次转到了 {places}",
+    "turned by nothing, {before} becomes {seen}": "角度为零时，{before} 变为{seen}",
+    "pairs 0 to {n} are turned by the angles of pairs {served}": "第 0 到 {n} 对依次用了第 {served} 对的角度",
+    "in turn, positions use the angles of positions {first} in the first batch row, of {last} in the last": (
+        "各位置依次用了位置 {first} 的角度（第一个 batch 行）和位置 {last} 的角度（最后一行）"
+    ),
+    "head by head, position 0 is turned by the angles of positions {served}": (
+        "位置 0 的各个 head 依次用了位置 {served} 的角度"
+    ),
+    "it is turned the same way as the input, not back": "它与输入朝同一方向旋转，没有转回去",
+    "it is passed on as it arrives": "它原样传了下去",
+    "only its share through the cosines arrives": "只传到了经过余弦的那一部分",
+    "only its share through the sines arrives": "只传到了经过正弦的那一部分",
     "they are the tables of ratio {k}": "它们是 ratio {k} 的表",
     "they are the tables of no ratio from 1 to {k}": "它们不是 1 到 {k} 中任何 ratio 的表",
     "all positions are turned alike, so nothing can be seen here": "所有位置旋转得一样，这里什么也看不出来",
@@ -186,6 +223,7 @@ PHRASES: Final = {
     "forward has given no answer before": "之前 forward 没有给出结果",
     "output with the default eps": "默认 eps 的输出",
     "gamma is not found in the module": "在模块里没有找到 gamma",
+    "a float32 input is rounded to {dtype}, the dtype of the tables": "float32 的输入被舍入成表的 dtype {dtype}",
     "tables for dtype={dtype} are not {dtype}: they have more digits": "dtype={dtype} 的表不是 {dtype}：位数更多",
     "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits": (
         "扩展到 s = {s} 之后，dtype={dtype} 的表不是 {dtype}：位数更多"

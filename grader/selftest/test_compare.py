@@ -140,13 +140,24 @@ def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
     assert seen(double(1.0, 0.0, 0.0, 0.0, 0.0), expected) == "all of these are zero"
     assert seen(torch.full_like(expected, 4.0), expected) == "all of these are the same number"
     assert seen(-expected, expected) == "all of these have the opposite sign"
-    assert seen(3 * expected, expected) == "all of these are too large by the same factor"
-    assert seen(-expected / 2, expected) == "all of these are too small by the same factor"
+    assert seen(3 * expected, expected) == "all of these are 3 times what they should be"
+    assert seen(-expected / 2, expected) == "all of these are -0.5 times what they should be"
+    assert seen(expected.clamp(-0.5, 0.5), expected) == "all of these are cut off at the same size"
+    assert seen(expected + 10, expected) == "the same number is added to all of these"
     assert seen(expected.flip(0), expected) == "off by up to 8 times their size"
     assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their size"
     assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their size"
     assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "2 are not finite"
     assert seen(expected * (1 + 2.0**-16), expected) == "off by up to 224 rounding steps, where 16 are allowed"
+
+
+def test_slices_that_changed_places_are_told() -> None:
+    expected = torch.arange(1.0, 13.0).double().reshape(3, 4)
+    moved = "along dimension 0, [0, 1, 2] hold what belongs to [2, 2, 0]"
+    assert seen(expected[[2, 2, 0]], expected).endswith(moved)
+    last = expected.clone()
+    last[:, 3] *= -3
+    assert seen(last, expected).endswith("only indices 3 of dimension 1 are wrong")
 
 
 def test_a_few_elements_share_nothing_worth_telling() -> None:

@@ -36,6 +36,11 @@ def eps(student: Student) -> str | None:
     responses = [_response(student, argument) for argument in EPSILONS]
     magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
     slope = responses[0][-1]
+    if not fits(responses[1][-1], slope, slope):  # eps shows in large tokens, too
+        root = magnitudes.expand_as(responses[0])
+        on_reciprocal = [magnitudes * (1 / root + argument) for argument in EPSILONS]
+        same = all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, on_reciprocal, strict=True))
+        return "norm_eps_on_reciprocal" if same else _beside_the_root(responses)
     root = magnitudes / slope  # [magnitudes, h]: the root mean square as the student takes it
     fixed = (magnitudes[0] / responses[0][0]).square()
     laws: list[tuple[str | None, Callable[[float], Tensor]]] = [
@@ -71,6 +76,12 @@ def _counted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str |
         near = (root.square() > 2 * argument) & (root.square() < VISIBLE * argument)
         shares.append((((magnitudes / seen).square() - root.square()) / argument)[near])
     share = torch.cat(shares)
-    if not share.numel() or not fits(share, share.median().expand_as(share), share.median().abs()):
+    if not share.numel():
         return None
+    counted = float(share.median())
+    for seen, argument in zip(responses, EPSILONS, strict=True):
+        under = root.square() + counted * argument
+        visible = under > argument / VISIBLE  # near zero, and below it, a small error of the share decides
+        if not fits(seen[visible], (magnitudes / under.sqrt())[visible], seen[visible].abs()):
+            return None
     return "norm_eps_subtracted" if fits(share, -torch.ones_like(share)) else "norm_eps_scaled"

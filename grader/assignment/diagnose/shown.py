@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from grader.assignment.hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
-from grader.assignment.hidden.rope_tables import CALL, MS
+from grader.assignment.hidden.rope_tables import ALONE, CALL, MS
+from grader.assignment.model.row_words import MULTIPLE, RECEIVES
 from grader.core.judge.compare import OTHER_DTYPE, OTHER_SHAPE
-from grader.core.judge.wording import ALIKE, TOO_LARGE, TOO_SMALL, ZEROS
+from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS
 from grader.core.messages import Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -72,7 +73,6 @@ OTHERWISE = "{what} gives another output than on a new module, after {before}"
 IN_EVALUATION = "the output in evaluation mode beside that in training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
 ROWS = "{what}: {n} of {all} rows receive something else"
-RECEIVES = "the row of id {id} receives {seen}"
 IDS = "{what}: {n} of {all} ids give something else"
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
@@ -90,6 +90,7 @@ BESIDE_FLOAT32 = (
 DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
 SHAPE_DIFFERS = Clue(says=(OTHER_SHAPE,))
 HISTORY = Clue("earlier_calls")
+CHANGED_BEFORE = Clue(says=(_key(ALONE),))
 EVALUATION = Clue(says=(IN_EVALUATION,))
 INPUT_CHANGED = Clue(says=(_key(AFTER),), fields={"what": "the input"})
 PARAMETER_CHANGED = (
@@ -114,7 +115,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_mode": (EVALUATION, Clue("earlier_calls", (OTHERWISE,), {"before": "eval()"})),
     "input_changed": (INPUT_CHANGED, HISTORY),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
+    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION, CHANGED_BEFORE),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
     "further_parameter": (
         Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
@@ -139,8 +140,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "few_digits": (Clue(lacks=NOTHING_SEEN),),
     "gradient_scaled": (
         Clue(says=("gradient of the input of NTKAwareRoPE, s = {s}",)),
-        Clue(says=(TOO_SMALL, TOO_LARGE)),
-        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}, only=True),
+        Clue(says=(SAME_MULTIPLE,)),
+        Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "gradient_not_summed": (
         Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
@@ -164,9 +165,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
-    "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}),),
-    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}),),
-    "rope_unscaled_angles": (Clue("the_ratio_stretches"),),
+    "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
+    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, lacks=(_key(ALONE),)),),
+    "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
     "rotary_tables_changed": (
         Clue(says=(_key(AFTER), "{what} has another shape after the call"), fields={"what": ("cos", "sin")}),
     ),
@@ -181,7 +182,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_mode": (EVALUATION,),
     "input_changed": (INPUT_CHANGED,),
     "parameter_changed": PARAMETER_CHANGED,
-    "earlier_call_remembered": (HISTORY,),
+    "earlier_call_remembered": (HISTORY, CHANGED_BEFORE),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
     "parameter_size": (
@@ -189,8 +190,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue("the_table_is_the_only"),
     ),
     "gradient_scaled": (
-        Clue(says=(TOO_SMALL, TOO_LARGE)),
-        Clue(says=(RECEIVES,), fields={"seen": ("too little", "too much")}),
+        Clue(says=(SAME_MULTIPLE,)),
+        Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
@@ -243,7 +244,13 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "rotary_dtype": ("output_dtype", "few_digits"),
     "rotary_purity": ("input_changed", "rotary_tables_changed"),
     "rotary_backward": ("rope_module_gradient", "gradient_cut", "gradient_scaled"),
-    "rope_base": ("rope_default_argument", "rope_scaling", "rope_base_ignored", "rope_unscaled_angles"),
+    "rope_base": (
+        "earlier_call_remembered",
+        "rope_default_argument",
+        "rope_scaling",
+        "rope_base_ignored",
+        "rope_unscaled_angles",
+    ),
     "rope_exact_angles": ("rope_base_ignored",),
     "rope_boundary": ("rope_module_dtype", "rope_heads", "rope_growth_at_es"),
     "rope_buffers": ("rope_table_dtype", "input_changed", "earlier_call_remembered"),

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pytest
 import torch
 from torch import Tensor
 
+from grader.assignment.model.draw_words import told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.core.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
 from grader.core.judge.faults import Crashed, WrongAnswer
 from grader.core.judge.kept import kept
 from grader.core.judge.student_objects import StudentModule
-from grader.core.judge.wording import own_look, places
+from grader.core.judge.wording import places
 from grader.core.messages import Message, say, stated
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
@@ -49,11 +50,13 @@ class Draw:
         """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
         return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str) -> Tensor:
-        """The draw in that dtype."""
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
+        """The draw in that dtype, after so many earlier ones of the same shape."""
         source = torch.Generator(device).manual_seed(seed)
         out = torch.empty(shape, dtype=dtype, device=device)
         fill = out.normal_ if self.kind == "normal" else out.uniform_
+        for _ in range(earlier):
+            fill(self.first, self.second, generator=source)
         return fill(self.first, self.second, generator=source)
 
 
@@ -84,8 +87,8 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
         check_errors(errors, INIT_LIMIT, what, value, expected, scale)
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
-        look = own_look(value.detach().cpu().double()[wrong]) or say("other numbers than this draw gives")
-        told = places(what, wrong).then(look)
+        other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
+        told = places(what, wrong).then(*told_draw(value.detach().cpu().double(), wrong, draw, other, seed, device))
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
@@ -158,6 +161,15 @@ def check_trainable(module: StudentModule) -> None:
     parameters = module.parameters()
     require(bool(parameters), several(0))
     require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+@contextmanager
+def stating(message: Message) -> Iterator[None]:
+    """Around a check: a wrong answer inside tells this as well."""
+    try:
+        yield
+    except WrongAnswer as fault:
+        raise fault.with_more(message) from None
 
 
 def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -20,12 +20,12 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
-from grader.assignment.model.rotation import CONTRACT, Convention, module_student, turned
+from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.core.judge import excuses
 from grader.core.judge.cases import integers, normal
 from grader.core.judge.compare import are_within, check_errors, error_in_ulp, ulp
 from grader.core.judge.excuses import Reading
-from grader.core.judge.faults import StudentFault, TimedOut, WrongAnswer
+from grader.core.judge.faults import Crashed, StudentFault, TimedOut, WrongAnswer
 from grader.core.judge.kept import kept
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
@@ -54,12 +54,10 @@ CALL_AFTER = (
 TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is turned by a quarter: sines stand for cosines")
 TURNED_ALREADY = say("position 0 is turned already")
-SPEEDS: Final = {
-    ("first", True): say("the first pair turns too fast"),
-    ("first", False): say("the first pair turns too slowly"),
-    ("last", True): say("the last pair turns too fast"),
-    ("last", False): say("the last pair turns too slowly"),
-}
+SPEEDS = "pair by pair, the angles are {factors} times what they should be"
+SHIFTED = "position 0 is turned as position {n} should be, position 1 as position {next}"
+ALONE = say("asked for alone, in a new process, these are right: what was built or called before changes them")
+PAIRS_TOLD = 4
 UNSEEN = say("the tables are the same for all ratios, so nothing can be seen here")
 
 
@@ -72,6 +70,8 @@ class Asking(Reading):
         in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
         interleaved: Whether their tables are laid out for pairs of neighbours, as their rotation is.
         own: Whether new modules have other tables than the contract's, so that calls are compared with new modules.
+        sized: Whether these tables depend on how many positions there are: then only modules with as many are alike.
+        short: Whether a call has more positions than the tables that it uses: then these are judged, as far as they go.
     """
 
     CHARGED_TO: ClassVar = {
@@ -79,12 +79,16 @@ class Asking(Reading):
         "in_full": ("rope_boundary",),
         "interleaved": ("rotary_pairing_and_sign",),
         "own": ("rope_base",),
+        "sized": ("rope_base",),
+        "short": ("rope_boundary", "rope_smallest_even_ratio"),
     }
 
     by_heads: bool = False
     in_full: bool = False
     interleaved: bool = False
     own: bool = False
+    sized: bool = False
+    short: bool = False
 
 
 BY_CONTRACT = Asking()
@@ -105,14 +109,16 @@ class Ropes:
     ) -> None:
         """Choose the rotation with which the module is judged."""
         self.device, self.seed, self.is_by_contract = device, student.seed, by_contract
+        self.asking = student.reading(read_asking) if asking is None else asking
         self.student, self.convention = (student, CONTRACT) if by_contract else module_student(student)
-        self._is_recorded = self.student is not student
+        if self.asking.short:
+            self.student = student.recording(NAME)
+        self.is_recorded = self.student is not student
         self._judged = student
         self._shown: dict[int, Tensor] = {}
         # [hd], the same at every position, so that the output shows the angles.
         self.vector = normal(self.seed, "rope", shape=(DIM,)) + 2
         self._scale = self.vector.double().norm()
-        self.asking = student.reading(read_asking) if asking is None else asking
         self._of_ratio: dict[tuple[int, int], Tensor] = {}
         self._plenty = PLENTY[int(integers(self.seed, "plenty", shape=(1,), low=0, high=len(PLENTY)))]
 
@@ -135,13 +141,15 @@ class Ropes:
     def called(self, module: StudentModule, x: Tensor) -> Tensor:
         """The output for ``x``, float64, in its shape."""
         output = module(x.to(self.device))
-        if self._is_recorded:
-            output = turned(module, x, output, self.convention)
+        if self.is_recorded:
+            output = turned(module, x, output, self.convention, short=self.asking.short)
+        if self.asking.short and output.dim() == x.dim():
+            x = x[:, : output.shape[1]]
         return numbers(output, x.shape)
 
     def as_turned(self, module: StudentModule) -> StudentModule:
         """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""
-        return _Turned(module.student, module.name, module.target, self) if self._is_recorded else module
+        return _Turned(module.student, module.name, module.target, self) if self.is_recorded else module
 
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
@@ -155,7 +163,8 @@ class Ropes:
         """``[s, hd]``: what a new module with that ratio gives, which need not grow."""
         if (ratio, length) not in self._of_ratio:
             asked = ratio * self._plenty if self.asking.in_full else length
-            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=self._plenty), asked)[:length]
+            longest, asked = (MS, min(length, MS - 1)) if self.asking.sized else (self._plenty, asked)
+            self._of_ratio[ratio, length] = self.turn(self.new(ratio, longest=longest), asked)[:length]
         return self._of_ratio[ratio, length]
 
     def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
@@ -251,6 +260,21 @@ def read_asking(student: Student) -> Asking:
         asked, length = ropes(asking), max(GROWN) * MS
         return not all(asked.same(asked.of_new(k, length), asked.by_contract(k, length)) for k in (1, *GROWN))
 
+    def sized(asking: Asking) -> bool:
+        """Whether tables of other lengths have other angles."""
+        few, many = ropes(replace(asking, sized=True)), ropes(asking)
+        return not many.same(few.of_new(2, MS - 1), many.of_new(2, MS - 1))
+
+    def short(asking: Asking) -> bool:
+        """Whether a call crashes whose tables have too few positions."""
+        for length in (MS, 2 * MS, 3 * MS + 1):
+            try:
+                ropes(asking).turn(ropes(asking).new(), length)
+            except (Crashed, WrongAnswer):
+                cut = ropes(replace(asking, short=True))
+                return len(cut.turn(cut.new(), length)) < length
+        return False
+
     try:
         if alike(Asking()):
             asking = Asking(by_heads=not alike(Asking(by_heads=True)))
@@ -258,7 +282,9 @@ def read_asking(student: Student) -> Asking:
             asking = Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
         if ropes(asking).convention.neighbours and not own(interleaved := replace(asking, interleaved=True)):
             return interleaved
-        return replace(asking, own=own(asking))
+        asking = replace(asking, short=short(asking))
+        asking = replace(asking, own=own(asking))
+        return replace(asking, sized=asking.own and not asking.in_full and sized(asking))
     except StudentFault:
         return Asking()
 
@@ -345,6 +371,7 @@ def check_tables(
     length, dim = angles.shape[0], 2 * angles.shape[1]
     probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
     output = ropes.called(module, probe)
+    angles = angles[: output.shape[1]]
     read = torch.cat(ropes.convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
     candidates = []
     for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):
@@ -358,11 +385,49 @@ def check_tables(
 
 
 def _told_speed(read: Tensor, angles: Tensor) -> list[Message]:
-    """How fast the first and the last pair turn, for messages, read at position 1; nothing where that is right."""
+    """How fast the pairs turn, for messages, read at position 1, and where turning begins; nothing if all is right."""
     turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
     if not bool((turned[0].abs() < SPEED).all()):
-        swapped = bool(((turned[0] - torch.pi / 2).abs() < SPEED).all())
-        return [QUARTER if swapped else TURNED_ALREADY]
-    quotients = {"first": turned[1, 0] / angles[1, 0], "last": turned[1, -1] / angles[1, -1]}
-    off = {which: float(quotient) for which, quotient in quotients.items() if not abs(float(quotient) - 1) <= SPEED}
-    return [SPEEDS[which, off[which] > 1] for which in off]
+        if bool(((turned[0] - torch.pi / 2).abs() < SPEED).all()):
+            return [QUARTER]
+        places = torch.arange(-len(angles), 4 * len(angles))
+        there = torch.polar(torch.ones(()).double(), places.unsqueeze(-1) * angles[1].double())  # [positions, hd/2]
+        here = torch.polar(torch.ones(()).double(), turned.double())  # [2, hd/2]
+        same = ((here.unsqueeze(1) - there).abs() < SPEED).all(-1)  # [2, positions]
+        if bool(same.any(-1).all()):
+            n, following = (int(places[row.to(torch.uint8).argmax()]) for row in same)
+            return [say(SHIFTED, n=n, next=following)]
+        return [TURNED_ALREADY]
+    quotients = (turned[1] / angles[1]).tolist()
+    if all(abs(quotient - 1) <= SPEED for quotient in quotients):
+        return []
+    factors = ", ".join(f"{quotient:.3g}" for quotient in quotients[:PAIRS_TOLD])
+    return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))]
+
+
+def check_after(
+    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
+) -> None:
+    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
+
+    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
+    """
+
+    def last(earlier: Sequence[int]) -> Tensor | None:
+        module = build()
+        try:
+            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
+        except StudentFault:
+            return None
+
+    needed, place = list(history), 0
+    while place < len(needed):
+        fewer = needed[:place] + needed[place + 1 :]
+        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
+        if turned is not None and not ropes.same(turned, wanted):
+            needed = fewer
+        else:
+            place += 1
+    turned = last(needed)
+    if turned is not None:
+        ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from grader.assignment.model.rows import Rows, read_rows, rows_by_contract
 from grader.core.judge.cases import uniform
 from grader.core.judge.excuses import Reading
+from grader.core.judge.faults import Crashed
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 
@@ -50,7 +52,9 @@ def other_table(table: Tensor) -> Tensor:
 
 def as_held(student: Student, table: Tensor, rank: int, world: int, device: str) -> Tensor:
     """Of which table a rank's module holds rows: the other one, if it holds a whole table."""
-    held = construct(student, table, rank, world, device).held(len(table) // world * EMB, table.numel())
+    held = None
+    with suppress(Crashed):  # shard_owned_ids charges for a rank that is refused
+        held = construct(student, table, rank, world, device).held(len(table) // world * EMB, table.numel())
     return other_table(table) if world > 1 and held is not None and held.numel() == table.numel() else table
 
 

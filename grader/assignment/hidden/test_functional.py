@@ -6,7 +6,6 @@ function turns one vector.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import arrived
+from grader.assignment.hidden.checks import arrived, stating
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -53,6 +52,8 @@ table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: 
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
+POSITIONS = "in turn, positions use the angles of positions {first} in the first batch row, of {last} in the last"
+MOST_PAIRS = 8  # that a message lists
 ONE = (1, 1, 1)  # one row, one position, one head
 
 
@@ -81,27 +82,43 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     try:
         check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
-        units = torch.eye(dim)[: 2 if dim == 2 else 1]
-        ends = [turned(student, unit.reshape(*ONE, dim), cos, sin, device).flatten() for unit in units]
-        raise fault.with_more(*told_ends(units, ends)) from None
+        basis = torch.eye(dim).reshape(dim, *ONE, dim)
+        ends = torch.stack([turned(student, unit, cos, sin, device).flatten() for unit in basis])
+        still = torch.stack([turned(student, unit, sin, cos, device).flatten() for unit in basis])
+        raise fault.with_more(*told_ends(ends), *told_still(still)) from None
 
 
-def told_ends(units: Tensor, ends: Sequence[Tensor]) -> list[Message]:
-    """What a quarter turn makes of one pair; of several pairs, where it moves the first feature, for messages."""
-    if len(units) == 1:
-        moved = [place for place, number in enumerate(ends[0].tolist()) if abs(number) > SAME]
-        return [say("feature 0 moves to feature {n}", n=moved[0])] if len(moved) == 1 else []
+def told_ends(ends: Tensor) -> list[Message]:
+    """What a quarter turn makes of one pair; of several pairs, where it moves each feature, for messages.
+
+    ``ends: [hd, hd]``: the output for each feature alone.
+    """
+    if len(ends) == 2:
+        units = ("(1, 0)", "(0, 1)")
+        return [
+            say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)
+        ]
+    moved = ends.abs() > SAME
+    if not bool((moved.sum(-1) == 1).all()):
+        return []
+    places = ", ".join(("-" if row.sum() < 0 else "") + str(int(row.abs().argmax())) for row in ends)
+    return [say("features 0 to {n} move to {places}", n=len(ends) - 1, places=places)]
+
+
+def told_still(still: Tensor) -> list[Message]:
+    """What a turn by nothing makes of the first feature, if anything, for messages."""
+    if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
+        return []
     return [
-        say("{before} becomes {seen}", before=_whole(unit), seen=_whole(end))
-        for unit, end in zip(units, ends, strict=True)
+        say(
+            "turned by nothing, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0])
+        )
     ]
 
 
-def _whole(vector: Tensor) -> Message:
-    """A vector in whole numbers, where it can be written so."""
-    whole = bool(((vector - vector.round()).abs() <= SAME).all())
-    numbers = ", ".join(str(round(number)) for number in vector.tolist())
-    return quoted(f"({numbers})") if whole else say("something between")
+def _shown(vector: Tensor) -> str:
+    """A vector of the student's own, in two digits."""
+    return "(" + ", ".join(f"{round(number, 2) + 0.0:g}" for number in vector.tolist()) + ")"
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -110,7 +127,23 @@ def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, devic
     x = normal(seed, "x", dim, shape=(*ONE, dim))
     cos, sin = tables(seed, 1, dim)
     expected, what = oracle.rotate(x, cos, sin), say("output for head_dim={head_dim}", head_dim=dim)
-    check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
+    output = turned(student, x, cos, sin, device)
+    try:
+        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
+    except WrongAnswer as fault:
+        raise fault.with_more(told_pairs(output, x, cos, sin)) from None
+
+
+def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """By which pair's angle each pair is turned, where these are others than their own, for messages."""
+    first, second = (torch.complex(*half.flatten().double().chunk(2)) for half in (x, output))
+    turns, angles = second / first, torch.complex(cos[0], sin[0]).to(torch.complex128)[: len(first)]
+    same = (turns.unsqueeze(1) - angles).abs() <= SAME  # [pair, whose angle]
+    own = bool(same.diagonal().all())
+    if len(first) > MOST_PAIRS or own or not bool((same.sum(-1) == 1).all()):
+        return None
+    served = ", ".join(map(str, same.to(torch.uint8).argmax(-1).tolist()))
+    return say("pairs 0 to {n} are turned by the angles of pairs {served}", n=len(first) - 1, served=served)
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
@@ -158,7 +191,10 @@ def test_every_batch_row_and_head_turns_alike(
 
 
 def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """Which vector is turned by another position's angles, for messages; None if none is."""
+    """By which positions' angles the vectors of the first batch row and of the last are turned, for messages.
+
+    None if some vector is turned by no position's angles.
+    """
     given = output.detach().cpu().double()
     limit = SAME * turning_scale(x)
     by_position = [
@@ -166,15 +202,13 @@ def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor
         for other in range(x.shape[1])
     ]
     turned_by = torch.stack(by_position).all(-1)  # [other position, b, s, nh]
-    for row, position, head in itertools.product(*map(range, x.shape[:3])):
-        others = turned_by[:, row, position, head].nonzero().flatten().tolist()
-        if len(others) == 1 and others != [position]:
-            return say(
-                "the vector at {place} is turned by the angles of position {n}",
-                place=[row, position, head],
-                n=others[0],
-            )
-    return None
+    if not bool((turned_by.sum(0) == 1).all()):
+        return None
+    served = turned_by.to(torch.uint8).argmax(0)  # [b, s, nh]
+    first, last = (served[row] for row in (0, -1))
+    if bool((served == served[..., :1]).all()):
+        return say(POSITIONS, first=first[:, 0].tolist(), last=last[:, 0].tolist())
+    return say("head by head, position 0 is turned by the angles of positions {served}", served=first[0].tolist())
 
 
 def likeness_by_contract(
@@ -198,9 +232,11 @@ def test_output_is_like_the_input(
     rotation(student).require_turning()
     x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
     output = call(student, x, cos, sin, device)
-    check_dtype(output, dtype)
+    with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
+        check_dtype(output, dtype)
     require(output.device.type == torch.device(device).type, elsewhere(say("the output"), output.device, device))
-    wide = turned(student, x.float(), cos.float(), sin.float(), device)
+    factor = 1 if rotation(student).convention is not None else 3  # no number is rounded like its third
+    wide = factor * turned(student, x.float() / factor, cos.float(), sin.float(), device)
     unit = (
         dtype if rotation(student).convention is not None else coarser(dtype, table_dtype)
     )  # or other numbers are made of the tables first
@@ -274,9 +310,26 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
     if read.convention is not None:
         unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
-        check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
+        try:
+            check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
+        except WrongAnswer as fault:
+            raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
     elif dtype is torch.float32:
         check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
+
+def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """What became of the gradient that arrives, where it is no turn back, for messages."""
+    nothing = torch.zeros_like(cos)
+    ways = (
+        (say("it is turned the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
+        (say("it is passed on as it arrives"), upstream),
+        (say("only its share through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
+        (say("only its share through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
+    )
+    off = 2 * SAME * turning_scale(upstream)
+    given = gradient.cpu().double()
+    return next((told for told, way in ways if bool(((given - way.double()).abs() <= off).all())), None)
 
 
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:

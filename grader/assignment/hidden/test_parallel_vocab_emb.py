@@ -24,6 +24,7 @@ from grader.assignment.hidden.checks import (
     check_refusal,
     check_rows_drawn,
     check_sizes_named,
+    stating,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -147,23 +148,29 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
     """Require zeros for foreign ids; returns the outputs for single ids.
 
     Modules with a wrong range, on one rank at least, lose ``shard_owned_ids``. Here they may give rows for foreign ids,
-    but not the same row for two ids: that would mean that ids are clamped or wrapped.
+    but not the same row for two ids: that would mean that ids are clamped or wrapped. If all answers are right, ids and
+    ranks that are refused cost ``shard_owned_ids`` alone.
     """
     table = whole_table(seed, torch.float32)
     read = [rows_of(student, table, rank, world, device) for rank in ranks]
     held = [as_held(student, table, rank, world, device) for rank in ranks]
     owned = [own_rows(rank, world) for rank in ranks]
-    elsewhere = any(
-        not torch.equal(rows.given[own], there[own].double())
-        for rows, own, there in zip(read, owned, held, strict=True)
-    )
-    ids, zeros = torch.arange(VOCAB), torch.zeros(VOCAB, EMB, dtype=torch.float64)
+    wanted = [rows_by_contract(there, own).given for there, own in zip(held, owned, strict=True)]
+    elsewhere, right = False, True
+    refused, ids = torch.zeros(VOCAB, dtype=torch.bool), torch.arange(VOCAB)
+    for rows, own, expected in zip(read, owned, wanted, strict=True):
+        elsewhere |= not torch.equal(rows.given[own], expected[own])
+        right &= bool(((rows.given == expected) | rows.given.isnan()).all())
+        refused[own] = rows.given[own].isnan().any(-1)
+    zeros = torch.zeros(VOCAB, EMB, dtype=torch.float64)
     for rank, rows, own, there in zip(ranks, read, owned, held, strict=True):
         foreign = (ids < own.start) | (ids >= own.stop)
+        if right:
+            foreign &= torch.tensor(rows.crash is None) & ~refused
         if bool(rows.given[foreign].isnan().any()):
             construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # raises it again
-        users = torch.bincount(rows.source[rows.source >= 0], minlength=VOCAB)
-        excused = elsewhere & (rows.source >= 0) & (users[rows.source.clamp(min=0)] == 1)
+        alike = (rows.given.unsqueeze(0) == rows.given.unsqueeze(1)).all(-1).sum(-1)  # [v]: how many ids give that row
+        excused = elsewhere & (alike == 1)
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
         check_rows(
             given,
@@ -222,21 +229,27 @@ def test_shards_add_up_to_what_they_give_alone(
 def test_each_rank_draws_its_own_rows(
     student: Student, seed: int, mean: float, std: float, dtype: torch.dtype, device: str
 ) -> None:
+    std = 0.0 if mean and dtype is torch.float16 else std  # false, and yet a number that was asked for
     draw, base_seed = Draw("normal", mean, std), 0 if mean else 7 + seed
     more = {"init_base_seed": base_seed, "init_mean": mean, "init_std": std, "dtype": dtype, "device": device}
     moments = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
-    for rank in range(3) if dtype is torch.float32 else (2,):
-        module = student.ParallelVocabEmbedding(vocab_size=48, emb_size=8, rank=rank, world_size=3, **more)
-        told, own_seed = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=3)], base_seed + rank
+    for rank in (1, 2) if dtype is torch.float32 else (2,):
+        try:
+            module = student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=rank, world_size=4, **more)
+        except Crashed:
+            if std:
+                raise
+            return  # as in the other embedding: a deviation of zero may be refused
+        told, own_seed = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=4)], base_seed + rank
         own = slice(16 * rank, 16 * rank + 16)
-        check_rows_drawn(drawn_rows(module, rank, device), (48, 8), own, draw, own_seed, dtype, device, *told)
-    module.assign(*layouts(torch.full((16, 8), 7.0), 3)).reset_parameters()
-    check_rows_drawn(drawn_rows(module, 2, device), (48, 8), own, draw, own_seed, dtype, device, *told, RESET)
+        check_rows_drawn(drawn_rows(module, rank, device), (64, 8), own, draw, own_seed, dtype, device, *told)
+    module.assign(*layouts(torch.full((16, 8), 7.0), 4)).reset_parameters()
+    check_rows_drawn(drawn_rows(module, 2, device), (64, 8), own, draw, own_seed, dtype, device, *told, RESET)
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
-    """The table that the module holds, ``[16, 8]`` or whole, ``[48, 8]``; if it holds none, the rows that ids give."""
-    value = drawn(module, 16 * 8, 48 * 8)
+    """The table that the module holds, ``[16, 8]`` or whole, ``[64, 8]``; if it holds none, the rows that ids give."""
+    value = drawn(module, 16 * 8, 64 * 8)
     if value is None:
         value = module(torch.arange(16 * rank, 16 * rank + 16, device=device).unsqueeze(0)).reshape(16, 8)
     return value
@@ -245,7 +258,7 @@ def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
 @pytest.mark.rubric("shard_registration_and_arguments")
 @dtypes
 def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
-    for rank, world in ((0, 1), (1, 2), (2, 3)):
+    for rank, world in ((1, 3), (2, 4)):
         sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
         module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
         shard = check_only_parameter(
@@ -283,7 +296,7 @@ def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
     check_defaults(lambda **rank: student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor([[5, 6, 7]])), rank=0)
 
 
-OWNED = ([[5, 6, 7]], [[0, 6, 13]], [[14, 15, 23]])  # by rank 0 of 2: all, some, none
+OWNED = ([[5, 6, 7]], [[2, 6, 13]], [[14, 15, 20]])  # by rank 0 of 2, none at an edge: all, some, none
 
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
@@ -313,8 +326,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
         except Crashed as crash:
             student.excuse(crash, ROWS)
             continue
-        owned = torch.tensor(ids) < VOCAB // 2
-        exact = held[torch.tensor(ids)] * owned.unsqueeze(-1)
+        exact = rows_by_contract(held, own_rows(0, 2)).given[torch.tensor(ids)]
         check_like_wide(output, wide, exact, say("{dtype} embedding, beside the float32 one", dtype=name(dtype)))
     require_something(rows_of(student, table, 0, 2, device))
 
@@ -326,31 +338,37 @@ def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtyp
     ids = torch.tensor([[5, 6, 7], [7, 5, 6]], device=device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = construct(student, whole_table(seed, dtype), 0, 2, device)
-        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+        when = (
+            say("after module.to({dtype}), built as {built}", dtype=name(converted), built=name(dtype))
+            if converted
+            else say("as built")
+        )
+        with stating(when):
+            check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 @BAD_SIZES
 def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: int, world: int) -> None:
-    check_refusal(first_of(student), vocab_size=vocab, world_size=world)
+    check_refusal(second_of(student), vocab_size=vocab, world_size=world)
 
 
 @pytest.mark.rubric("shard_sizes_named")
 def test_a_vocabulary_that_divides_is_accepted(student: Student) -> None:
-    first_of(student)(vocab_size=VOCAB, world_size=2).parameters()
+    second_of(student)(vocab_size=VOCAB, world_size=3).parameters()
 
 
 @pytest.mark.rubric("shard_sizes_named")
 @BAD_SIZES
 def test_the_error_names_the_sizes(student: Student, vocab: int, world: int) -> None:
-    check_sizes_named(first_of(student), vocab_size=vocab, world_size=world)
+    check_sizes_named(second_of(student), vocab_size=vocab, world_size=world)
 
 
-def first_of(student: Student) -> Callable[..., StudentModule]:
-    """Builds the shard of rank 0 from a ``vocab_size`` and a ``world_size``."""
+def second_of(student: Student) -> Callable[..., StudentModule]:
+    """Builds the shard of rank 1 from a ``vocab_size`` and a ``world_size``."""
 
     def build(**sizes: int) -> StudentModule:
-        return student.ParallelVocabEmbedding(**sizes, emb_size=4, rank=0)
+        return student.ParallelVocabEmbedding(**sizes, emb_size=4, rank=1)
 
     return build
 
@@ -363,7 +381,10 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
     require_something(*read)
     for rank, rows in enumerate(read):
         ids = torch.arange(VOCAB)[~rows.given.isnan().any(-1)]  # other properties charge for a crash
-        check_on([construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, say("the output"))
+        if ids.numel():
+            check_on(
+                [construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, say("the output")
+            )
 
 
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -419,7 +440,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
         steps,
         layouts(first[own], 3),
         lambda fault: student.excuse(fault, OUTPUTS),
-        lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=2),
+        lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4),
     )
 
 
@@ -462,6 +483,8 @@ def test_only_owned_ids_send_gradients(
     for (rank, world), rows in zip(places, read, strict=True):
         ids = ids_for_gradients(seed)
         ids = ids[~rows.given.isnan().any(-1)[ids]]  # other properties charge for ids that crash
+        if not ids.numel():
+            continue
         module = construct(student, table, rank, world, device)
         try:
             check_shard_gradient(module, rows, ids, table, (rank, world), seed, device)
@@ -470,6 +493,9 @@ def test_only_owned_ids_send_gradients(
             if together.numel() != len(ids) * EMB or bool((together.cpu()[0] == rows.given[ids]).all()):
                 raise
             for alone in ids.split(1):  # shard_sum_over_ranks charges if ids together give other rows than alone
+                given = construct(student, table, rank, world, device)(alone.unsqueeze(0).to(device))
+                if not torch.equal(given.cpu().reshape(-1).double(), rows.given[alone[0]]):
+                    continue
                 module = construct(student, table, rank, world, device)
                 check_shard_gradient(module, rows, alone, table, (rank, world), seed, device)
 

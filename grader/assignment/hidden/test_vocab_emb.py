@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_rows_drawn,
     in_turns,
+    stating,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.histories import Step, check_history
@@ -39,7 +40,7 @@ from grader.assignment.model.rows import (
 from grader.core.judge.cases import dtypes, integers, normal
 from grader.core.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
 from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.faults import Crashed, WrongAnswer
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import quoted, say
@@ -121,9 +122,15 @@ def test_the_table_is_drawn_normally_with_the_seed(
     student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
     (mean, std), init_seed = moments, 0 if moments[0] else 1000 + seed
+    std = 0.0 if mean and dtype is torch.float16 else std  # false, and yet a number that was asked for
     draw = Draw("normal", mean, std)
     arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
-    module = student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
+    try:
+        module = student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
+    except Crashed:
+        if std:
+            raise
+        return  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
     which = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
     if again:
         module.assign(torch.full((16, 12), 7.0)).reset_parameters()
@@ -174,7 +181,7 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     check_rows(output, table[IDS], IDS, table, say("{dtype} embedding", dtype=name(dtype)))
 
 
-IDS, UNSORTED = torch.tensor([[1, 3], [9, 3]]), torch.tensor([[5, 2]])
+IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[5, 2]])  # of 10, not the first and not the last
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -206,7 +213,13 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
     ids = IDS.to(device)
     for converted in (None, DTYPES[DTYPES.index(dtype) - 1]):
         module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
-        check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
+        when = (
+            say("after module.to({dtype}), built as {built}", dtype=name(converted), built=name(dtype))
+            if converted
+            else say("as built")
+        )
+        with stating(when):
+            check_dtype((module.to(converted) if converted else module)(ids), converted or dtype)
 
 
 @pytest.mark.rubric("vocab_mixed_devices")
@@ -225,7 +238,7 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
 @dtypes
 def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
-    ids = ids_with_edges(seed, 9, (2, 5))
+    ids = integers(seed, "ids", 9, shape=(2, 5), low=1, high=8)
     module = construct(student, table, device)
     output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
@@ -268,7 +281,7 @@ def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
 def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """``upstream`` has small integers, so that sums are exact in any order."""
     table = table_for_gradients(seed, dtype)
-    rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table, (1, 4))
+    rows = read_rows(construct(student, table, device), torch.arange(7, device=device), table, (1, 7))
     require_something(rows)
     try:
         check_gradients(student, rows, table, seed, device)
@@ -284,8 +297,8 @@ def check_gradients(
     """Require the gradients that follow from the rows that single ids give."""
     dtype = table.dtype
     for ids in ([0, 0, 0, 4], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
-        where = torch.tensor(ids)
-        upstream = integers(seed, "upstream", shape=(len(ids), 5), low=-8, high=9).to(dtype)
+        where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
+        upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)
         module = construct(student, table, device).train(training)
         of_table = module.gradients(where.to(device).unsqueeze(0), upstream=upstream.unsqueeze(0).to(device))
         gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)

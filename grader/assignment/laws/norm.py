@@ -182,8 +182,11 @@ def test_a_float32_output_has_the_digits_of_float32():
     output = build()(x)
     mean_squares = output.double().view(4, 16, -1, GROUP_SIZE).square().mean(dim=-1)
     assert_close(mean_squares, torch.ones_like(mean_squares), torch.tensor(2.0**-16))
+    small = x / 256  # near the root of 0.1, which is no 16-bit number
+    near = build(eps=0.1)(small)
     for dtype in DTYPES[1:]:
         assert_close(build(dtype=dtype)(x), output, limits.forward(output, torch.float32))
+        assert_close(build(dtype=dtype, eps=0.1)(small), near, limits.forward(near, torch.float32))
 
 
 @pytest.mark.rubric("norm_init_and_reset")

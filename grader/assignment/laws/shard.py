@@ -121,7 +121,8 @@ def test_each_rank_draws_its_own_rows():
     自己用 base seed + rank 设种子后立即采样同样多的数：该 rank 的分片就是这些数。
     """
     chosen = {"init_mean": 0.25, "init_std": 0.5, "init_base_seed": 7}
-    for mean, std, seed, arguments in ((0.0, 1.0, 42, {}), (0.25, 0.5, 7, chosen)):
+    still = {**chosen, "init_std": 0.0}
+    for mean, std, seed, arguments in ((0.0, 1.0, 42, {}), (0.25, 0.5, 7, chosen), (0.25, 0.0, 7, still)):
         for dtype in DTYPES:
             for place in ({"rank": 0}, *({"rank": rank, "world_size": 3} for rank in range(3))):
                 draws, shape = [], (48 // place.get("world_size", 1), 8)

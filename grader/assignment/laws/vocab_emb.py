@@ -65,7 +65,8 @@ def test_the_table_is_one_normal_draw_right_after_seeding():
     自己设种子后立即采样同样多的数：表里就是这些数；reset_parameters() 之后仍是这些数。
     """
     chosen = {"init_mean": -3.0, "init_std": 2.0, "init_seed": 1000}
-    for mean, std, seed, arguments in ((0.0, 1.0, 42, {}), (-3.0, 2.0, 1000, chosen)):
+    still = {**chosen, "init_std": 0.0}
+    for mean, std, seed, arguments in ((0.0, 1.0, 42, {}), (-3.0, 2.0, 1000, chosen), (-3.0, 0.0, 1000, still)):
         for dtype in DTYPES:
             draws = []
             for drawn in (dtype, torch.float32):

@@ -208,6 +208,7 @@ def _carries(student: Student, convention: Convention) -> bool:
         observed = x[:, :, :3].contiguous()  # as many heads as positions: code may tell them apart by their number
         output, after = student.apply_rotary_pos_emb.observe(observed, cos, sin)
         narrow = student.apply_rotary_pos_emb(x.bfloat16(), cos, sin)
+        wide = student.apply_rotary_pos_emb(x, cos.half(), sin.half())
         gradients = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=2 * x)
     except StudentFault:
         return False
@@ -219,7 +220,8 @@ def _carries(student: Student, convention: Convention) -> bool:
     gradient = gradients.of_arguments[0]
     return (
         (output.shape, narrow.shape) == (observed.shape, x.shape)
-        and narrow.dtype == torch.bfloat16
+        and (narrow.dtype, wide.dtype) == (torch.bfloat16, torch.float32)
+        and bool((wide.double() - convention.rotate(x, cos.half(), sin.half())).abs().max() < EXACT * 8)
         and bool((output.double() - expected).abs().max() < EXACT * 8)
         and all(torch.equal(was, now) for was, now in zip((observed, cos, sin), after, strict=True))
         and gradient is not None
@@ -257,8 +259,10 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     return (student if own else student.recording(NAME)), convention
 
 
-def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convention) -> Tensor:
+def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convention, *, short: bool = False) -> Tensor:
     """A module's output for ``x``, float64; rotated by what the module has passed on, if its rotation is only recorded.
+
+    With ``short``, tables of fewer positions turn as many.
 
     Raises:
         StudentFault: If that cannot be rotated.
@@ -271,6 +275,8 @@ def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convent
     # The stand-in has given its input back, and so has a module that does nothing else.
     check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE beside that of apply_rotary_pos_emb"))
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
+    if short and x.dim() == 4 and len(cos) > 1:
+        x = x[:, : len(cos)]
     if x.dim() != 4 or cos.dim() != 2 or cos.shape != sin.shape or cos.shape[1] != x.shape[3] or len(cos) < x.shape[1]:
         shapes = ", ".join(str(list(value.shape)) for value in found)
         raise WrongAnswer(say("apply_rotary_pos_emb was called with tensors of the shapes {shapes}", shapes=shapes))

@@ -13,6 +13,8 @@ from grader.core.messages import Message, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SCALED = say("its own row times a number")
+RECEIVES = "the row of id {id} receives {seen}"
+MULTIPLE = "{factor} times what it should"
 TOLD = 3  # ids that a message names
 IDS_TOLD = 6
 
@@ -40,14 +42,31 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [
-                say("all give their own row times one number")
+                say("all give their own row times {factor}", factor=f"{float(factors[0]):.3g}")
                 if alike
                 else say("all give their own row times a number each")
             ]
         wrong_ones = say(
             "{what}: {n} of {all} ids give something else", what=what, n=int(wrong.sum()), all=wrong.numel()
         )
-        raise WrongAnswer(wrong_ones.then(*some), elements=table.numel())
+        moved = _moved(actual, expected.cpu().double(), wrong)
+        raise WrongAnswer(wrong_ones.then(*some, *filter(None, [moved])), elements=table.numel())
+
+
+def _moved(actual: Tensor, expected: Tensor, wrong: Tensor) -> Message | None:
+    """Whether each wrong row is one that belongs to another place of the call, if that place is known; for messages.
+
+    The first wrong row other than zeros tells, of those whose right place is only one.
+    """
+    known, given = expected.flatten(0, -2), actual[wrong]
+    if not bool(((given.unsqueeze(1) == known).all(-1).any(-1) | ~given.any(-1)).all()):
+        return None
+    for place in wrong.nonzero().tolist():
+        row = actual[tuple(place)]
+        found = (expected == row).all(-1).nonzero().tolist()
+        if bool(row.any()) and len(found) == 1:
+            return say("the place {here} holds what belongs to the place {there}", here=place, there=found[0])
+    return None
 
 
 def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
@@ -88,14 +107,12 @@ def check_received(
     actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
     wrong = (actual != expected).any(-1)
     if bool(wrong.any()):
-        rows = wrong.nonzero().flatten().tolist()[:TOLD]
+        rows = wrong.nonzero().flatten().tolist()
+        uses = {row: uses_of(identifiers[row]) for row in rows}
+        shared = _shared(actual[wrong], expected[wrong], [uses[row] for row in rows])
         some = [
-            say(
-                "the row of id {id} receives {seen}",
-                id=int(identifier),
-                seen=_received(actual[row], expected[row], uses_of(identifier)),
-            )
-            for row, identifier in zip(rows, identifiers[rows], strict=True)
+            say(RECEIVES, id=int(identifiers[row]), seen=shared or _received(actual[row], expected[row], uses[row]))
+            for row in rows[:TOLD]
         ]
         wrong_ones = say(
             "{what}: {n} of {all} rows receive something else", what=what, n=int(wrong.sum()), all=wrong.numel()
@@ -103,7 +120,23 @@ def check_received(
         raise WrongAnswer(wrong_ones.then(*some), elements=actual.numel())
 
 
-def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
+def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | None:
+    """What all wrong rows receive, ``[rows, e]``, if one rule explains them: a multiple, or what a bound leaves."""
+    if bool(expected.any()) and bool(actual.any()):
+        factor = (actual * expected).sum() / expected.square().sum()
+        is_mean = all(len(own) > 1 and abs(float(factor) * len(own) - 1) < SAME_FACTOR for own in uses)
+        if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()) and not is_mean:
+            return say(MULTIPLE, factor=f"{float(factor):.3g}")
+    bound = float(actual.abs().max())
+    for at in {bound, *actual.abs().flatten().tolist()} - {0.0}:
+        if all(torch.equal(own.clamp(-at, at).sum(0), row) for own, row in zip(uses, actual, strict=True)):
+            return say("what its uses send, cut off at {bound}", bound=f"{at:.3g}")
+    if bound and bool((expected.clamp(-bound, bound) == actual).all()):
+        return say("the sum, cut off at {bound}", bound=f"{bound:.3g}")
+    return None
+
+
+def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> Message:
     """How the gradient of a row lies to the one that it should receive, both ``[e]``, in words.
 
     Args:
@@ -122,5 +155,5 @@ def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> str:
             return say("the mean of what its uses send")
     factor = (actual @ expected) / expected.square().sum()
     if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
-        return say("too little") if float(factor.abs()) < 1 else say("too much")
+        return say(MULTIPLE, factor=f"{float(factor):.3g}")
     return say("another sum")

@@ -37,9 +37,23 @@ COSTS = {
         "shard_no_grad shard_without_gradient_in_evaluation rotary_detached rotary_no_grad rope_no_grad "
         "rope_detached rope_without_gradient_in_evaluation",
     ),
+    "a rank or an id is refused": (
+        *(7, 11),
+        "first_rank_refused one_rank_refused shard_id_zero_refused shard_last_id_refused id_zero_refused "
+        "last_id_refused padded_shards",
+    ),
+    "tables too short, or positions stretched": (
+        *(4, 13),
+        "rows_of_ms rows_of_ms_whatever_the_ratio one_row_too_few one_step_only positions_stretched",
+    ),
     "a rotation for one shape": (4, 8, "along_heads along_heads_padded heads_for_positions_where_both_are_equal"),
+    "a zero taken for nothing": (4, 5, "vocab_std_zero_unheard shard_std_zero_unheard"),
     "16-bit angles": (5, 5, "angles_in_bfloat16 angles_in_the_tables_dtype"),
-    "16 bits where a number needs more": (2, 7, "bfloat16_through_float16 ids_in_the_dtype_of_the_table"),
+    "16 bits where a number needs more": (
+        2,
+        7,
+        "bfloat16_through_float16 ids_in_the_dtype_of_the_table eps_in_gamma_dtype rope_input_rounded",
+    ),
 }
 SUBJECTS = {found.name.rpartition(".")[2]: found for found in subjects(ASSIGNMENT.rubric, ("variants", "slips"), 1)}
 CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()]

@@ -9,6 +9,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
+from grader.assignment.hidden.checks import Draw, check_drawn
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
 from grader.core.judge.faults import WrongAnswer
@@ -28,7 +29,7 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
     [
         (TABLE[[1, 1, 2]], "1 of 3 ids give something else; id 0 gives the row of id 1"),
         (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
-        (TABLE * 2, "all give their own row times one number"),
+        (TABLE * 2, "all give their own row times 2"),
         (TABLE / TABLE.norm(dim=-1, keepdim=True), "all give their own row times a number each"),
         (TABLE + 0.001, "id 0 gives its own row, rounded"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
@@ -47,8 +48,8 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
         ([0.0, 0.0], "nothing"),
         ([4.0, 2.0], "the mean of what its uses send"),
         ([2.0, 3.0], "what one of its uses sends"),
-        ([16.0, 8.0], "too much"),
-        ([2.0, 1.0], "too little"),
+        ([16.0, 8.0], "2 times what it should"),
+        ([2.0, 1.0], "0.25 times what it should"),
         ([1.0, 8.0], "another sum"),
     ],
 )
@@ -69,20 +70,42 @@ def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
     same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
     assert relation(same, varied, varied) == "all of these are the same number"
-    assert relation(same, same * 2, same) == "all of these are too small by the same factor"
+    assert relation(same, same * 2, same) == "all of these are 0.5 times what they should be"
+
+
+ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are what seed 9 gives"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are what seed 7 gives after 256 earlier numbers"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
+        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are what this seed gives where float64 is drawn"),
+        (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
+        (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are what this seed gives for a uniform draw"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and deviation 4"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are cut off there"),
+        (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "other numbers than this draw gives; their mean is"),
+    ],
+)
+def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, said: str) -> None:
+    with pytest.raises(WrongAnswer, match=said):
+        check_drawn(value, ASKED, 7, torch.float32, "cpu")
 
 
 TOLD = {
     "grows_at_equality": "they are the tables of ratio 2",
     "exact_fraction": "they are the tables of no ratio from 1 to 18",
-    "positions_from_one": "position 0 is turned already",
-    "exponents_not_doubled": "the last pair turns too fast",
+    "positions_from_one": "position 0 is turned as position 1 should be",
+    "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
-    "adjacent_pairs": "feature 0 moves to feature 1",
-    "reversed_positions": "the vector at [0, 0, 0] is turned by the angles of position 1",
+    "adjacent_pairs": "features 0 to 3 move to 1, -0, 3, -2",
+    "reversed_positions": "positions use the angles of positions [1, 0]",
     "start_one_late": "this rank answers the ids 1 to 23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
-    "vocab_seed_ignored": "other numbers than this draw gives",
+    "vocab_seed_ignored": "they are what seed 42 gives",
 }
 
 

@@ -17,7 +17,7 @@ from grader.core.messages import Message, say
 from .devices import label
 from .faults import WrongAnswer
 from .kept import kept
-from .wording import in_steps, own_look, places, relation
+from .wording import in_steps, own_look, pattern, places, relation
 
 OTHER_DTYPE = "the output is {actual}, not {wanted}"
 OTHER_SHAPE = "the shape is {actual}, not {wanted}"
@@ -129,8 +129,10 @@ def check_errors(
         return
     worst, wrong = float(errors.max()), errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
-    seen = relation(actual.detach().cpu().double()[wrong], expected[wrong], sizes[wrong])
-    raise WrongAnswer(places(what, wrong).then(seen or in_steps(worst, limit)), worst, limit, wrong.numel())
+    values = actual.detach().cpu().double()
+    seen = relation(values[wrong], expected[wrong], sizes[wrong]) or in_steps(worst, limit)
+    told = places(what, wrong).then(seen, *pattern(values, expected, wrong))
+    raise WrongAnswer(told, worst, limit, wrong.numel())
 
 
 def are_within(errors: Tensor, limit: float) -> bool:
@@ -155,7 +157,8 @@ def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
     wrong = values != wanted.double()
     if bool(wrong.any()):
         look = own_look(values[wrong])
-        raise WrongAnswer(places(what, wrong).then(*filter(None, [look])), elements=wrong.numel())
+        told = [look] if look else pattern(values, wanted.double(), wrong)
+        raise WrongAnswer(places(what, wrong).then(*told), elements=wrong.numel())
 
 
 def require(condition: bool, message: Message) -> None:

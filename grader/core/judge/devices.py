@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from grader.core.messages import Message, Part, quoted, say
+from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.sandbox import second_device
 from grader.core.sandbox.second_device.names import LABEL
 from grader.core.settings import CannotGrade
@@ -65,11 +66,6 @@ def on_gpus(chosen: Sequence[str]) -> bool:
 def label(device: str | torch.device) -> Message:
     """What reports call a device."""
     return say(LABEL) if second_device.is_here(device) else quoted(str(device))
-
-
-def is_elsewhere(case: str) -> bool:
-    """Whether the id of a case says that the case ran on another device than the CPU."""
-    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))
 
 
 def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:

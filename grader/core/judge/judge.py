@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,9 +15,9 @@ import torch
 
 from grader import __version__
 from grader.core.intake.submission import Submission
-from grader.core.messages import Message
+from grader.core.messages import Message, say
 from grader.core.results.language import task_in_language
-from grader.core.results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, score
+from grader.core.results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, is_elsewhere, score
 from grader.core.results.report import (
     CaseReport,
     Environment,
@@ -36,6 +38,8 @@ from grader.core.settings import CannotGrade, Settings
 from .devices import devices, label, on_gpus, simulated
 from .hidden_tests import HiddenTests, hidden_tests_sha256
 from .student import Student
+
+DTYPE_NAMED = re.compile(r"(?:bfloat16|float16|float32)$")
 
 
 class Judge:
@@ -215,6 +219,11 @@ def _failing(prop: PropertyScore) -> dict[str, Message]:
 
 def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
     """A property's report without title and hint, which are added in the report's language."""
+    apart = _set_apart(prop.cases)
+    cases = [
+        replace(case, message=case.message.then(*apart)) if apart and case.outcome is Outcome.FAILED else case
+        for case in prop.cases
+    ]
     return PropertyReport(
         id=prop.property.id,
         title="",
@@ -222,8 +231,25 @@ def _property_report(prop: PropertyScore, misconception: str | None) -> Property
         max_points=prop.property.points,
         outcome=prop.outcome,
         misconception=misconception,
-        cases=list(map(_case_report, prop.cases)),
+        cases=list(map(_case_report, cases)),
     )
+
+
+def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
+    """Which dtypes, as the ids of cases name them, set failing cases apart from those that pass; nothing if none do."""
+    outcomes: dict[str, dict[str, set[bool]]] = {}
+    for case in cases:
+        for part in case.id.split("-")[1:]:
+            if (found := DTYPE_NAMED.search(part)) and not is_elsewhere(case.id):
+                by_value = outcomes.setdefault(part[: found.start()], {})
+                by_value.setdefault(part, set()).add(case.outcome is Outcome.PASSED)
+    told = []
+    for by_value in outcomes.values():
+        failing, working = ([part for part, seen in by_value.items() if seen == {passed}] for passed in (False, True))
+        if failing and working and len(failing) + len(working) == len(by_value):
+            texts = {"failing": ", ".join(failing), "working": ", ".join(working)}
+            told.append(say("cases with {failing} fail, those with {working} pass", **texts))
+    return told
 
 
 def _case_report(case: CaseResult) -> CaseReport:

@@ -13,8 +13,11 @@ FAR = 1000  # times the expected size: for larger errors the exact number does n
 ZEROS = say("all of these are zero")
 ALIKE = say("all of these are the same number")
 PLACES = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}"
-TOO_LARGE = "all of these are too large by the same factor"
-TOO_SMALL = "all of these are too small by the same factor"
+SAME_MULTIPLE = "all of these are {factor} times what they should be"
+ORDER = "along dimension {dim}, {here} hold what belongs to {there}"
+MOST = 0.5  # of the elements at some places: then the places say more than the first one does
+LISTED = 6  # places that a message lists
+COMPARED = 1 << 20  # differences of slices; larger tensors are not searched for another order
 VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
 
 
@@ -57,9 +60,62 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
             if abs(float(first) + 1) <= SAME_FACTOR:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
-                return say(TOO_LARGE if abs(float(first)) > 1 else TOO_SMALL)
+                return say(SAME_MULTIPLE, factor=f"{round_to(float(first), 3):g}")
+        sizes = values.abs()
+        cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
+        if bool(cut.all()) and not constant:
+            return say("all of these are cut off at the same size")
+        added = values - expected
+        if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
+            return say("the same number is added to all of these")
     share = float(((values - expected).abs() / scale.abs()).max())
     return _share(share) if VISIBLE <= share < torch.inf else None
+
+
+def pattern(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[Message]:
+    """At which indices of a dimension elements are wrong, and whether slices have changed places, both where striking.
+
+    Args:
+        actual: What came, float64.
+        expected: What should have come, of the same shape.
+        wrong: Which elements are wrong.
+    """
+    found: list[Message] = []
+    for dim, size in enumerate(wrong.shape):
+        if size < 2 or wrong.numel() == size:
+            continue  # a single element may agree by coincidence
+        counts = wrong.movedim(dim, 0).flatten(1).double().mean(-1)
+        held = counts > 0
+        if not bool(held[1:].all()) and bool((counts[held] >= MOST).all()):
+            found.append(say("only indices {places} of dimension {dim} are wrong", places=listed(held), dim=dim))
+        if served := _served(actual.movedim(dim, 0), expected.movedim(dim, 0)):
+            moved = [(here, there) for here, there in enumerate(served) if here != there][:LISTED]
+            here, there = (str(list(places)) for places in zip(*moved, strict=True))
+            return [say(ORDER, dim=dim, here=here, there=there)]
+    return found
+
+
+def listed(chosen: Tensor) -> str:
+    """The indices at which a mask is true: all, or the first ones, or as a range."""
+    places = chosen.nonzero().flatten().tolist()
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"{places[0]}–{places[-1]}"
+    return ", ".join(map(str, places[:LISTED])) + " …" * (len(places) > LISTED)
+
+
+def _served(actual: Tensor, expected: Tensor) -> list[int] | None:
+    """For each slice ``[i]`` of what came the one slice of the expected tensor that it equals; None if any has none.
+
+    None, too, if all slices are in their own places, or if there are too many of them.
+    """
+    size = len(actual)
+    if size * actual.numel() > COMPARED:
+        return None
+    actual, expected = actual.reshape(size, -1), expected.reshape(size, -1)
+    off = (actual.unsqueeze(1) - expected).abs().amax(-1)  # [came, expected]
+    same = off <= SAME_FACTOR * expected.abs().amax(-1)
+    alone = bool((same.sum(-1) == 1).all()) and not bool(same.diagonal().all())
+    return same.to(torch.uint8).argmax(-1).tolist() if alone else None
 
 
 def in_steps(worst: float, limit: float) -> Message:

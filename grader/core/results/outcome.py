@@ -114,3 +114,8 @@ def _property_score(prop: Property, by_property: Mapping[str, Sequence[CaseResul
     cases = tuple(by_property[prop.id])
     outcome = property_outcome(cases)
     return PropertyScore(prop, outcome, prop.points if outcome is Outcome.PASSED else 0.0, cases)
+
+
+def is_elsewhere(case: str) -> bool:
+    """Whether the id of a case says that the case ran on another device than the CPU."""
+    return any(part == "simulated" or part.startswith("cuda") for part in case.split("-"))

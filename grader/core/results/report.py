@@ -15,7 +15,7 @@ from grader.core.messages import Message, as_data, from_data
 
 from .decision_line import Decided
 from .files import write_text as write_text
-from .outcome import Outcome
+from .outcome import Outcome, is_elsewhere
 from .record import STRICT
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
@@ -110,9 +110,12 @@ class PropertyReport(Record):
 
     @property
     def simplest_case(self) -> CaseReport | None:
-        """The case to show: of those with the outcome of the property, the one with the fewest elements."""
-        alike = [case for case in self.cases if case.outcome is self.outcome]
-        return min(alike, key=lambda case: math.inf if case.elements is None else case.elements, default=None)
+        """The case to show, of those with the outcome of the property: on the CPU, with the fewest elements."""
+
+        def size(case: CaseReport) -> tuple[bool, float]:
+            return is_elsewhere(case.id), math.inf if case.elements is None else case.elements
+
+        return min((case for case in self.cases if case.outcome is self.outcome), key=size, default=None)
 
     @property
     def evidence(self) -> CaseReport | None:

@@ -95,6 +95,7 @@ SLIPS = (
     slip("eps_ignored", EPS, "norm_eps_constant", "eps_default", keep_eps="1e-5"),
     slip("eps_squared", EPS, "norm_eps_squared", root="(mean_square + self.eps ** 2).sqrt()"),
     slip("eps_as_a_floor", EPS, "norm_eps_as_floor", root="mean_square.clamp(min=self.eps).sqrt()"),
+    slip("eps_on_reciprocal", EPS, "norm_eps_on_reciprocal", root="1 / (mean_square.rsqrt() + self.eps)"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
     slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
@@ -144,6 +145,7 @@ SLIPS = (
         "norm_squares_before_upcast",
         root="(mean_square + self.eps).sqrt().to(input.dtype).float()",
     ),
+    slip("eps_in_gamma_dtype", WIDE, "norm_rounded_to_gamma", keep_eps="torch.tensor(eps, dtype=dtype).item()"),
     slip("rounded_before_gamma", WIDE, "few_digits", scaled="(groups / rms).flatten(-2).bfloat16().float() * weight"),
     slip(
         "extra_draw",
@@ -195,7 +197,7 @@ SLIPS = (
     slip("detached_input", BACK, "gradient_cut", convert="input.detach().float()"),
     slip("no_grad", BACK, "gradient_cut", wrap="forward = torch.no_grad()(forward)"),
     slip("detached_output", BACK, "gradient_cut", like=".detach().to(input.dtype)"),
-    slip("in_place", PURE, "input_changed", scaled="groups.div_(rms).flatten(-2) * weight"),
+    slip("in_place", PURE, "input_changed", "centred", scaled="groups.div_(rms).flatten(-2) * weight"),
     slip("another_output_in_eval", PURE, "norm_mode", like=".mul(1.0 if self.training else 0.5).to(input.dtype)"),
     slip(
         "cached_rms",

@@ -80,6 +80,9 @@ SLIPS = (
         "init_other_scale",
         v_draw="self.table.normal_(self.mean, self.std ** 0.5, generator=generator)",
     ),
+    slip("vocab_std_zero_unheard", INIT, v_draw="self.table.normal_(self.mean, self.std or 1.0, generator=generator)"),
+    slip("id_zero_refused", LOOK, v_before="assert bool((input_ids > 0).all())"),
+    slip("last_id_refused", LOOK, v_before="assert bool((input_ids < len(self.table) - 1).all())"),
     slip("vocab_seed_ignored", INIT, "init_seed_ignored", v_seed="42"),
     slip(
         "vocab_no_reset",

@@ -46,7 +46,7 @@ def seed_and_rank_mixed_by_bits(self, base_seed):
     return base_seed ^ self.rank
 
 
-@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="shard_seed_of_later_ranks")
+@wrong("ParallelVocabEmbedding.reset_parameters", breaks="shard_seed", hint="shard_seed_of_later_ranks init_not_drawn")
 def only_the_first_rank_draws(self):
     """Expects the other ranks to be sent their rows."""
     if self.first_id == 0:

@@ -1,0 +1,127 @@
+"""Random numbers in words: the right ones, but stretched, or those of another seed, dtype or distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Final, Protocol
+
+import torch
+from torch import Tensor
+
+from grader.core.judge.compare import name
+from grader.core.judge.wording import own_look
+from grader.core.messages import Message, say
+
+ALONG: Final = 0.9999  # correlation: of two draws it is far lower
+SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
+NEAR: Final = 8
+EARLIER: Final = 3  # draws of the same size
+AFTER_DRAWS: Final = "they are what seed {seed} gives after {n} earlier numbers"
+ANOTHER_SCALE: Final = say("they are the right random numbers, on another scale")
+OTHER_KIND: Final = say("they are what this seed gives for a {kind} draw")
+STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
+
+
+class Law(Protocol):
+    """A distribution with its two parameters; see ``hidden.checks.Draw``."""
+
+    @property
+    def kind(self) -> str:
+        """Its name."""
+
+    @property
+    def first(self) -> float:
+        """The lower bound, or the mean."""
+
+    @property
+    def second(self) -> float:
+        """The upper bound, or the deviation."""
+
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = ...) -> Tensor:
+        """A draw, after so many earlier ones."""
+
+
+def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, device: str) -> list[Message]:
+    """What wrong random numbers are.
+
+    Args:
+        value: All numbers of the parameter, float64 on the CPU.
+        wrong: Which of them are wrong.
+        law: The distribution that was asked for.
+        other: Another distribution, which may have been drawn from instead.
+        seed: The seed that was given.
+        device: Where the numbers are drawn.
+    """
+    if look := own_look(value[wrong]):
+        return [look]
+    right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
+    if told := _partly(value, wrong, right, law):
+        return [told]
+    for numbers, what in _candidates(value, law, other, seed, device):
+        fitted = _fitted(value, numbers)
+        if fitted is not None and what == OTHER_KIND.filled(kind=other.kind):
+            return [what]
+        if fitted is not None:
+            stretched = _stretched(law, *fitted)
+            return [
+                what if stretched or what != ANOTHER_SCALE else say("they are the right random numbers, rounded"),
+                *stretched,
+            ]
+    moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
+    return [say("other numbers than this draw gives"), say("their mean is {mean}, their deviation {std}", **moments)]
+
+
+def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:
+    """Draws that the numbers may come from, the nearest first."""
+
+    def drawn(seed: int, dtype: torch.dtype = torch.float32, law: Law = law) -> Tensor:
+        return law.numbers(value.shape, seed, dtype, device).cpu().double()
+
+    yield drawn(seed), ANOTHER_SCALE
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        yield drawn(seed, dtype), say("they are what this seed gives where {dtype} is drawn", dtype=name(dtype))
+    turned = drawn(seed).reshape(value.shape[::-1])
+    yield turned.permute(*reversed(range(value.dim()))), say("they are the right random numbers in another order")
+    yield drawn(seed, law=other), OTHER_KIND.filled(kind=other.kind)
+    nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
+    for tried in dict.fromkeys((*nearby, *SEEDS)):
+        yield drawn(tried), say("they are what seed {seed} gives", seed=tried)
+    for start, earlier in product(dict.fromkeys((seed, *nearby, 42)), range(1, EARLIER + 1)):
+        numbers = law.numbers(value.shape, start, torch.float32, device, earlier).cpu().double()
+        yield numbers, say(AFTER_DRAWS, seed=start, n=earlier * value.numel())
+
+
+def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
+    """Factor and shift that make the numbers of a draw; None if there are none."""
+    x, y = numbers.flatten(), value.flatten()
+    x0, y0 = x - x.mean(), y - y.mean()
+    if float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+        return None
+    factor = float(x0 @ y0) / float(x0 @ x0)
+    return factor, float(y.mean()) - factor * float(x.mean())
+
+
+def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
+    """Which range or moments the numbers have, if not those that were asked for."""
+    if abs(factor - 1) < STATED and abs(shift) < STATED:
+        return []
+    if law.kind == "uniform":
+        low, high = (f"{factor * end + shift:.3g}" for end in (law.first, law.second))
+        return [say("they run from {low} to {high}", low=low, high=high)]
+    moments = {"mean": f"{round(factor * law.first + shift, 3):g}", "std": f"{factor * law.second:.3g}"}
+    return [say("they have mean {mean} and deviation {std}", **moments)]
+
+
+def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
+    """Where only the outermost numbers of a normal draw are wrong: from which deviation on."""
+    if law.kind != "normal" or float(wrong.double().mean()) > 1 / 2:
+        return None
+    out = ((right - law.first) / law.second).abs()
+    if float(out[wrong].min()) < float(out[~wrong].max()):
+        return None
+    bound = f"{float(out[~wrong].max() + out[wrong].min()) / 2:.1f}"
+    alike = bool((value[wrong] - law.first).abs().std() < 1e-3) if int(wrong.sum()) > 1 else False
+    if alike:
+        return say("only numbers beyond {n} deviations are wrong: they are cut off there", n=bound)
+    return say("only numbers beyond {n} deviations are wrong: others stand for them", n=bound)
