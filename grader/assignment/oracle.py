@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grader.core.judge.kept import kept
+from grader.testing import kept
 
 
 @kept

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from grader.core.judge.devices import is_elsewhere
-from grader.core.judge.faults import StudentFault
-from grader.core.judge.student import Student
+from grader.testing import Student, StudentFault, is_elsewhere
 
 from . import norm, norm_accuracy, norm_eps, pos_emb, seeds, vocab_emb
 from .shown import Failing, explains, shown

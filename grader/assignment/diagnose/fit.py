@@ -8,10 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.core.judge.compare import other_shape
-from grader.core.judge.faults import InvalidReply, WrongAnswer
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import InvalidReply, StudentModule, WrongAnswer, other_shape, say
 
 # Wide enough for arithmetic in bfloat16, which is another mistake; the ways that a probe compares differ by far more.
 TOLERANCE: Final = 2.0**-6

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising
-from grader.core.judge.cases import normal
-from grader.core.judge.student import Student
+from grader.testing import Student, normal
 
 from .fit import fits, only, values
 from .norm_without_law import without_a_law

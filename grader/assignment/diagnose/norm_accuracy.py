@@ -7,9 +7,7 @@ from typing import Final
 from torch import Tensor
 
 from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, filled, normalising
-from grader.core.judge.cases import normal
-from grader.core.judge.compare import error_in_ulp
-from grader.core.judge.student import Student
+from grader.testing import Student, error_in_ulp, normal
 
 from .fit import fits, values
 from .norm import input_in_groups

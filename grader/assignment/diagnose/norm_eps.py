@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
-from grader.core.judge.student import Student
+from grader.testing import Student
 
 from .fit import fits, values
 

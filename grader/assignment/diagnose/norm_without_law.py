@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
-from grader.core.judge.student import Student
+from grader.testing import Student
 
 from .fit import fits, values
 

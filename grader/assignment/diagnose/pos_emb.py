@@ -16,10 +16,7 @@ from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
-from grader.core.judge.compare import DTYPES
-from grader.core.judge.faults import WrongAnswer
-from grader.core.judge.student import Student
-from grader.core.messages import quoted
+from grader.testing import DTYPES, Student, WrongAnswer, quoted
 
 from .fit import only
 

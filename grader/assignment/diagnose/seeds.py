@@ -8,7 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.core.judge.student import Student
+from grader.testing import Student
 
 from .fit import fits, only, parameter
 

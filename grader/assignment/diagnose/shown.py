@@ -13,9 +13,7 @@ from typing import Final
 from grader.assignment.hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
 from grader.assignment.hidden.rope_tables import ALONE, CALL, MS
 from grader.assignment.model.row_words import MULTIPLE, RECEIVES
-from grader.core.judge.compare import OTHER_DTYPE, OTHER_SHAPE
-from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS
-from grader.core.messages import Message
+from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 

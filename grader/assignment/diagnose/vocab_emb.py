@@ -8,9 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.core.judge.faults import Crashed
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
+from grader.testing import Crashed, Student, StudentModule
 
 from .fit import only, parameter, values
 

@@ -14,12 +14,23 @@ from torch import Tensor
 
 from grader.assignment.model.draw_words import told_draw
 from grader.assignment.model.parameters import rows_held
-from grader.core.judge.compare import DTYPES, INIT_LIMIT, check_errors, elsewhere, error_in_ulp, name, require
-from grader.core.judge.faults import Crashed, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student_objects import StudentModule
-from grader.core.judge.wording import places
-from grader.core.messages import Message, say, stated
+from grader.testing import (
+    DTYPES,
+    INIT_LIMIT,
+    Crashed,
+    Message,
+    StudentModule,
+    WrongAnswer,
+    check_errors,
+    elsewhere,
+    error_in_ulp,
+    kept,
+    name,
+    places,
+    require,
+    say,
+    stated,
+)
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
 DTYPE = "the parameter is {actual}; {wanted} was asked for"

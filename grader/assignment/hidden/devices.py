@@ -14,12 +14,24 @@ import torch
 from torch import Tensor
 
 from grader.assignment.hidden.checks import several
-from grader.core.judge.compare import check_errors, check_like, elsewhere, error_in_ulp, require
-from grader.core.judge.devices import label, why_not_assessed
-from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, say
+from grader.testing import (
+    Crashed,
+    InvalidReply,
+    Message,
+    Student,
+    StudentFault,
+    StudentModule,
+    TimedOut,
+    WrongAnswer,
+    check_errors,
+    check_like,
+    elsewhere,
+    error_in_ulp,
+    label,
+    require,
+    say,
+    why_not_assessed,
+)
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 

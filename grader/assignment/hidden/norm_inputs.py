@@ -10,12 +10,19 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import BY_CONTRACT, LARGE, LAW, Normalising, filled, normalising, numbers
-from grader.core.judge.cases import normal, signs
-from grader.core.judge.compare import DTYPES, check_close, check_like, name
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, say
+from grader.testing import (
+    DTYPES,
+    Message,
+    Student,
+    StudentModule,
+    check_close,
+    check_like,
+    kept,
+    name,
+    normal,
+    say,
+    signs,
+)
 
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.

@@ -22,14 +22,24 @@ from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.core.judge import excuses
-from grader.core.judge.cases import integers, normal
-from grader.core.judge.compare import are_within, check_errors, error_in_ulp, ulp
-from grader.core.judge.excuses import Reading
-from grader.core.judge.faults import Crashed, StudentFault, TimedOut, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, say
+from grader.testing import (
+    Crashed,
+    Message,
+    Reading,
+    Student,
+    StudentFault,
+    StudentModule,
+    TimedOut,
+    WrongAnswer,
+    are_within,
+    check_errors,
+    error_in_ulp,
+    integers,
+    kept,
+    normal,
+    say,
+    ulp,
+)
 
 DIM, MS, BASE = 8, 6, 10000
 PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow

@@ -10,11 +10,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment.model.rows import Rows, read_rows, rows_by_contract
-from grader.core.judge.cases import uniform
-from grader.core.judge.excuses import Reading
-from grader.core.judge.faults import Crashed
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
+from grader.testing import Crashed, Reading, Student, StudentModule, uniform
 
 VOCAB, EMB = 24, 5
 BATCH = (3, 16)  # of ids

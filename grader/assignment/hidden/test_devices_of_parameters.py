@@ -37,11 +37,7 @@ from grader.assignment.hidden.devices import (
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.parameters import drawn
-from grader.core.judge.cases import integers, normal
-from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, say
+from grader.testing import Crashed, Message, Student, StudentFault, StudentModule, WrongAnswer, integers, normal, say
 
 
 @dataclass(frozen=True)

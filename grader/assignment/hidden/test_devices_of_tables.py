@@ -25,13 +25,18 @@ from grader.assignment.hidden.devices import (
     succeeds,
 )
 from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
-from grader.core.judge.cases import normal, uniform
-from grader.core.judge.compare import check_shape, require
-from grader.core.judge.devices import label
-from grader.core.judge.faults import Crashed, StudentFault
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import (
+    Crashed,
+    Student,
+    StudentFault,
+    StudentModule,
+    check_shape,
+    label,
+    normal,
+    require,
+    say,
+    uniform,
+)
 
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

@@ -27,26 +27,32 @@ from grader.assignment.model.rotation import (
     rotation,
     turning_scale,
 )
-from grader.core.judge.cases import dtypes, normal, uniform
-from grader.core.judge.compare import (
+from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
+    Crashed,
+    Message,
+    Student,
+    StudentFault,
+    WrongAnswer,
     check_close,
     check_dtype,
     check_equal,
     check_like,
     check_shape,
     coarser,
+    contract_first,
+    dtypes,
     elsewhere,
+    kept,
     name,
+    normal,
+    quoted,
     require,
+    say,
+    uniform,
 )
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.messages import Message, quoted, say
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32

@@ -36,23 +36,27 @@ from grader.assignment.model.normalising import (
     numbers,
     only_digits_differ,
 )
-from grader.core.judge.cases import dtypes, normal, signs, uniform
-from grader.core.judge.compare import (
+from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
+    Message,
+    Student,
+    WrongAnswer,
     check_close,
     check_equal,
     check_errors,
     check_like,
     coarser,
+    contract_first,
+    dtypes,
     error_in_ulp,
     name,
+    normal,
     require,
+    say,
+    signs,
+    uniform,
 )
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import WrongAnswer
-from grader.core.judge.student import Student
-from grader.core.messages import Message, say
 
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 

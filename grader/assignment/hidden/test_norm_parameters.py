@@ -42,22 +42,28 @@ from grader.assignment.model.normalising import (
     numbers,
 )
 from grader.assignment.model.parameters import drawn, gradient_of
-from grader.core.judge.cases import dtypes, normal, signs, uniform
-from grader.core.judge.compare import (
+from grader.testing import (
     INPUT_GRADIENT_LIMIT,
     PARAMETER_GRADIENT_LIMIT,
+    Crashed,
+    Message,
+    Student,
+    StudentModule,
+    WrongAnswer,
     check_close,
     check_equal,
     coarser,
+    contract_first,
+    dtypes,
+    kept,
     name,
+    normal,
+    quoted,
     require,
+    say,
+    signs,
+    uniform,
 )
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import Crashed, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, quoted, say
 
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]

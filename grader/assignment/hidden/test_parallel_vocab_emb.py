@@ -46,13 +46,26 @@ from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import answered, check_rows
 from grader.assignment.model.rows import Rows, check_gradient, check_like_wide, require_something, rows_by_contract
-from grader.core.judge.cases import dtypes, generator, integers, normal
-from grader.core.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import Crashed, WrongAnswer, without_excuse
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import quoted, say
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    Student,
+    StudentModule,
+    WrongAnswer,
+    check_dtype,
+    check_equal,
+    check_shape,
+    contract_first,
+    dtypes,
+    generator,
+    integers,
+    name,
+    normal,
+    quoted,
+    require,
+    say,
+    without_excuse,
+)
 
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 BAD_SIZES = pytest.mark.parametrize(

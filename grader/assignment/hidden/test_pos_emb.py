@@ -35,11 +35,22 @@ from grader.assignment.hidden.rope_tables import (
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import EXACT
-from grader.core.judge.cases import dtypes, normal
-from grader.core.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
-from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    InvalidReply,
+    StudentFault,
+    StudentModule,
+    WrongAnswer,
+    check_dtype,
+    check_equal,
+    check_shape,
+    dtypes,
+    name,
+    normal,
+    require,
+    say,
+)
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1

@@ -37,13 +37,24 @@ from grader.assignment.model.rows import (
     require_something,
     rows_by_contract,
 )
-from grader.core.judge.cases import dtypes, integers, normal
-from grader.core.judge.compare import DTYPES, check_dtype, check_equal, check_shape, name, require
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import Crashed, WrongAnswer
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import quoted, say
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    Student,
+    StudentModule,
+    WrongAnswer,
+    check_dtype,
+    check_equal,
+    check_shape,
+    contract_first,
+    dtypes,
+    integers,
+    name,
+    normal,
+    quoted,
+    require,
+    say,
+)
 
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)

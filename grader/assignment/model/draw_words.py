@@ -9,9 +9,7 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
-from grader.core.judge.compare import name
-from grader.core.judge.wording import own_look
-from grader.core.messages import Message, say
+from grader.testing import Message, name, own_look, say
 
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile

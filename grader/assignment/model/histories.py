@@ -11,10 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grader.core.judge.compare import error_in_ulp, name
-from grader.core.judge.faults import StudentFault, WrongAnswer
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, quoted, say
+from grader.testing import Message, StudentFault, StudentModule, WrongAnswer, error_in_ulp, name, quoted, say
 
 SAME = 4.0  # ulp: the same code on the same numbers; at another place in memory, kernels may add in another order
 

@@ -14,14 +14,20 @@ from typing import ClassVar, Final
 import torch
 from torch import Tensor
 
-from grader.core.judge.cases import normal
-from grader.core.judge.compare import DTYPES, require
-from grader.core.judge.excuses import Reading
-from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    InvalidReply,
+    Reading,
+    Student,
+    StudentFault,
+    StudentModule,
+    WrongAnswer,
+    kept,
+    normal,
+    require,
+    say,
+)
 
 LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two laws differ by several times as much
 HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from grader.core.judge.faults import WrongAnswer
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import StudentModule, WrongAnswer, say
 
 
 def drawn(module: StudentModule, *sizes: int) -> Tensor | None:

@@ -16,14 +16,20 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
-from grader.core.judge.cases import generator
-from grader.core.judge.compare import DTYPES, check_equal, require
-from grader.core.judge.excuses import Reading
-from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer
-from grader.core.judge.kept import kept
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
+from grader.testing import (
+    DTYPES,
+    Crashed,
+    Reading,
+    Student,
+    StudentFault,
+    StudentModule,
+    WrongAnswer,
+    check_equal,
+    generator,
+    kept,
+    require,
+    say,
+)
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grader.core.judge.compare import check_shape
-from grader.core.judge.faults import WrongAnswer
-from grader.core.messages import Message, say
+from grader.testing import Message, WrongAnswer, check_shape, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SCALED = say("its own row times a number")

@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from grader.core.judge.compare import check_close, check_equal, check_shape, require
-from grader.core.judge.faults import Crashed
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import Message, say
+from grader.testing import Crashed, Message, StudentModule, check_close, check_equal, check_shape, require, say
 
 from .row_words import SAME_FACTOR, check_received
 

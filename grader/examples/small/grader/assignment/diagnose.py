@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from grader.core.judge.cases import normal
-from grader.core.judge.faults import StudentFault
-from grader.core.judge.student import Student
+from grader.testing import Student, StudentFault, normal
 
 HIDDEN, SEQ = 8, 4
 

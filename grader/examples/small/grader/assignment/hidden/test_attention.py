@@ -6,12 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.core.judge.cases import normal
-from grader.core.judge.compare import check_close, check_shape
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
 from grader.examples.small.grader.assignment import oracle
+from grader.testing import Student, StudentModule, check_close, check_shape, normal, say
 
 # In ulp. Rounding in scores of up to ten becomes as much of the shares; mistakes cost some 100,000.
 LIMIT = 256.0

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.core.judge.cases import normal
-from grader.core.judge.compare import INIT_LIMIT, check_close, require
-from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
-from grader.core.messages import say
 from grader.examples.small.grader.assignment import oracle
+from grader.testing import INIT_LIMIT, Student, StudentModule, check_close, normal, require, say
 
 LIMIT = 64.0  # ulp of all terms of an output: three sums of up to 40 terms, and silu
 DRAWN, AGAIN = "{matrix} with seed {seed}", "{matrix} with seed {seed} after reset_parameters()"

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.variants import valid
+from grader.testing import valid
 
 
 @valid("SwiGLU.forward")
