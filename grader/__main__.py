@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.core.cli.chosen import choose
 from grader.core.cli.program import program
+from grader.core.cli.terminal import choose
 
 FEATURES = (
     "grader.extras.decisions",

@@ -2,7 +2,7 @@
 
 Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed are the shares of those caught
 and charged exactly, the ratio of points lost to points of the properties to blame, hints that name another cause, and
-how many lost properties a student sees by the test to copy (``grader.core.laws``).
+how many lost properties a student sees by the test to copy (``grader.core.assignment``).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 
 from grader import REPOSITORY
-from grader.core.cli.chosen import chosen
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, needing, prepare, say, warn
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.core.run.progress import follow

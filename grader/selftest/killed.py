@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.core.cli import grade
-from grader.core.cli.chosen import choose
+from grader.core.cli.terminal import choose
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import discover
 from grader.core.intake.submission import Submission

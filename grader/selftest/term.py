@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from grader import __main__ as cli
 from grader.core.assignment import Assignment
-from grader.core.cli import chosen
+from grader.core.cli import terminal
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
@@ -22,7 +22,7 @@ LONG = bool(os.environ.get("GRADER_LONG"))
 
 def choose_for(patch: pytest.MonkeyPatch, assignment: Assignment) -> None:
     """Let all commands be about an assignment, for as long as the patch lasts."""
-    patch.setattr(chosen, "_chosen", [assignment])
+    patch.setattr(terminal, "_chosen", [assignment])
 
 
 def run(*arguments: str | Path) -> Result:

@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from grader import testing
 from grader.assignment import oracle
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
-from grader.core.judge import excuses
 from grader.testing import (
     Crashed,
     Message,
@@ -319,7 +319,7 @@ def contract_first(*charged_to: str) -> Callable[[Callable[..., None]], Callable
 
         signature = inspect.Signature([*places, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters)])
         by_contract.__signature__ = test.__signature__ = signature  # type: ignore[attr-defined] # what pytest reads
-        return excuses.contract_first(by_contract, *charged_to)(test)
+        return testing.contract_first(by_contract, *charged_to)(test)
 
     return decorate
 

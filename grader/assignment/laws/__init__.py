@@ -1,4 +1,4 @@
-"""The laws behind lost points, as tests that a student copies from a report into ``tests/`` (``grader.core.laws``).
+"""The laws behind lost points, as tests that a student copies from a report into ``tests/``.
 
 Each property has at least one. It holds for every right solution and compares the student's own outputs with each
 other where it can; it never holds a value of a hidden test. Constants such as ``GROUP_SIZE`` take the values of the

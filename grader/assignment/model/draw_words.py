@@ -94,7 +94,7 @@ def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     """Factor and shift that make the numbers of a draw; None if there are none."""
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
-    if float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+    if not x0.any() or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
         return None
     factor = float(x0 @ y0) / float(x0 @ x0)
     return factor, float(y.mean()) - factor * float(x.mean())
@@ -113,7 +113,7 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
 
 def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
     """Where only the outermost numbers of a normal draw are wrong: from which deviation on."""
-    if law.kind != "normal" or float(wrong.double().mean()) > 1 / 2:
+    if law.kind != "normal" or not law.second or float(wrong.double().mean()) > 1 / 2:
         return None
     out = ((right - law.first) / law.second).abs()
     if float(out[wrong].min()) < float(out[~wrong].max()):

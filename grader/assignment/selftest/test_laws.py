@@ -9,7 +9,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.variants import all_variants
-from grader.core.laws import read_laws
+from grader.core.assignment import read_laws
 from grader.core.rubric import Task
 from grader.core.specimens.variants import Variant
 from grader.lab.charges import Subject, charge

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.core.grades.decided import DecidedClass as DecidedClass
+from grader.core.grades.in_force import DecidedClass as DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import DecisionError
 from grader.core.results.report import Report, SummaryLine

@@ -21,9 +21,8 @@ from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
 
-from .chosen import chosen
 from .decided import read_decided
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, fail, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 

@@ -10,11 +10,11 @@ import typer
 
 from grader.core.assignment import rubric_or_exit
 
-from .chosen import chosen
 from .export import export
 from .grade import grade
 from .report import report
 from .show import show
+from .terminal import chosen
 
 EVERY_DAY = "Every day"
 

@@ -15,9 +15,8 @@ from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow
 
-from .chosen import chosen
 from .decided import DecidedClass, read_decided
-from .terminal import ERR, fail, language_of, prepare, read_attention, say
+from .terminal import ERR, chosen, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous

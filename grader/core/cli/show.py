@@ -21,9 +21,8 @@ from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.progress import describe
 
-from .chosen import chosen
 from .decided import DecidedClass, read_decided
-from .terminal import OUT, fail, find, language_of, pseudonyms_in, say
+from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
 
 if TYPE_CHECKING:
     from grader.core.results.report import PropertyReport, Report

@@ -14,10 +14,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from grader.core.results import written
+from grader.core.assignment import Assignment
+from grader.core.results import files
+from grader.core.results.files import ReadT
 from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
-from grader.core.results.written import ReadT
 from grader.core.rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
@@ -88,8 +89,8 @@ def prepare(out: Path) -> None:
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:
-        return written.read_written(path, model)
-    except written.NotWritten as error:
+        return files.read_written(path, model)
+    except files.NotWritten as error:
         fail(str(error))
 
 
@@ -137,6 +138,25 @@ def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
 def read_class(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
     try:
-        return written.read_lines(out)
-    except written.NotWritten as error:
+        return files.read_lines(out)
+    except files.NotWritten as error:
         fail(str(error))
+
+
+_chosen: list[Assignment] = []
+
+
+def choose(assignment: Assignment) -> None:
+    """Let all commands of this process be about an assignment."""
+    _chosen[:] = [assignment]
+
+
+def chosen() -> Assignment:
+    """The assignment that was chosen last.
+
+    Raises:
+        LookupError: If none was chosen.
+    """
+    if not _chosen:
+        raise LookupError("no assignment was chosen: call choose(ASSIGNMENT) before any command")
+    return _chosen[0]

@@ -16,9 +16,8 @@ from grader.core.results.report import Report, SummaryLine
 from grader.core.results.view import overridden
 from grader.core.rubric import Policy, Rubric
 
-from .book import Book
+from .book import Book, Key, key, newcomer, students
 from .model import BEST, LAST, Ruling
-from .people import Key, key, newcomer, students
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,9 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from grader.core.intake.origin import Origin
 from grader.core.messages import Message, as_data, from_data
 
-from .decision_line import Decided
 from .files import write_text as write_text
 from .outcome import Outcome, is_elsewhere
-from .record import STRICT
+from .record import STRICT, Decided
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
 Status = Literal["graded", "unreadable", "grader_error"]

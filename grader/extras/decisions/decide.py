@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.decided import DecidedClass, read_decided
-from grader.core.cli.terminal import fail, find, language_of, say
+from grader.core.cli.terminal import chosen, fail, find, language_of, say
 from grader.core.grades.in_force import about
 from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
 from grader.core.grades.words import for_staff

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from grader.core.grades.book import Book, Read
+from grader.core.grades.book import Book, People, Read
 from grader.core.grades.model import FILE, DecisionError
-from grader.core.grades.people import People
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.decided import DecidedClass, read_decided
 from grader.core.cli.differences import graded, print_differences, said
-from grader.core.cli.terminal import fail, language_of, read_written, say
+from grader.core.cli.terminal import chosen, fail, language_of, read_written, say
 from grader.core.results.difference import (
     Difference,
     difference,

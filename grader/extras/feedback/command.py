@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import (
     EXIT_GRADER_ERROR,
     MOST_NAMED,
+    chosen,
     fail,
     language_of,
     say,

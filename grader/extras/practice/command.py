@@ -9,17 +9,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.grade import LevelChoice
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, fail, language_of, prepare, say
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say
 from grader.core.export.table import number
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
 from grader.core.run.progress import follow
 from grader.core.sandbox.levels import Level
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.practice import Practice
+from grader.core.specimens.students import Practice
 
 if TYPE_CHECKING:
     from .result import Result

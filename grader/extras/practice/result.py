@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.core.export.table import number, written
 from grader.core.rubric import LANGUAGES
-from grader.core.specimens.practice import Practice
+from grader.core.specimens.students import Practice
 
 from .shared import Runs
 from .words import say

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, fail, find, language_of, read_written
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of, read_written
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language

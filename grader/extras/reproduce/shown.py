@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from grader.core.cli.chosen import chosen
-from grader.core.cli.terminal import OUT, say
+from grader.core.cli.terminal import OUT, chosen, say
 from grader.core.intake.origin import clean
 from grader.core.judge.faults import told_frame
 from grader.core.results.language import in_words

@@ -9,9 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, OUT, fail, language_of, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, OUT, chosen, fail, language_of, needing, prepare, say, warn
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader

@@ -13,12 +13,11 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.decided import DecidedClass, read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, fail, find, language_of, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, find, language_of, say
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError

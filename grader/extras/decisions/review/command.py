@@ -11,11 +11,10 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.chosen import chosen
 from grader.core.cli.decided import read_decided
 from grader.core.cli.report import hide
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import fail, language_of, say
+from grader.core.cli.terminal import chosen, fail, language_of, say
 from grader.core.grades.model import FILE
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from grader.core.grades.book import key, students
 from grader.core.grades.in_force import about
 from grader.core.grades.model import PERSONAL, SEEN, DecisionError, Ruling
-from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
 from grader.extras.decisions.draft import drafted, named, repeated
 from grader.extras.decisions.file import append

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import StudentGrade, decided, grades
+from grader.core.grades.in_force import DecidedClass
 from grader.core.results.difference import GradeMove, moved
 from grader.core.results.report import summary_line
 from grader.core.results.view import revalued
