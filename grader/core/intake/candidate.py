@@ -19,7 +19,7 @@ from typing import IO
 
 from grader.core.messages import Message, as_data, from_data, quoted, say
 
-from .listing import without_archive_suffix
+from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part, clean
 from .reading import archive_files, read_files
 from .submission import (

@@ -14,8 +14,9 @@ from grader.core.messages import Message, say
 
 from . import canvas, clones, gradescope, moodle
 from .candidate import Candidate, folded, identifier, safe_id, unused
+from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
-from .listing import FOREIGN, START_BYTES, Listing, archive_kind, is_archive_name
+from .listing import Listing
 from .origin import Found, Part, Student
 from .roster import latest, with_roster
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular

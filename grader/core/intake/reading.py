@@ -11,8 +11,8 @@ from grader.core.messages import Field, Message, say
 
 from .archives import tar_files, zip_files
 from .defined import STUB, lacking
+from .kinds import IS, START_BYTES, ZIP, archive_kind, has_name_of_any_archive, is_archive, named
 from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, place, renamed, without_copy_suffix
-from .listing import IS, START_BYTES, ZIP, archive_kind, has_name_of_any_archive, is_archive, named
 from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
