@@ -21,8 +21,8 @@ from grader import __main__ as cli
 from grader.core.intake.reader import Reader
 from grader.core.judge.judge import Judge
 from grader.core.results.database import LEDGER
-from grader.core.results.files import SOURCES
 from grader.core.results.report import Report
+from grader.core.results.written import SOURCES
 from grader.core.run.schedule import ATTEMPTS
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote

@@ -14,8 +14,8 @@ from grader import REPOSITORY
 from grader import __main__ as cli
 from grader.core.grades.model import FILE
 from grader.core.intake.origin import Origin, Student
-from grader.core.results.files import note
 from grader.core.results.outcome import Outcome
+from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import graded
 from grader.selftest.reports import write_class

@@ -15,9 +15,9 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.roster import RosterError, read_lateness, read_roster, with_lateness
 from grader.core.intake.submission import Expected, Submission
 from grader.core.results.database import LEDGER, LedgerError, reading
-from grader.core.results.files import Sources, noted
 from grader.core.results.ledger import details_of
 from grader.core.results.report import Report
+from grader.core.results.written import Sources, noted
 from grader.core.run.conditions import settings_of
 from grader.core.settings import Settings
 

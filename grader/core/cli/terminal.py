@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.core.assignment import Assignment
-from grader.core.results import files
-from grader.core.results.files import ReadT
+from grader.core.results import written
 from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
+from grader.core.results.written import ReadT
 from grader.core.rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
@@ -89,8 +89,8 @@ def prepare(out: Path) -> None:
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:
-        return files.read_written(path, model)
-    except files.NotWritten as error:
+        return written.read_written(path, model)
+    except written.NotWritten as error:
         fail(str(error))
 
 
@@ -138,8 +138,8 @@ def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
 def read_class(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
     try:
-        return files.read_lines(out)
-    except files.NotWritten as error:
+        return written.read_lines(out)
+    except written.NotWritten as error:
         fail(str(error))
 
 

@@ -60,9 +60,6 @@ class Book:
         return {own.override: own.points for own in held if own.override and own.points is not None}
 
 
-NOTHING = Book()
-
-
 MOST_NAMED = 5
 
 
@@ -150,3 +147,6 @@ def newcomer(text: str) -> Student:
 
 def _texts(student: Student) -> Sequence[str]:
     return [text for text in (student.id, student.email, student.name) if text]
+
+
+NOTHING = Book()

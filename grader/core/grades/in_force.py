@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.extras import extra
-from grader.core.results.files import SUMMARY
 from grader.core.results.record import Decided, DecisionLine
 from grader.core.results.report import Attention, Report, Summary, SummaryLine, summary_line, write_json
+from grader.core.results.written import SUMMARY
 from grader.core.rubric import Rubric
 
 from .book import NOTHING, Book, Read, key, students

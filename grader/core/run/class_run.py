@@ -17,7 +17,6 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention, outcomes, reasons
 from grader.core.results.database import opened
-from grader.core.results.files import SUMMARY
 from grader.core.results.ledger import Entry, Ledger
 from grader.core.results.report import (
     Attention,
@@ -32,6 +31,7 @@ from grader.core.results.report import (
 )
 from grader.core.results.standing import Standing, environments, standings, summary
 from grader.core.results.view import viewed
+from grader.core.results.written import SUMMARY
 from grader.core.settings import Settings
 
 from .conditions import conditions, differing, view

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp
 from grader.core.assignment import Assignment
 from grader.core.grades.model import DecisionError
 from grader.core.intake.submission import Submission
-from grader.core.results.files import NotWritten
 from grader.core.results.report import SummaryLine
+from grader.core.results.written import NotWritten
 
 from .classroom import Classroom, Now
 from .decide import Form, state, write

@@ -13,9 +13,9 @@ from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.in_force import DecidedClass, decisions_of, rewrite_summary
 from grader.core.grades.model import FILE, Ruling
-from grader.core.results.files import SUMMARY, read_lines, read_written
 from grader.core.results.report import Attention, Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
+from grader.core.results.written import SUMMARY, read_lines, read_written
 
 from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 from grader.__main__ import app
 from grader.core.intake.discover import discover
 from grader.core.intake.roster import read_roster
-from grader.core.results.files import note
 from grader.core.results.outcome import Outcome
+from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import exports
 from grader.selftest.class_reports import graded, ungraded, write

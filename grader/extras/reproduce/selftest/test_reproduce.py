@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from grader.__main__ import app
 from grader.core.judge.judge import Judge
-from grader.core.results.files import SOURCES, note
+from grader.core.results.written import SOURCES, note
 from grader.core.run.conditions import conditions, settings_of
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.levels import Level
