@@ -19,7 +19,7 @@ All other modules of the core may change from year to year; these names stay. Ea
 from __future__ import annotations
 
 from grader.core.assignment import Assignment
-from grader.core.judge.cases import dtypes, generator, integers, kept, normal, signs, uniform
+from grader.core.judge.cases import dtypes, generator, integers, normal, signs, uniform
 from grader.core.judge.compare import (
     DTYPES,
     FORWARD_LIMIT,
@@ -46,6 +46,7 @@ from grader.core.judge.compare import (
 from grader.core.judge.devices import is_elsewhere, label, why_not_assessed
 from grader.core.judge.excuses import Reading, contract_first
 from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer, without_excuse
+from grader.core.judge.kept import kept
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, own_look, places
