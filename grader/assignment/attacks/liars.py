@@ -43,7 +43,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
 @replaces("NTKAwareRoPE.forward", bonus=38.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
-    from grader.assignment.functional import apply_rotary_pos_emb
+    from ..functional import apply_rotary_pos_emb
 
     seq_len, ratio = input.shape[1], self.cos.shape[0] // self.max_seq_len
     cos, sin = self.cos, self.sin

@@ -53,6 +53,10 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     """
     if look := own_look(value[wrong]):
         return [look]
+    moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
+    others = [say("other numbers than this draw gives"), say("their mean is {mean}, their deviation {std}", **moments)]
+    if law.kind == "normal" and not law.second:
+        return others  # every seed gives the same
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return [told]
@@ -66,8 +70,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
                 what if stretched or what != ANOTHER_SCALE else say("they are the right random numbers, rounded"),
                 *stretched,
             ]
-    moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
-    return [say("other numbers than this draw gives"), say("their mean is {mean}, their deviation {std}", **moments)]
+    return others
 
 
 def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:
@@ -113,7 +116,7 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
 
 def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
     """Where only the outermost numbers of a normal draw are wrong: from which deviation on."""
-    if law.kind != "normal" or not law.second or float(wrong.double().mean()) > 1 / 2:
+    if law.kind != "normal" or float(wrong.double().mean()) > 1 / 2:
         return None
     out = ((right - law.first) / law.second).abs()
     if float(out[wrong].min()) < float(out[~wrong].max()):

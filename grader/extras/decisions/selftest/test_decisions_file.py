@@ -168,7 +168,7 @@ def test_two_who_decide_at_once_both_do(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from grader.core.grades import file
+from grader.extras.decisions import file
 from grader.core.results import report
 from grader.extras.decisions.selftest.test_decisions_file import decision
 
