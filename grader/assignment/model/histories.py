@@ -96,13 +96,11 @@ def _answers_of_new_modules(
     Calls that fail are charged where they are asked of a new module, so histories leave them out.
     """
     answers: list[Tensor | None] = []
-    state = start
-    for step in steps:
-        state = state if step.update is None else step.update
+    for end, step in enumerate(steps, 1):
         answer = None
         if step.input is not None:
             try:
-                answer = _play(make(state), [step])
+                answer = _anew(make, steps[:end], start)
             except StudentFault as fault:
                 excuse(fault)
         answers.append(answer)
@@ -136,10 +134,8 @@ def _shorten(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step
 
 def _differs(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
-    updates = [step.update for step in steps if step.update is not None]
-    state, needed = updates[-1] if updates else start, steps[-1:]
     try:
-        new, again = _play(make(state), needed), _play(make(state), needed)
+        new, again = _anew(make, steps, start), _anew(make, steps, start)
     except StudentFault:
         return False  # another property charges for a call that fails on a new module
     if not _same(new, again):
@@ -160,6 +156,13 @@ def _same(used: Tensor, new: Tensor) -> bool:
     both_nan = (used.isnan() & new.isnan()).cpu()
     errors = error_in_ulp(used, new.cpu().double(), new.cpu().double(), new.dtype)
     return bool((errors.where(~both_nan, 0.0) <= SAME).all())
+
+
+def _anew(make: Make, steps: Sequence[Step], start: Values) -> Tensor:
+    """What the last call gives on a new module, in the mode and with the parameter that the steps lead to."""
+    updates = [step.update for step in steps if step.update is not None]
+    modes = [step for step in steps if step.mode is not None]
+    return _play(make(updates[-1] if updates else start), [*modes[-1:], steps[-1]])
 
 
 def _play(module: StudentModule, steps: Sequence[Step]) -> Tensor:
