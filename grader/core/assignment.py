@@ -15,16 +15,7 @@ from typing import Any
 
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = (
-    "attacks",
-    "copied.py",
-    "demo",
-    "laws",
-    "practice",
-    "selftest",
-    "styles",
-    "variants",
-)  # parts that have no influence on a report
+NOT_DECIDING = ("corpus", "demo", "laws", "selftest")  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)
@@ -35,16 +26,15 @@ class Assignment:
     tests that students copy from reports (:mod:`grader.core.assignment`), and the modules below. Each of these
     is imported when it is first used, so that commands that need none of them start at once:
 
-    ============  ==================================================================================
-    ``diagnose``  ``diagnose(student, property_id, failing)``: the misconception behind failing cases, {id: message}
-    ``phrases``   ``PHRASES``: the messages of the hidden tests, from English to Chinese
-    ``students``  ``STUDENTS``: a sample class
-    ``variants``  ``all_variants()``: wrong and valid submissions, each with the points that it should lose
-                  ``slip_families()``, ``submission(slips)``, optional: mistakes by task, to be combined
-    ``styles``    ``style(number)``, ``COMBINATIONS``, optional: right submissions that share no text with ``ref``
-    ``attacks``   ``all_attacks()``: hostile submissions
-    ``practice``  ``PRACTICE``, optional: implementations of a function that students' own tests are to tell apart
-    ============  ==================================================================================
+    - ``diagnose``: ``diagnose(student, property_id, failing)``, the misconception behind failing cases, {id: message}
+    - ``phrases``: ``PHRASES``, the messages of the hidden tests, from English to Chinese
+    - ``corpus.students``: ``STUDENTS``, a sample class
+    - ``corpus.variants``: ``all_variants()``, wrong and valid submissions, each with the points that it should lose;
+      optional: ``slip_families()`` and ``submission(slips)``, mistakes by task, to be combined
+    - ``corpus.attacks``: ``all_attacks()``, hostile submissions
+    - ``corpus.styles``, optional: ``style(number)`` and ``COMBINATIONS``, right submissions that share no text with
+      ``ref``
+    - ``corpus.practice``, optional: ``PRACTICE``, implementations of a function that students' own tests tell apart
 
     Only the name of its package is sent to other processes and machines, which import the package there.
 
@@ -78,7 +68,7 @@ class Assignment:
         return self.folder / "hidden"
 
     def part(self, name: str) -> Any:
-        """A module of the package, such as ``variants``."""
+        """A module of the package, such as ``corpus.variants``."""
         return importlib.import_module(f"{self.package}.{name}")
 
     @property
@@ -95,7 +85,7 @@ class Assignment:
     @property
     def practice(self) -> Any:
         """The implementations that students' own tests are judged with; None if the assignment has no practice."""
-        return self.part("practice").PRACTICE if (self.folder / "practice").is_dir() else None
+        return self.part("corpus.practice").PRACTICE if (self.folder / "corpus" / "practice").is_dir() else None
 
     def solution_paths(self) -> list[Path]:
         """The files of ``ref`` that solve the assignment."""

@@ -98,7 +98,7 @@ def run_class(works: Iterable[Mapping[str, str]], jobs: int, **chosen: Any) -> t
 
 def a_class(number: int) -> Iterator[Mapping[str, str]]:
     """Nine in ten submissions are variants, all with different text, and one in ten is the reference."""
-    variants = ASSIGNMENT.part("variants").all_variants()
+    variants = ASSIGNMENT.part("corpus.variants").all_variants()
     for index in range(number):
         files = variants[index % len(variants)].files if index % 10 else ASSIGNMENT.solution()
         yield {path: f"{text}# {index}\n" if index % 10 else text for path, text in files.items()}
@@ -142,7 +142,9 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
 
     recorded = [recording.packed for recording in tests.recordings()]
     unpacked = list(map(unpack, recorded))
-    three = next(own.files for own in ASSIGNMENT.part("variants").all_variants() if len(own.breaks | own.also) == 3)
+    three = next(
+        own.files for own in ASSIGNMENT.part("corpus.variants").all_variants() if len(own.breaks | own.also) == 3
+    )
     kinds = {"reference": files, "three properties wrong": three, "stubs": ASSIGNMENT.stubs()}
     runs = []
     for _ in range(3):

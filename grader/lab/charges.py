@@ -18,9 +18,16 @@ from statistics import median
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
+from grader.assignment.corpus.variants.slips import (
+    SLIPS,
+    Slip,
+    combined_styles,
+    sampled_pairs,
+    submission,
+    task_of_slip,
+)
 from grader.assignment.diagnose import diagnose
-from grader.assignment.variants import all_variants
-from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, sampled_pairs, submission, task_of_slip
 from grader.core.judge.devices import devices, is_elsewhere
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student

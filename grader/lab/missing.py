@@ -104,7 +104,7 @@ def _missing_tests(assignment: Assignment) -> Iterator[str]:
 
 
 def _missing_variants(assignment: Assignment) -> Iterator[str]:
-    folder = assignment.folder / "variants"
+    folder = assignment.folder / "corpus" / "variants"
     shown = folder.relative_to(assignment.root)
     broken = {name for call in _calls(folder / "wrong") for part in call.keywords for name in _words(part, "breaks")}
     for name in assignment.rubric.properties:

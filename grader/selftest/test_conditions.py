@@ -66,7 +66,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/core/judge/compare.py", True),
         ("grader/core/results/language.py", True),
         ("ref/swiglu.py", True),
-        ("grader/assignment/variants/wrong/swiglu.py", False),
+        ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),
         ("grader/core/export/moodle.py", False),
     ],

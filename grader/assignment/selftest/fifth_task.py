@@ -155,14 +155,14 @@ STEPS = {
         'tests/test_*.py: no public test has the mark rubric("mask_later_keys"); write one.',
     ),
     "wrong variant": Step(
-        f"{ASSIGNMENT}/variants/wrong/causal_mask.py",
+        f"{ASSIGNMENT}/corpus/variants/wrong/causal_mask.py",
         WRONG,
-        f"{ASSIGNMENT}/variants/wrong: no variant breaks mask_later_keys; write one",
+        f"{ASSIGNMENT}/corpus/variants/wrong: no variant breaks mask_later_keys; write one",
     ),
     "valid variant": Step(
-        f"{ASSIGNMENT}/variants/valid/causal_mask.py",
+        f"{ASSIGNMENT}/corpus/variants/valid/causal_mask.py",
         VALID,
-        f"{ASSIGNMENT}/variants/valid: no variant of CausalMask; write one",
+        f"{ASSIGNMENT}/corpus/variants/valid: no variant of CausalMask; write one",
     ),
     "page": Step("handout/en/task5.md", PAGES["en"], "handout/en/task5.md: is missing; write the page of task5"),
     "page in Chinese": Step(

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.attacks import all_attacks
+from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.sandbox.levels import LAYERS, Isolation

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
 from grader.assignment.demo import train
-from grader.assignment.variants import all_variants
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.demo.checkpoint import FILE, load, read

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.attacks import all_attacks
+from grader.assignment.corpus.attacks import all_attacks
 from grader.core.judge.judge import Judge
 from grader.core.specimens.attacks import Attack
 from grader.lab.verify.attacks import grader_without, problems

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants
+from grader.assignment.corpus.variants import all_variants
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
+from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose import PROBES, diagnose, pos_emb
 from grader.assignment.diagnose.fit import TOLERANCE, fits, only
 from grader.assignment.diagnose.shown import EXPLAINED, SHOWN_BY_CASES
 from grader.assignment.model import normalising
-from grader.assignment.variants import all_variants
-from grader.assignment.variants.slips import SLIPS, submission
 from grader.core.judge.student import Student
 from grader.core.messages import quoted, say
 from grader.core.sandbox.handle import Operation

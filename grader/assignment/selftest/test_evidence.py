@@ -8,7 +8,7 @@ from itertools import cycle
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants.slips import submission
+from grader.assignment.corpus.variants.slips import submission
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.lab.charges import lost
 

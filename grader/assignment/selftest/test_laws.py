@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants
+from grader.assignment.corpus.variants import all_variants
 from grader.core.assignment import read_laws
 from grader.core.rubric import Task
 from grader.core.specimens.variants import Variant

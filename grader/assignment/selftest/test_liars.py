@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
 from grader.assignment.selftest.liars import SIGNALS, guessing_twice, judged, liar, task_of
-from grader.assignment.variants import all_variants
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.settings import Settings

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants
+from grader.assignment.corpus.variants import all_variants
 from grader.extras.similarity.library import library_use
 
 RUBRIC = ASSIGNMENT.rubric

@@ -20,7 +20,7 @@ import pytest
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
-from grader.assignment.attacks import archives, bombs
+from grader.assignment.corpus.attacks import archives, bombs
 from grader.core.specimens.attacks import CLAIM
 from grader.lab.processes import descendants, memory_mib
 from grader.lab.verify.attacks import known, names

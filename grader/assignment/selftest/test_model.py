@@ -7,11 +7,18 @@ import torch
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT, oracle
+from grader.assignment.corpus.variants.slips import (
+    SLIPS,
+    Slip,
+    combined_styles,
+    pairs_of_slips,
+    submission,
+    task_of_slip,
+)
 from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, Convention, module_student, rotation, turned
-from grader.assignment.variants.slips import SLIPS, Slip, combined_styles, pairs_of_slips, submission, task_of_slip
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.assignment import ASSIGNMENT
-from grader.assignment.practice import PRACTICE
+from grader.assignment.corpus.practice import PRACTICE
 from grader.assignment.selftest.hostile_tests import HOSTILE
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import Submission

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.assignment.variants import all_variants
+from grader.assignment.corpus.variants import all_variants
 from grader.core.rubric import Rubric
 from grader.selftest import submissions
 from grader.selftest.submissions import write_folder

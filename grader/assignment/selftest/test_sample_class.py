@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.students import STUDENTS
+from grader.assignment.corpus.students import STUDENTS
 from grader.core.intake.discover import discover
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome

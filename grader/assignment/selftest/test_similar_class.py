@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants, bases
+from grader.assignment.corpus.variants import all_variants, bases
 from grader.extras.similarity.findings import compared
 from grader.extras.similarity.known import read_known
 from grader.extras.similarity.work import SHORT

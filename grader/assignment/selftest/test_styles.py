@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.styles import COMBINATIONS, PIECES, files, style
 from grader.assignment.selftest import style_oracle
-from grader.assignment.styles import COMBINATIONS, PIECES, files, style
 from grader.core.specimens.students import Style
 from grader.lab.verify import rounds, styles
 
@@ -78,7 +78,7 @@ def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     files = {
         path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in QUICK[0].files.items()
     }
-    monkeypatch.setattr(ASSIGNMENT.part("styles"), "style", lambda _: replace(QUICK[0], files=files))
+    monkeypatch.setattr(ASSIGNMENT.part("corpus.styles"), "style", lambda _: replace(QUICK[0], files=files))
     verdict = styles.judge(ASSIGNMENT, 0, "this process")
     assert "norm_eps_inside_sqrt" in verdict.lost
     assert "norm_eps_inside_sqrt failed, " in verdict.problem

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants.slips import SLIPS, submission, task_of_slip
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.hidden.checks import Draw, check_drawn
 from grader.assignment.model.row_words import answered, check_received, check_rows
-from grader.assignment.variants.slips import SLIPS, submission, task_of_slip
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say

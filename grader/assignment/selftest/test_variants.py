@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants
-from grader.assignment.variants.slips import SLIPS
+from grader.assignment.corpus.variants import all_variants
+from grader.assignment.corpus.variants.slips import SLIPS
 from grader.core.judge import cases
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student

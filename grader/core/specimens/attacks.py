@@ -115,7 +115,7 @@ def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[
 
 def attacks_of(assignment: Assignment) -> tuple[Attack, ...]:
     """Every attack in the assignment's package ``attacks``, in the order of its files."""
-    found = claimed(assignment.part("attacks"), CLAIM)
+    found = claimed(assignment.part("corpus.attacks"), CLAIM)
     return tuple(_attack(assignment, topic, code, claim) for topic, code, claim in found)
 
 

@@ -61,7 +61,7 @@ def write_class(assignment: Assignment, folder: Path) -> None:
     """Write every student's submission into ``folder``, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for student in assignment.part("students").STUDENTS:
+    for student in assignment.part("corpus.students").STUDENTS:
         files = files_of(assignment, student)
         if "" in files:
             (folder / f"{student.id}.zip").write_bytes(files[""])

@@ -118,7 +118,7 @@ def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
     return tuple(
         _variant(f"{kind}.{topic}", code, claim, base, assignment.rubric)
         for kind in ("wrong", "valid")
-        for topic, code, claim in claimed(assignment.part(f"variants.{kind}"), CLAIM)
+        for topic, code, claim in claimed(assignment.part(f"corpus.variants.{kind}"), CLAIM)
     )
 
 

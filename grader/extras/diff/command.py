@@ -11,11 +11,7 @@ import typer
 from grader.core.cli.decided import DecidedClass, read_decided
 from grader.core.cli.differences import graded, print_differences, said
 from grader.core.cli.terminal import chosen, fail, language_of, read_written, say
-from grader.core.results.difference import (
-    Difference,
-    difference,
-    in_order,
-)
+from grader.core.results.difference import Difference, difference, in_order
 from grader.core.results.report import Summary, write_text
 from grader.core.rubric import Rubric
 

@@ -10,15 +10,7 @@ import typer
 
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import (
-    EXIT_GRADER_ERROR,
-    MOST_NAMED,
-    chosen,
-    fail,
-    language_of,
-    say,
-    warn,
-)
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
 from grader.core.export.table import written

@@ -8,7 +8,7 @@ from grader import REPOSITORY
 
 SCRIPTS = ("run_autograder", "setup.sh")
 FILES = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE")  # what pip needs to install the grader
-NOT_NEEDED = ("attacks", "docs", "examples", "lab", "practice", "selftest", "styles", "variants")
+NOT_NEEDED = ("corpus", "docs", "examples", "lab", "selftest")
 
 
 def autograder(root: Path = REPOSITORY) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader
 from rich.console import Console
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.variants import all_variants
+from grader.assignment.corpus.variants import all_variants
 from grader.core.assignment import rubric_or_exit
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, cast
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.styles import COMBINATIONS, style
+from grader.assignment.corpus.styles import COMBINATIONS, style
 
 REFERENCE: Final = "ref"
 SOURCES: Final = 20

@@ -117,7 +117,7 @@ def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
 
 
 def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
-    variants: Any = assignment.part("variants")
+    variants: Any = assignment.part("corpus.variants")
     of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
     for variant in variants_of(assignment):
         if not variant.valid:

@@ -22,16 +22,16 @@ WAYS: Mapping[str, tuple[str, ...] | None] = {"this process": None, "all layers"
 
 def numbers(assignment: Assignment, seeds: Sequence[int], every: bool) -> list[int]:
     """The numbers of the combinations to judge: every one or a sample; none if the assignment has no styles."""
-    if not (assignment.folder / "styles").is_dir():
+    if not (assignment.folder / "corpus" / "styles").is_dir():
         return []
-    known = range(assignment.part("styles").COMBINATIONS)
+    known = range(assignment.part("corpus.styles").COMBINATIONS)
     step = len(known) // SAMPLE
     return [*known] if every else sorted({number for seed in seeds for number in known[seed % step :: step]})
 
 
 def judge(assignment: Assignment, number: int, way: str) -> Verdict:
     """Judge one combination in one of ``WAYS``; the number is the seed of its cases where no worker is needed."""
-    style: Style = assignment.part("styles").style(number)
+    style: Style = assignment.part("corpus.styles").style(number)
     submission, without = style.submission(assignment), WAYS[way]
     if without is None:
         forget_modules()

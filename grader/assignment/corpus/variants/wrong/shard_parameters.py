@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from grader.assignment.variants.bases import ShardInSteps
+from grader.assignment.corpus.variants.bases import ShardInSteps
 from grader.testing import wrong
 from ref.modeling.vocab_emb import ParallelVocabEmbedding
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.assignment.variants.bases import NormInSteps
+from grader.assignment.corpus.variants.bases import NormInSteps
 from grader.testing import valid
 from ref.modeling.norm import GroupRMSNorm
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.assignment.variants.bases import ShardInSteps
+from grader.assignment.corpus.variants.bases import ShardInSteps
 from grader.testing import valid
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
 
