@@ -22,10 +22,30 @@ from .origin import Origin, Student, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
-IDS = ("identifier", "标识符", "编号", "username", "id", "studentid", "sid", "sisloginid", "学号", "用户名")
+IDS = (
+    "identifier",
+    "标识符",
+    "编号",
+    "識別碼",
+    "identificador",
+    "identificatie",
+    "username",
+    "id",
+    "studentid",
+    "sid",
+    "sisloginid",
+    "学号",
+    "用户名",
+)
 NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
+NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
 EMAILS = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址", "email地址")
+EMAILS += ("e-mail-adresse", "direccióndecorreo", "adressedecourriel", "e-mailadres", "endereçodee-mail")
+# What Moodle calls a participant in its language packs; most have no blank before the number.
+PARTICIPANT = ("Participant", "Participante", "Partecipante", "Teilnehmer/in", "Deelnemer", "Deltagare")
+PARTICIPANT += ("Участник", "参与者", "參與者", "参加者")
+_PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
 STATUS = ("status", "状态")
 SUBMITTED = ("Submitted for grading", "已提交")
@@ -103,8 +123,8 @@ def student_of(row: Mapping[str, str]) -> Student:
     if any(nobody in name.casefold() for nobody in _NOBODY):
         return Student()
     identifier = first(IDS)
-    digits = identifier.rpartition(" ")[2]  # Moodle's "Participant 123", in whatever language
-    return Student(id=digits if digits.isdecimal() else identifier, name=name, email=first(EMAILS))
+    found = _PARTICIPANT.fullmatch(identifier)
+    return Student(id=found["id"] if found else identifier, name=name, email=first(EMAILS))
 
 
 def heading(text: str) -> str:
