@@ -188,3 +188,20 @@ def grade_of(points: int) -> Ended:
     """Outcomes that are worth so much."""
     right = [PASSED] * points + [Outcome.CRASHED] * (3 - points)
     return {name: (outcome, 1.0) for name, outcome in zip(("eps", "mean", BONUS), right, strict=True)}
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "csv"), ("report",), ("return", "--to", "mail")])
+def test_a_partial_grading_goes_out_only_if_that_is_meant(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """After ``grade --only task1``, say: 42 of 42 points would look like 42 of 100."""
+    out = tmp_path / "out"
+    one = ASSIGNMENT.rubric.only("task1")
+    part = report("ada").model_copy(update={"max_score": one.max_score, "max_bonus": one.max_bonus})
+    write_class(out, part)
+    name, *options = command
+    refused = CliRunner().invoke(cli.app, [name, str(out), *options])
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1)
+    assert "1 submissions were graded for task1 only" in refused.stderr
+    assert "--partial" in refused.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["ada", "ledger.sqlite3", "summary.json"]
+    accepted = CliRunner().invoke(cli.app, [name, str(out), *options, "--partial"])
+    assert "--partial" not in accepted.stderr

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from grader.core.grades.in_force import DecidedClass as DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
@@ -13,6 +16,21 @@ from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Rubric
 
 from .terminal import fail, read_class, read_written, warn
+
+Partial = Annotated[bool, typer.Option("--partial", help="Although only one task was graded, with `grade --only`.")]
+
+
+def refuse_partial(folder: Path, lines: Iterable[SummaryLine], rubric: Rubric, partial: bool) -> None:
+    """End the command if submissions were graded for one task alone, unless the person says that this is meant."""
+    whole = (rubric.max_score, rubric.max_bonus)
+    alone = {(own.max_score, own.max_bonus): task.id for task in rubric.tasks for own in (rubric.only(task.id),)}
+    found = [alone[worth] for line in lines if (worth := (line.max_score, line.max_bonus)) in alone.keys() - {whole}]
+    if found and not partial:
+        tasks = ", ".join(sorted({*found}))
+        fail(
+            f"{folder}: {len(found)} submissions were graded for {tasks} only. Grade them without --only, or accept that "
+            "with --partial. Nothing was written."
+        )
 
 
 def as_graded(folder: Path, submission: str) -> Report:

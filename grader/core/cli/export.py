@@ -21,7 +21,7 @@ from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
 
-from .decided import read_decided
+from .decided import Partial, read_decided, refuse_partial
 from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
@@ -87,6 +87,7 @@ def prepared(
     assignment_id: str,
     format_: str | None = None,
     comment: Callable[[Report], str] | None = None,
+    partial: bool = False,
 ) -> Prepared:
     """Prepare the grades of a folder of reports, and compare them with what was told before.
 
@@ -99,12 +100,14 @@ def prepared(
         assignment_id: The number that the platform gives the assignment.
         format_: The format of the file; None for the one called ``to``.
         comment: What a student is told beside the grade; None if there is no comment.
+        partial: Whether it is meant that only one task was graded.
 
     Raises:
         ExportError: If the platform would refuse the file.
     """
     # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / "summary.json", Summary).submissions
+    refuse_partial(out, lines, rubric, partial)
     known = read_decided(out, rubric, lines, ledger)
     reports = [known.report(line.id) for line in lines]
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
@@ -123,6 +126,7 @@ def export(
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
     ] = False,
+    partial: Partial = False,
 ) -> None:
     """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
     if to not in FORMATS:
@@ -130,7 +134,7 @@ def export(
     try:
         content = template.read_bytes() if template else None
         with opened(out) as ledger:
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id)
+            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, partial=partial)
             ready.say()
             if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
                 texts, codes = zip(*problems, strict=True)

@@ -15,7 +15,7 @@ from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow
 
-from .decided import DecidedClass, read_decided
+from .decided import DecidedClass, Partial, read_decided, refuse_partial
 from .terminal import ERR, chosen, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:
@@ -39,12 +39,14 @@ def report(
     handout: Annotated[
         str, typer.Option(metavar="URL", help="Where the handout can be read, to link to. Default: its file is named.")
     ] = "",
+    partial: Partial = False,
 ) -> None:
     """Write static HTML: a page of the class, and one for each student that explains every lost point."""
     from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
 
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
     known = read_decided(written, chosen().rubric, quiet=anonymous)
+    refuse_partial(written, known.lines, chosen().rubric, partial)
     hidden = hide(known) if anonymous else None
     lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
     if handout and not handout.startswith(("https://", "http://")):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, language_of, say, warn
@@ -44,6 +45,7 @@ def return_feedback(
     accept_blanks: Annotated[
         bool, typer.Option("--accept-blanks", help="Although some students get no page, or no grade.")
     ] = False,
+    partial: Partial = False,
     lang: Annotated[str, typer.Option(help="Language of comments and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Pack every student's page as Canvas, Moodle or a mail program takes it, and say first who would get none."""
@@ -62,7 +64,7 @@ def return_feedback(
         content = template.read_bytes() if template else None
         with opened(out) as ledger:
             ready = prepared(
-                out, to, chosen().rubric, ledger, content, assignment_id, None if template else PLAIN, told
+                out, to, chosen().rubric, ledger, content, assignment_id, None if template else PLAIN, told, partial
             )
             students = (pages or out / "html") / "students"
             back = Collector(to, out, students, candidates, chosen().rubric, language).collect(ready.made.rows)
