@@ -28,8 +28,8 @@ def refuse_partial(folder: Path, lines: Iterable[SummaryLine], rubric: Rubric, p
     if found and not partial:
         tasks = ", ".join(sorted({*found}))
         fail(
-            f"{folder}: {len(found)} submissions were graded for {tasks} only. Grade them without --only, or accept that "
-            "with --partial. Nothing was written."
+            f"{folder}: {len(found)} submissions were graded for {tasks} only. Grade them without --only, or say "
+            "--partial if that is meant. Nothing was written."
         )
 
 

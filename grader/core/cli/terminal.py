@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.core.assignment import Assignment
+from grader.core.intake.origin import called, folded
 from grader.core.results import written
 from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
@@ -104,25 +105,24 @@ def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
-    lines, folded = read_class(out), wanted.casefold()
-    told = {line.id: [line.id, *_known(line)] for line in lines}
+    lines, text = read_class(out), folded(wanted)
+    told = {line.id: [folded(line.id), *_known(line)] for line in lines}
     for identifier, pseudonym in pseudonyms_in(out, lines).items():
-        if pseudonym == folded:  # and not a part of one, which would be found by chance
+        if pseudonym == text:  # and not a part of one, which would be found by chance
             return identifier
-    for fits in (lambda text: text.casefold() == folded, lambda text: folded in text.casefold()):
+    for fits in (lambda known: known == text, lambda known: text in known):
         found = [own for own, texts in told.items() if any(map(fits, texts))]
         if len(found) == 1:
             return found[0]
         if found:
             fail(f"{wanted}: may be any of {', '.join(found[:MOST_NAMED])}. Give more of the id or of the name.")
-    near = get_close_matches(wanted, [text for texts in told.values() for text in texts], n=1)
+    near = get_close_matches(text, [known for texts in told.values() for known in texts], n=1)
     fail(f"{wanted}: nobody in {out}{f'; {near[0]} perhaps' if near else ''}. `grader show {out}` lists everyone.")
 
 
 def _known(line: SummaryLine) -> list[str]:
-    """Ids, names and addresses of a submission's students, as far as they are known."""
-    students = line.origin.students if line.origin else ()
-    return [text for own in students for text in (own.id, own.name, own.email) if text]
+    """What a submission's students are called, as far as it is known."""
+    return [text for student in (line.origin.students if line.origin else ()) for text in called(student)]
 
 
 def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:

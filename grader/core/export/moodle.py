@@ -18,7 +18,7 @@ from .rows import Export, Request, Row, remarks
 from .table import Template, inert, number, read_number, read_template
 
 WHAT = "the grading worksheet of the assignment"
-GRADE = (
+GRADE: tuple[str, ...] = (
     "Grade",
     "成绩",
     "分数",
@@ -33,9 +33,15 @@ GRADE = (
 )
 GRADE += ("Оценка", "評点")
 MAXIMUM = ("Maximum Grade", "最高分", "最高成绩")
-MODIFIED = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）", "最終更新日時 (評定)")
+MODIFIED: tuple[str, ...] = (
+    "Last modified (grade)",
+    "最后修改（成绩）",
+    "最后修改（评分）",
+    "最后修改（教师）",
+    "最終更新日時 (評定)",
+)
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
-MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
+MODIFIED += ("最終更新日時 (評定)", "Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
 ABSENT = "not in the worksheet that was given. Download it again, or add them to the course"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from grader.core.intake.origin import Origin, Student
+from grader.core.intake.origin import Origin, Student, called, folded
 from grader.core.results.report import Report, SummaryLine
 
 from .model import ASKED, EVERYONE, PERSONAL, SEEN, Ruling
@@ -95,12 +95,12 @@ class People:
                 own = key(student)
                 self.known.setdefault(own, student)
                 self.handed_in.setdefault(own, []).append(line.id)
-                for text in _texts(student):
-                    self._called.setdefault(text.casefold(), {})[own] = None
+                for text in called(student):
+                    self._called.setdefault(text, {})[own] = None
 
     def find(self, text: str) -> Key | None:
         """The one student of that id, address or name; None if there is none, or if several share it."""
-        found = [*self._called.get(text.casefold(), ())]
+        found = [*self._called.get(folded(text), ())]
         return found[0] if len(found) == 1 else None
 
     def students(self, text: str) -> list[Key]:
@@ -109,7 +109,7 @@ class People:
         Raises:
             Unknown: If there is none, or if several share it.
         """
-        found = [*self._called.get(text.casefold(), ())]
+        found = [*self._called.get(folded(text), ())]
         if len(found) > 1:
             raise Unknown(f"may be any of {', '.join(map(self.name, found[:MOST_NAMED]))}: give an id or an address")
         if found:

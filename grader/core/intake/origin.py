@@ -96,3 +96,18 @@ def clean(text: object, most: int = MAX_TEXT) -> str:
         return ""
     line = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", str(text)))
     return " ".join(line.split())[:most]
+
+
+def folded(text: str) -> str:
+    """A text for comparison: without accents and surplus blanks, in lower case."""
+    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return " ".join(plain.casefold().split())
+
+
+def called(student: Student) -> list[str]:
+    """Everything that a student is called, folded: id, address, and the name in either order."""
+    last, comma, first = student.name.partition(",")
+    name = f"{first} {last}" if comma else student.name
+    words = folded(name).split()
+    texts = [folded(student.id), folded(student.email), folded(student.name), " ".join(words), " ".join(words[::-1])]
+    return [*dict.fromkeys(filter(None, texts))]

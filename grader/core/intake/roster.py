@@ -22,7 +22,7 @@ from .origin import Origin, Student, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
-IDS = (
+IDS: tuple[str, ...] = (
     "identifier",
     "标识符",
     "编号",
@@ -37,14 +37,30 @@ IDS = (
     "学号",
     "用户名",
 )
-NAMES = ("name", "student", "fullname", "姓名", "全名", "学生")
+NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
-EMAILS = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址", "email地址")
-EMAILS += ("e-mail-adresse", "direccióndecorreo", "adressedecourriel", "e-mailadres", "endereçodee-mail")
+EMAILS: tuple[str, ...] = (
+    "email",
+    "emailaddress",
+    "邮箱",
+    "电子邮箱",
+    "邮箱地址",
+    "电子邮件",
+    "电子邮件地址",
+    "email地址",
+)
+EMAILS += ("email地址", "e-mail-adresse", "direccióndecorreo", "adressedecourriel", "e-mailadres", "endereçodee-mail")
 # What Moodle calls a participant in its language packs; most have no blank before the number.
-PARTICIPANT = ("Participant", "Participante", "Partecipante", "Teilnehmer/in", "Deelnemer", "Deltagare")
-PARTICIPANT += ("Участник", "参与者", "參與者", "参加者")
+PARTICIPANT: tuple[str, ...] = (
+    "Participant",
+    "Participante",
+    "Partecipante",
+    "Teilnehmer/in",
+    "Deelnemer",
+    "Deltagare",
+)
+PARTICIPANT += ("Deltagare", "Участник", "参与者", "參與者", "参加者")
 _PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
 STATUS = ("status", "状态")

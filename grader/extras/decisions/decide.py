@@ -59,6 +59,8 @@ def decide(
 
     A decision stays through every regrade. Grades, pages and exports follow it; reports keep what the grader said.
     """
+    if points is not None and override is None:
+        fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
     language, known = language_of(lang), read_decided(out, chosen().rubric)
     said: dict[str, object] = {
         "override": override,
@@ -77,6 +79,8 @@ def decide(
     if renew and student:
         wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
     if not wanted:
+        if why:
+            fail("--why: no decision to explain. Add one, such as --override, --due, --excuse or --comment.")
         _list(known, student, language)
         return
     if student is None:

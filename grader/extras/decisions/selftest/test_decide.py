@@ -143,6 +143,8 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
         (("ada", "--withdraw", "excuse", *REASON), "nothing of that holds"),
         (("ada", "--renew", "excuse"), "--renew excuse: no such decision holds. There is nothing."),
         (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a time. Write it as 2026-10-09,"),
+        (("ada", "--points", "3", *REASON), "grader: --points: nothing to give them for."),
+        (("ada", *REASON), "grader: --why: no decision to explain."),
         (("*", "--excuse", *REASON), "only attempt can be decided for everyone"),
     ],
 )
@@ -282,3 +284,17 @@ def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
     back = run("diff", now, out).stdout
     assert "no longer reaches “pass” (13)" in back
     assert "no longer decided: Come and see me." in back
+
+
+@pytest.mark.parametrize("typed", ["Li, Bo", "Bo Li", "li bo", "Bó Lí"])
+def test_a_name_is_found_in_either_order_and_without_accents(tmp_path: Path, typed: str) -> None:
+    """A gradebook of Canvas says "Li, Bo"; people type what they know."""
+    out = write_class(tmp_path / "out", report("ada", name="Ada"), report("bo", name="Li, Bo"))
+    assert run("show", out, typed, "--lang", "en").exit_code == 0
+    assert decided(out, typed, "--late-days", "1", *REASON)
+    assert [own.split(":")[0] for own in decided(out).splitlines()] == ["bo"]
+
+
+def test_of_two_whom_a_name_fits_none_is_chosen(tmp_path: Path) -> None:
+    out = write_class(tmp_path / "out", report("one", name="Wei Zhang"), report("two", name="Zhang Wei"))
+    assert "may be any of one, two" in only_line(out, "Wei Zhang", "--excuse", *REASON)
