@@ -354,7 +354,7 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
     update = Step(update=(gammas[1], gammas[1][:4]))
     back = Step(update=(gammas[0], gammas[0][:4]))
-    steps = [calls[0], narrow, calls[1], update, calls[1], Step(mode=False), calls[2], back, calls[2]]
+    steps = [calls[2], narrow, calls[1], update, calls[1], Step(mode=False), calls[0], back, calls[0]]
     check_history(
         lambda values: build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT),
         steps,

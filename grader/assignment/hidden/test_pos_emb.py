@@ -361,9 +361,9 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) -> None:
     """Calls with other values, dtypes and modes, none with growth: other properties judge what growth leaves."""
-    calls = [Step(input=normal(seed, "call", k, shape=(2, 5 - k, 5, DIM)).to(ropes.device)) for k in range(2)]
+    calls = [Step(input=normal(seed, "call", k, shape=(2, 5 - k % 2, 5, DIM)).to(ropes.device)) for k in range(3)]
     narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(ropes.device))
-    steps = [calls[0], narrow, calls[1], Step(mode=False), calls[0]]
+    steps = [calls[0], narrow, calls[1], Step(mode=False), calls[2]]
     check_history(
         lambda _: ropes.as_turned(ropes.new(dynamic=dynamic)), steps, (), lambda fault: ropes.excuse(fault, TURNED)
     )
