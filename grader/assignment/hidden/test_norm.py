@@ -58,6 +58,7 @@ from grader.testing import (
     uniform,
 )
 
+SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
@@ -135,9 +136,16 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     try:
         check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
     except WrongAnswer as fault:
-        counted = ((squares[:-2] - slope * sizes.square()) / eps).median(-1).values.tolist()
-        share = say("as if eps were added {share} times", share=", ".join(f"{times:.2g}" for times in counted))
-        raise fault.with_more(share if squares.isfinite().all() else None) from None
+        counted = {share_of(own) for own in ((squares[:-2] - slope * sizes.square()) / eps).median(-1).values.tolist()}
+        share = say("as if eps were added {share} times", share=", ".join(counted)) if len(counted) == 1 else None
+        raise fault.with_more(share if "" not in counted else None) from None
+
+
+def share_of(times: float) -> str:
+    """A multiple or a share of eps, such as ``4`` or ``1/24``; empty for other numbers, which may hold an input."""
+    whole = (n for n in range(SHARES) if abs(times - n) < NEARLY * max(n, 1))
+    parts = (n for n in range(2, SHARES) if abs(times * n - 1) < NEARLY)
+    return next((str(n) for n in whole), "") or next((f"1/{n}" for n in parts), "")
 
 
 def roots_by_contract(student: Student, eps: float, magnitudes: list[float], device: str) -> None:

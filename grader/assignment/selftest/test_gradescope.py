@@ -36,7 +36,7 @@ METADATA = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The autograder zip, made by the command."""
     folder = tmp_path_factory.mktemp("autograder")
@@ -161,14 +161,14 @@ def test_metadata_of_another_kind_cost_nobody_anything(tmp_path: Path, metadata:
 
 @pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
 def test_scripts_are_bash(script: str) -> None:
-    path = REPOSITORY / "grader" / "tools" / "gradescope" / script
+    path = REPOSITORY / "grader" / "extras" / "gradescope" / script
     assert path.read_text().startswith("#!/usr/bin/env bash\n")
     subprocess.run(["bash", "-n", str(path)], check=True, timeout=10)
 
 
 def test_set_up_installs_what_the_project_pins() -> None:
     """As the Makefile does: torch by itself at the version of the project, the rest by the lock."""
-    script = (REPOSITORY / "grader" / "tools" / "gradescope" / "setup.sh").read_text()
+    script = (REPOSITORY / "grader" / "extras" / "gradescope" / "setup.sh").read_text()
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     torch = next(need for need in project["dependencies"] if need.startswith("torch"))
     assert f'"{torch}"' in script

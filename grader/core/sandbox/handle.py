@@ -11,8 +11,8 @@ import torch
 
 from grader.core.messages import Message, quoted, say
 
+from .allowance import Allowance, Waited
 from .channel import Channel, DeadlineExceeded, PeerClosed
-from .limits import Allowance, Waited
 from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy

@@ -76,7 +76,7 @@ SLIPS = (
     slip("global_rows", OWNED, lookup="input_ids.clamp(0, self.n - 1)"),
     slip("ranks_reversed", OWNED, first="(world_size - 1 - rank) * (vocab_size // world_size)"),
     slip("rows_over_world", OWNED, s_like=" / self.world"),
-    slip("clamped", ZEROS, "shard_clamped_ids", masked="out.masked_fill(below.unsqueeze(-1), 0)"),
+    slip("clamped", ZEROS, "shard_clamped_ids", "strided_ownership", masked="out.masked_fill(below.unsqueeze(-1), 0)"),
     slip("clamped_both", ZEROS, "shard_clamped_ids", "lost_first lost_last", masked="out"),
     slip("wrapped", ZEROS, "shard_wrapped_ids", "lost_first lost_last", lookup="rows % self.n", masked="out"),
     slip(
