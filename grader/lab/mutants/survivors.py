@@ -27,8 +27,8 @@ HEADER = """# Mutants of right submissions
 
 Written by `make mutants`: small edits of the reference and of right submissions in different styles, judged by the
 hidden tests. An edit is wrong if one of some 3,000 answers differs from the original's by more than rounding, and
-quietly wrong if that answer is a value, not an exception. A wrong edit is caught if it costs a point; an equivalent edit
-must cost none. Any other outcome must be explained in `grader/assignment/mutants.toml`, or the command fails.
+quietly wrong if that answer is a value, not an exception. A wrong edit is caught if it costs a point; an equivalent
+edit must cost none. Any other outcome must be explained in `grader/assignment/mutants.toml`, or the command fails.
 """
 
 
