@@ -54,7 +54,7 @@ class Cost(NamedTuple):
 
 
 def cost(work: Callable[[], object], times: int = 1) -> Cost:
-    """What ``work`` costs; short work is done several times, since the system counts CPU time in steps of 10 ms."""
+    """The cost of ``work``; short work is repeated, since the system counts CPU time in steps of 10 ms."""
     cpu, wall = cpu_s(descendants(os.getpid())), time.perf_counter()
     for _ in range(times):
         work()
@@ -62,7 +62,7 @@ def cost(work: Callable[[], object], times: int = 1) -> Cost:
 
 
 def python(*words: str, cwd: Path = ASSIGNMENT.root) -> Cost:
-    """What a run of Python costs, whatever its exit status."""
+    """The cost of a run of Python, whatever its exit status."""
     whole = [sys.executable, "-W", "ignore", *words]
     return cost(lambda: subprocess.run(whole, cwd=cwd, capture_output=True, check=False))
 

@@ -53,7 +53,7 @@ def read_table(path: Path = TABLE) -> list[Explanation]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         differing: The names whose answers differ from the original's, up to the first that is charged, and how.
