@@ -146,7 +146,7 @@ def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str,
 
 
 def _seen(own: Place, book: Book) -> Ruling | None:
-    """Whether a submission was reviewed for every present reason."""
+    """The review that covers every present reason; None if there is none."""
     ruling = book.seen(own.line.id)
     told = (ruling.decision.seen or ()) if ruling else ()
     return ruling if {reason.key for reason in own.reasons} <= {*told} else None
