@@ -184,8 +184,8 @@ def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
 
 
 def _said(tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls of ``say``, if a file has it from ``grader.core.messages``."""
-    if ("say", ("messages", "say")) in _imported(tree):
+    """The calls of ``say``, if a file has it from ``grader.core.messages`` or ``grader.testing``."""
+    if {("say", ("messages", "say")), ("say", ("testing", "say"))} & {*_imported(tree)}:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
                 yield node
