@@ -3,7 +3,6 @@
 from typing import Final
 
 PHRASES: Final = {
-    "the output": "输出",
     "the parameter": "参数",
     "{dtype} output from {tables} tables": "{tables} 表得到的 {dtype} 输出",
     "{dtype} gradient of the table for ids {rows}": "表的 {dtype} 梯度（id 为 {rows}）",

@@ -1,1 +1,1 @@
-"""Features beside the core, a folder each, with its commands and tests; to delete a folder removes the feature."""
+"""Optional features, one folder each, with its commands and tests; deleting a folder removes the feature."""

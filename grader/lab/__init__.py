@@ -1,1 +1,1 @@
-"""What only maintainers run: proofs of the grader, benchmarks, releases, and the site."""
+"""Maintainers' tools: proofs of the grader, benchmarks, releases, and the site."""

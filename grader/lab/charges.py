@@ -139,7 +139,7 @@ def _tests(rubric_task: str) -> HiddenTests:
 
 
 def judged(subject: Subject, rubric: Rubric) -> tuple[Student, list[CaseResult]]:
-    """The subject as a student, and what became of each case."""
+    """The subject as a student, and the outcome of each case."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a student's code may warn
         student = Student(subject.files, InProcessWorker, rubric, Limits(submission_s=1e6))

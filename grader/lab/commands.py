@@ -1,4 +1,4 @@
-"""What only maintainers run: ``grader doctor``, ``verify`` and ``release``."""
+"""Maintainers' commands: ``grader doctor``, ``verify`` and ``release``."""
 
 from __future__ import annotations
 

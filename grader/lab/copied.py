@@ -1,4 +1,4 @@
-"""Runs a test to copy against a submission, in this process: what a student does with it, but without pytest."""
+"""Runs a test to copy against a submission in this process, as a student would, but without pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examines what this machine offers for grading: versions, devices, isolation; with a remedy for what is missing."""
+"""Examines this machine for grading: versions, devices, isolation; with a remedy for each missing part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m grader.lab.missing``, a part of ``make lint``: what the rubric asks for and nobody has written yet.
+"""``python -m grader.lab.missing``, a part of ``make lint``: parts that the rubric requires and that are missing.
 
 Each line names a file and says what to write into it. Files are only read, not run: whether their code is right is for
 the tests to find out.
@@ -118,7 +118,7 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
-    """One line for each message that cannot be told in Chinese, and for each phrase that no file says any more."""
+    """One line for each message without Chinese, and for each phrase that no file uses any more."""
     tables = (PACKAGE / "core" / "results" / "chinese.py", assignment.folder / "phrases.py")
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
@@ -184,8 +184,8 @@ def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
 
 
 def _said(tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls of ``say``, if a file has it from ``grader.core.messages``."""
-    if ("say", ("messages", "say")) in _imported(tree):
+    """The calls of ``say``, if a file has it from ``grader.core.messages`` or ``grader.testing``."""
+    if {("say", ("messages", "say")), ("say", ("testing", "say"))} & {*_imported(tree)}:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
                 yield node

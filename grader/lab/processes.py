@@ -1,4 +1,4 @@
-"""CPU time and memory of a process and of all that it has started, as Linux tells them."""
+"""CPU time and memory of a process and its descendants, as reported by Linux."""
 
 from __future__ import annotations
 

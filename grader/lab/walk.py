@@ -1,4 +1,4 @@
-"""``python3 -m grader.lab.walk``: the documented commands, in fresh environments that are made as README says.
+"""``python3 -m grader.lab.walk``: runs the documented commands in fresh environments, made as in README.
 
 ``make test`` alone makes the students' environment, ``make setup`` alone that of assistants and developers. In each run
 the commands that README names for it: the cheap ones on a small class, the others as far as ``--help``, the tests as

@@ -30,6 +30,7 @@ PHRASES: Final = {
     "the output is {actual}, not {wanted}": "输出的 dtype 是 {actual}，应为 {wanted}",
     "the output is {actual}, no real number": "输出的 dtype 是 {actual}，不是实数",
     # Which tensor is wrong.
+    "the output": "输出",
     "{dtype} output": "{dtype} 输出",
     "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
     "{dtype} gradient of the input": "输入的 {dtype} 梯度",

@@ -1,4 +1,4 @@
-"""Connects to a dask scheduler that runs already; each failure is one line in the grader's words instead of dask's."""
+"""Connects to a running dask scheduler; each failure is one line in the grader's words instead of dask's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TLS_HELP = "grader/docs/cluster.md says how to use TLS."
 
 
 def connect(address: str) -> DaskExecutor:
-    """An executor on a scheduler that runs already. TLS is configured in the same way as for dask's own programs.
+    """An executor on a running scheduler. TLS is configured as for dask's command-line programs.
 
     Raises:
         CannotGrade: If no scheduler answers at that address.

@@ -1,4 +1,4 @@
-"""Jobs on the workers of a dask scheduler: other processes, and perhaps other machines.
+"""Runs jobs on the workers of a dask scheduler: in other processes, possibly on other machines.
 
 dask hands out jobs, notices workers that die, and hands their jobs to others. It cannot end a job that runs, so each
 job checks whether its result is still wanted, and ends its judge if it is not.

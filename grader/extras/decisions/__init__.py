@@ -1,1 +1,1 @@
-"""What people decide about submissions: the file of decisions, its history, the review page, and appeals."""
+"""Decisions of staff about submissions: the file, its history, the review page, and appeals."""

@@ -1,4 +1,4 @@
-"""What people decide: the commands of this extra."""
+"""The commands of this extra: ``decide``, ``review`` and ``appeal``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``grader decide``: what only a person can decide, written down beside the reports."""
+"""``grader decide``: records decisions of staff beside the reports."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
 
 
 def _meant(known: DecidedClass, text: str) -> str:
-    """Whom a person means: as show finds them, where the class has nobody of exactly that name."""
+    """The students that the argument means: an exact name, otherwise found as in ``show``."""
     exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
     return text if exact else find(known.folder, text)
 
@@ -142,7 +142,7 @@ def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
 
 
 def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
-    """What was decided there, to be decided again; of comments, all."""
+    """The decision there, to be renewed; for comments, all of them."""
     found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
     if not found:
         there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"

@@ -1,4 +1,4 @@
-"""A new decision: checked against the class, with a lasting name for the student, and with its ground."""
+"""A new decision: checked against the class, with a permanent name for the student, and with its basis."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
 
 
 def repeated(own: Decision) -> dict[str, object]:
-    """What was decided and why, so that it can be decided again by somebody else, at another time, on new ground."""
+    """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
     return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
 
 
 def named(people: People, made: Sequence[Placed]) -> str:
-    """Whom decisions are about, for those who read the file: names, and ids of submissions."""
+    """The subjects of decisions, for readers of the file: names, and ids of submissions."""
     each = [one for own in made for one in own.about]
     names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
     return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
 
 
 def _whom(text: str, decision: Decision, people: People) -> str:
-    """How the file names the student: by an id that stays the same, rather than as it was typed."""
+    """The student's name in the file: a permanent id instead of the typed text."""
     try:
         if decision.slot in PERSONAL:
             found = people.students(text)

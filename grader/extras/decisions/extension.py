@@ -1,4 +1,4 @@
-"""The decisions beside the reports of a class: read, and entered in the ledger."""
+"""Reads the decisions beside the reports of a class, and enters them in the ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decisions_of(
     ledger: sqlite3.Connection | None = None,
     note: bool = True,
 ) -> Book:
-    """The decisions about a class; what has changed in their file since the last command is entered in the ledger.
+    """The decisions about a class; changes of the file since the last command are entered in the ledger.
 
     Args:
         folder: The reports, with ``decisions.toml`` beside them.

@@ -1,4 +1,4 @@
-"""Reads ``decisions.toml``, and appends to it: what people have written there is kept as it is, whatever happens."""
+"""Reads ``decisions.toml`` and appends to it; handwritten text is never changed."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def entry(decision: Decision) -> str:
-    """A decision as it stands in the file."""
+    """A decision as an entry of the file."""
     said = {name: getattr(decision, name) for name in _FIELDS}
     lines = [f"{name} = {_value(value)}" for name, value in said.items() if value is not None]
     return "\n".join([f"[[{TABLE}]]", *lines, ""])

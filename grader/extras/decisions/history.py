@@ -1,4 +1,4 @@
-"""The history of decisions in the ledger: who decided what, when, and what held before."""
+"""The history of decisions in the ledger: author, decision, time, and the one before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def standing(ledger: sqlite3.Connection) -> dict[str, str | None]:
 
 
 def entered(ledger: sqlite3.Connection, found: Sequence[Placed]) -> list[Placed]:
-    """Note what has changed in the file; returns its decisions, each with the ground that it was made on.
+    """Record changes of the file; returns its decisions, each with its basis.
 
     If somebody wrote a decision by hand without its ground, the ground is what held when a command first read it.
     """

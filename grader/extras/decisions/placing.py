@@ -1,4 +1,4 @@
-"""Which decisions hold in a class, about whom, and which of them a person should look at again."""
+"""Finds the decisions in force for a class, their students, and the decisions to be reviewed again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Placed:
 
 
 def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy) -> list[Placed]:
-    """Find out whom each decision is about, and what it would be based on today.
+    """Find the subject of each decision, and its present basis.
 
     Args:
         entries: In the order of the file.
@@ -67,7 +67,7 @@ def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Place
 
 
 def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
-    """Of several submissions of a student, the one whose files were looked at."""
+    """Of several submissions of a student, the one whose files were reviewed."""
     if len(works) > 1:
         works_then = [work for work in works if own.ground and read(work).submission.sha256 == own.ground.files]
         if len(works_then) != 1:
@@ -109,7 +109,7 @@ def _ids(lines: Sequence[SummaryLine]) -> str:
 
 
 def ground(own: Decision, report: Report) -> Ground | None:
-    """What an override, a comment or a look would be based on today; None for a withdrawal or an appeal."""
+    """The present basis of an override, a comment or a review; None for a withdrawal or an appeal."""
     if own.withdraw or own.appeal:
         return None
     files, slot = report.submission.sha256, own.override
@@ -141,7 +141,7 @@ def _replaces(own: Decision, other: Decision) -> bool:
 
 
 def changed(then: Ground | None, now: Ground | None) -> str:
-    """How the ground of a decision has changed; empty if it has not, or if nobody knows what it was."""
+    """The change of a decision's basis; empty if it has not changed, or if the old one is unknown."""
     if then is None or now is None or then == now:
         return ""
     parts = ["other files were handed in"] * (then.files != now.files)
@@ -150,7 +150,7 @@ def changed(then: Ground | None, now: Ground | None) -> str:
 
 
 def book(found: Sequence[Placed], people: People) -> Book:
-    """What holds: of several decisions in one slot, the last; all comments; nothing that was withdrawn since.
+    """The decisions in force: the last one of each slot, all comments, and nothing withdrawn since.
 
     A look no longer holds once files or points have changed; nobody is asked to look at that decision again.
     """

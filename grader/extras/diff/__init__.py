@@ -1,1 +1,1 @@
-"""What changed between two gradings, in the terminal and as a page."""
+"""Differences between two gradings, in the terminal and as a page."""

@@ -1,4 +1,4 @@
-"""``grader diff``: what a change of tests, rubric or files does to the class."""
+"""``grader diff``: the effect of a change of tests, rubric or files on the class."""
 
 from __future__ import annotations
 

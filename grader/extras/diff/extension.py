@@ -1,4 +1,4 @@
-"""``grader grade --dry-run``: known results under the present rubric; nothing is run, and nothing is written."""
+"""``grader grade --dry-run``: known results under the current rubric; runs nothing, writes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grader.core.settings import Settings
 
 
 class Preview:
-    """The reports of those results that a run would keep, each as it is and as it would be written anew.
+    """The reports of results that a run would keep, before and after rewriting.
 
     Attributes:
         unknown: How many submissions have no result that can be used, so that they would be graded.

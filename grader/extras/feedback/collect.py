@@ -1,4 +1,4 @@
-"""Finds what goes back to each student, and says for everyone else why nothing does."""
+"""Collects the feedback for each student, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_NAME = "no name; grade with a roster that has one"
 
 @dataclass
 class Back:
-    """What goes back to the class.
+    """The feedback for the class.
 
     Attributes:
         files: By name, for the zip of a platform.
@@ -43,7 +43,7 @@ class Back:
 
 
 class _Nothing(Exception):
-    """Nothing goes back to a student; the text says why."""
+    """There is no feedback for a student; the text gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Collector:
     language: str
 
     def collect(self, rows: Iterable[Row]) -> Back:
-        """What goes back to these students.
+        """The feedback for these students.
 
         Raises:
             OSError: If a page cannot be read.
@@ -85,7 +85,7 @@ class Collector:
         return back
 
     def _page(self, submission: str) -> Path:
-        """The page, which is there and as new as what it shows."""
+        """The page, if it exists and is up to date."""
         page = self.pages / f"{submission}.html"
         if not page.is_file():
             raise _Nothing(NO_PAGE)

@@ -1,4 +1,4 @@
-"""``grader return``: pages on their way to students, through a platform or by mail."""
+"""``grader return``: returns pages to students, through a platform or by mail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages on their way back to students: the command of this extra."""
+"""The command of this extra."""
 
 from __future__ import annotations
 

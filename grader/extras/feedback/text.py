@@ -1,4 +1,4 @@
-"""A few sentences for a student, where there is no room for a page: what was earned, and what is not right yet."""
+"""A short text in place of a page: the points earned, and the properties that failed."""
 
 from __future__ import annotations
 

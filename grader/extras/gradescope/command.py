@@ -1,4 +1,4 @@
-"""``grader gradescope``: the autograder that Gradescope takes."""
+"""``grader gradescope``: writes the autograder for Gradescope."""
 
 from __future__ import annotations
 

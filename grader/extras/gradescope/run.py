@@ -1,4 +1,4 @@
-"""``python -m grader.extras.gradescope.run ROOT`` grades what a student handed in to Gradescope, in a container.
+"""``python -m grader.extras.gradescope.run ROOT`` grades one submission in Gradescope's container.
 
 In ``ROOT`` Gradescope puts ``submission/`` with the student's files, ``submission_metadata.json``, and ``results/``,
 where ``results.json`` is written even if grading fails.

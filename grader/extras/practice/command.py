@@ -1,4 +1,4 @@
-"""``grader practice``: what the tests that students wrote catch."""
+"""``grader practice``: judges students' tests on hidden implementations."""
 
 from __future__ import annotations
 

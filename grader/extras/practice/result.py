@@ -1,4 +1,4 @@
-"""What a student's tests are worth, in points and in words, and the files with that of a whole class."""
+"""The points and feedback for a student's tests, and the files for the whole class."""
 
 from __future__ import annotations
 

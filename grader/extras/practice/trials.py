@@ -1,4 +1,4 @@
-"""Runs a student's tests on right and wrong implementations, each implementation in a locked worker of its own.
+"""Runs a student's tests on right and wrong implementations, each in a separate locked worker.
 
 An implementation can be told from another by what it does, and hardly otherwise: all have the same names, arrive as
 byte code without docstrings, and come in an order that nobody can foresee. All is run twice, in two orders, and a test

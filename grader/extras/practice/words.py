@@ -1,4 +1,4 @@
-"""What students are told about the tests that they handed in, in English and Chinese."""
+"""The feedback on students' tests, in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""``grader reproduce``: one failing case again, for an assistant to look at."""
+"""``grader reproduce``: runs one failing case again, for an assistant."""

@@ -1,4 +1,4 @@
-"""Runs one case of a hidden test against one submission, as a judge would, or lets a person step through it."""
+"""Runs one case of a hidden test against one submission, as a judge does, or under a debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``grader reproduce``: one failing case again."""
+"""``grader reproduce``: runs one failing case again."""
 
 from __future__ import annotations
 

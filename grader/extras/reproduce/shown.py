@@ -1,4 +1,4 @@
-"""What ``grader reproduce`` shows of a case, and how a person talks to the debugger."""
+"""The output of ``grader reproduce``, and the prompt of its debugger."""
 
 from __future__ import annotations
 

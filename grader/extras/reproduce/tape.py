@@ -1,4 +1,4 @@
-"""Writes down what a hidden test asks a submission for, and what comes back."""
+"""Records the requests of a hidden test and the replies of the submission."""
 
 from __future__ import annotations
 

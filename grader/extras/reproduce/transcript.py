@@ -1,4 +1,4 @@
-"""A case as lines of Python for an assistant to read: the calls in order, and what came back."""
+"""A case as lines of Python for an assistant: the calls in order, with their replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds submissions that share code that was not given to all students. A person judges them; scores never change.
+"""Finds submissions that share code not given to all students, for manual review; scores never change.
 
 Submissions are read as text, and none of their code is run.
 """

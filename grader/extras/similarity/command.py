@@ -1,4 +1,4 @@
-"""``grader similar``: which submissions resemble each other, for a person to judge."""
+"""``grader similar``: finds similar submissions, for manual review."""
 
 from __future__ import annotations
 

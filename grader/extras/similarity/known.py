@@ -1,4 +1,4 @@
-"""Known code, which all students were given or can look up: the stubs, the reference, and published answers."""
+"""Known code, available to all students: the stubs, the reference, and published answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds in the syntax tree where a library may do what a task asks for; nothing is imported or run.
+"""Finds library calls that may solve a task, in the syntax tree; nothing is imported or run.
 
 Names are followed through imports, assignments and ``getattr`` with a literal. A student who wants to hide a call can
 do so; this finds the calls of students who did not know that they are not allowed.
@@ -25,7 +25,7 @@ MAX_SHOWN: Final = 120
 
 
 class Unparsed(Exception):
-    """The file has no syntax tree; the message says why."""
+    """The file has no syntax tree; the message gives the reason."""
 
     def __init__(self, message: Message) -> None:
         """Keep the message."""
@@ -35,7 +35,7 @@ class Unparsed(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """One place for a person to look at.
+    """One place for manual review.
 
     Attributes:
         name: What is used, such as ``torch.nn.Linear``.
@@ -51,7 +51,7 @@ class Finding:
 
 
 def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
-    """The places to look at in one file, in the order of lines; each name is reported once for a line.
+    """The findings in one file, in the order of lines; each name is reported once per line.
 
     Raises:
         Unparsed: If Python cannot parse the file, or it is too long to have been written by hand.

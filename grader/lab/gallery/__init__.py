@@ -1,1 +1,1 @@
-"""One page with the feedback on every known mistake, so that authors can check that it helps and tells no answer."""
+"""One page with the feedback on every known mistake, so that authors can check that it helps without giving answers."""

@@ -1,4 +1,4 @@
-"""A test of the feedback: its reader is given nothing else, and says what each mistake is.
+"""A blind test of the feedback: its reader names each mistake from the feedback alone.
 
 Some wrong variants are drawn with a seed. One file has what students read about each, under a number; the other one has
 the answers. At least nine of ten should be found.

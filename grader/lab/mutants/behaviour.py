@@ -1,4 +1,4 @@
-"""Does an edit change what the contract asks for? Original and edit answer the same requests, in workers.
+"""Finds edits that change required behaviour: original and edit answer the same requests, in workers.
 
 Neither the hidden tests nor their oracle take part: an edit is wrong if one of its answers differs from the original's
 by more than the rounding that the contract allows.

@@ -25,10 +25,10 @@ from .mutants import Mutant, mutants
 TABLE = ASSIGNMENT.folder / "mutants.toml"
 HEADER = """# Mutants of right submissions
 
-Written by `make mutants`: small edits of the reference and of right submissions in unlike styles, judged by the hidden
-tests. An edit is wrong if any of some 3,000 answers differs from its original's by more than rounding; quietly wrong if
-that answer is a value, not an exception. It is caught when it costs a point; an equivalent edit must cost none.
-Every other outcome is explained in `grader/assignment/mutants.toml`, or the command fails.
+Written by `make mutants`: small edits of the reference and of right submissions in different styles, judged by the
+hidden tests. An edit is wrong if one of some 3,000 answers differs from the original's by more than rounding, and
+quietly wrong if that answer is a value, not an exception. A wrong edit is caught if it costs a point; an equivalent
+edit must cost none. Any other outcome must be explained in `grader/assignment/mutants.toml`, or the command fails.
 """
 
 
@@ -53,7 +53,7 @@ def read_table(path: Path = TABLE) -> list[Explanation]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         differing: The names whose answers differ from the original's, up to the first that is charged, and how.

@@ -1,1 +1,1 @@
-"""Makes the bundle that students receive, and refuses to if it contains anything that they must not see."""
+"""Builds the students' bundle, and refuses a bundle with secret content."""

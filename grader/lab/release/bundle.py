@@ -25,7 +25,7 @@ _MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.
 
 
 class ReleaseRefused(Exception):
-    """The bundle must not be given to students; the text says why, with a line for each place."""
+    """The bundle must not be given to students; the text gives the reason, one line per place."""
 
 
 def bundle(

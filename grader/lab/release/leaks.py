@@ -1,4 +1,4 @@
-"""Searches a bundle for what no student may have: the reference, the grader, hidden tests, solutions of notebooks.
+"""Searches a bundle for secrets: the reference, the grader, hidden tests, solutions of notebooks.
 
 Every file of a bundle is compared by text and by syntax tree with every secret file. Docstrings, signatures and
 imports do not count, since stubs share them with the reference. One line of a solution or of a hidden test is a leak.

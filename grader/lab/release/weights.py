@@ -1,4 +1,4 @@
-"""Looks into a file of weights (safetensors): the texts in its header, and whether all else is numbers."""
+"""Inspects a file of weights (safetensors): the texts in its header, and that the rest is numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXT = re.compile(rb"[\t\n\x20-\x7e]{24,}")  # no weights look like that by cha
 
 
 class Opaque(Exception):
-    """The file holds bytes of which nobody can say what they are."""
+    """The file contains bytes of unknown meaning."""
 
 
 def texts(data: bytes) -> list[str]:

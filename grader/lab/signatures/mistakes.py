@@ -1,4 +1,4 @@
-"""Known mistakes, and what the public tests see of them, alone and in pairs; the contents of ``signatures.json``."""
+"""Known mistakes and their traces in the public tests, alone and in pairs; the contents of ``signatures.json``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Signatures = tuple[str, ...]  # of one property's failures
 
 @dataclass(frozen=True)
 class Cause:
-    """What may lie behind a property's failures.
+    """A possible cause of a property's failures.
 
     Attributes:
         names: What it is called in the rubric; empty where that has no name for it.

@@ -49,7 +49,7 @@ class PublicTests:
         self._items.sort(key=lambda entry: entry[0])
 
     def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each property whose tests fail, what their failures look like.
+        """The signatures of the failures, for each property with failing tests.
 
         Args:
             files: The submission, path to source text.

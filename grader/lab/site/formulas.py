@@ -1,4 +1,4 @@
-"""Formulas of the handout and the handbook, from LaTeX to MathML; what a browser would show wrong is refused."""
+"""Formulas of the handout and the handbook, from LaTeX to MathML; refuses formulas that browsers render wrong."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _spaced(found: re.Match[str]) -> str:
 
 
 def _wrong(formula: ElementTree.Element) -> str:
-    """What a browser would not show as it is meant; empty if there is nothing."""
+    """The parts that a browser would render wrong; empty if there are none."""
     bars = 0
     for node in formula.iter():
         tag, text = node.tag.rpartition("}")[2], node.text or ""

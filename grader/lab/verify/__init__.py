@@ -1,4 +1,4 @@
-"""Checks the grader: right work keeps its points, wrong work loses exactly those that it should, attacks gain none."""
+"""Proves the grader: right work keeps its points, wrong work loses exactly the expected ones, attacks gain none."""
 
 from .attacks import Attempt
 from .both_ways import Comparison

@@ -139,7 +139,7 @@ def exposed(report: Report) -> Iterator[str]:
 
 
 def _texts(report: Report) -> list[str]:
-    """What a report says in words that a submission may have chosen."""
+    """The texts of a report that a submission may have chosen."""
     texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
     return [*texts, report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
 
@@ -157,7 +157,7 @@ def _own_lines(assignment: Assignment) -> dict[str, list[str]]:
 
 
 def given_away(report: Report, files: Mapping[str, str], own: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Why a report gives away source: it holds a line of ours that the submission itself does not hold."""
+    """The leak of source in a report: a line of the grader that is not in the submission."""
     handed_in = "\n".join(files.values())
     for text in _texts(report):
         for start in range(len(text) - SHORTEST + 1):

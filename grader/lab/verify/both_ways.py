@@ -1,4 +1,4 @@
-"""Grades a submission by its replies where these pass, and with ``--plain``, and compares the reports."""
+"""Grades a submission by record and replay and with ``--plain``, and compares the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges submissions whose right result is known: the reference, untouched stubs, wrong and valid variants.
+"""Judges submissions with a known result: the reference, untouched stubs, wrong and valid variants.
 
 This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions.
 """
@@ -32,7 +32,7 @@ Cases = Mapping[str, Sequence[CaseResult]]  # from the id of a property to its c
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the hidden tests say about one submission whose right result is known.
+    """The verdict of the hidden tests on one submission with a known result.
 
     Attributes:
         name: The name of the variant, ``reference`` or ``stubs``.

@@ -1,1 +1,1 @@
-"""``grader appeal``: what another grading of one submission means for that student, and for classmates."""
+"""``grader appeal``: regrades one submission and shows the effect on the student and on classmates."""

@@ -1,4 +1,4 @@
-"""Who lost points in the same way as somebody else, as far as reports tell; no code is run."""
+"""Finds students who lost points in the same way, from reports alone; no code is run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNGRADED = ""  # in place of a property's id: the submission as a whole has no r
 
 @dataclass(frozen=True)
 class Alike:
-    """A property, and the others in whose submissions it ended in the same way and for the same cause.
+    """A property, and the other submissions with the same outcome and cause.
 
     Attributes:
         property: Its id; ``UNGRADED`` if the submission was not graded at all.
@@ -25,7 +25,7 @@ class Alike:
 
 
 def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> list[Alike]:
-    """Who shares the cause of each property.
+    """The students who share the cause of each property.
 
     Args:
         own: The report of the student.
@@ -50,7 +50,7 @@ def _causes(report: Report) -> dict[str, tuple[object, ...]]:
 
 
 def _cause(prop: PropertyReport) -> tuple[object, ...]:
-    """The mistake that was recognised; else which cases failed, and for crashes with which exception."""
+    """The recognised mistake; otherwise the failed cases, and for crashes the exception."""
     if prop.misconception:
         return prop.outcome, prop.misconception
     failing = [case for case in prop.cases if case.outcome is not Outcome.PASSED]

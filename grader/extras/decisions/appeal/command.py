@@ -1,4 +1,4 @@
-"""``grader appeal``: one submission graded again in a scratch place, and what that means."""
+"""``grader appeal``: regrades one submission in a scratch folder and shows the effect."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _graded(own: Sequence[Candidate], place: Path, settings: Settings, reader: R
 
 
 def _difference(known: DecidedClass, report: Report) -> Difference | None:
-    """What the new grading of a submission changes for its students, with the decisions that hold."""
+    """The changes of the new grading for the submission's students, with the decisions in force."""
     identifier = report.submission.id
     now = known.graded_again({identifier: report})
     found = difference(known.report(identifier), now.report(identifier))

@@ -1,4 +1,4 @@
-"""What a person would decide to follow another grading: overrides that give points, and none that takes any."""
+"""Drafts the decision that follows from a regrade: overrides that give points, none that take points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Override = tuple[str, float]  # a property's id, ``score`` or ``bonus``, and its
 
 
 def gains(before: Report, now: Report) -> list[Override]:
-    """The overrides that give the student what the new grading gives beyond the old one.
+    """The overrides that give the student the points gained by the new grading.
 
     Properties that are only worth more by now are left out: that concerns everyone, and a regrade of the class does it.
 
@@ -35,7 +35,7 @@ def losses(before: Report, now: Report) -> list[str]:
 
 
 def _both(before: Report, now: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:
-    """Each property that both reports have, as it was and as it is."""
+    """Each property in both reports: the old result and the new one."""
     known = {prop.id: prop for task in before.tasks for prop in task.properties}
     for task in now.tasks:
         for prop in task.properties:

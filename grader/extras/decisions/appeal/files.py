@@ -1,4 +1,4 @@
-"""What is graded in an appeal: the submission as it was handed in, or other files in its place."""
+"""Finds the files that an appeal grades: the original submission, or replacements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUBMISSIONS = "--submissions"
 
 
 class AppealError(Exception):
-    """There is nothing that could be graded again; the message is one line that says why, and what to do."""
+    """Nothing can be regraded; the message is one line with the reason and the remedy."""
 
 
 def given(

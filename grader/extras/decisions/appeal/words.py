@@ -1,4 +1,4 @@
-"""What ``grader appeal`` says, in English and Chinese."""
+"""The sentences of ``grader appeal``, in English and Chinese."""
 
 from __future__ import annotations
 

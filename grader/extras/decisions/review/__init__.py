@@ -1,1 +1,1 @@
-"""The local page for what only a person can decide: a queue, the work beside what failed, and the decision."""
+"""The local page for manual review: the queue, the code beside the failures, and the decision."""

@@ -1,4 +1,4 @@
-"""The application: addresses, and what answers them. All of it behind the guard."""
+"""The web application: routes and handlers, all behind the guard."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Read = Callable[[str], Submission | str]
 
 
 class Review:
-    """What the page shows and does; one request at a time, since all share the class in memory."""
+    """The handlers of the page; one request at a time, since all share the class in memory."""
 
     def __init__(self, classroom: Classroom, pages: ReviewPages, read: Read, assignment: Assignment, who: str) -> None:
         """Open a review.
@@ -76,11 +76,11 @@ class Review:
         return await run_in_threadpool(self._answer, partial(self._decide, request, form), form)
 
     def show_moves(self, request: Request) -> Response:
-        """Whose grade would change if a property were worth other points; nothing is written."""
+        """The grades that would change if a property were worth other points; nothing is written."""
         return self._answer(partial(self._moves, request))
 
     def _answer(self, make: Callable[[], Response], form: Form | None = None) -> Response:
-        """An answer, or a page that says why there is none."""
+        """A response, or an error page with the reason."""
         with self._lock:
             try:
                 return make()

@@ -1,4 +1,4 @@
-"""The class as it lies in its folder now: read again as soon as a file has changed, by whomever."""
+"""The current state of the class folder, reread after every change of a file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Now:
     queue: Sequence[Place]
 
     def beside(self, submission: str, step: int) -> str | None:
-        """The next one in the queue who waits, or the one before; None if nobody else does."""
+        """The next or previous unreviewed submission in the queue; None if there is no other."""
         ids = [own.line.id for own in self.queue]
         start = ids.index(submission) if submission in ids else min(step, 0)
         around = [self.queue[(start + step * n) % len(ids)] for n in range(submission in ids, len(ids))]
@@ -60,7 +60,7 @@ class Now:
 
 
 class Classroom:
-    """A folder of reports, kept in memory as far as its files have not changed.
+    """A folder of reports, cached in memory until its files change.
 
     Args:
         folder: Where ``grade`` wrote to.
@@ -75,7 +75,7 @@ class Classroom:
         self._now: tuple[Mapping[Path, Stamp], Now] | None = None
 
     def now(self) -> Now:
-        """The class as it is now.
+        """The current state of the class.
 
         Raises:
             NotWritten: If summary or reports cannot be read.
@@ -135,7 +135,7 @@ def without_cases(report: Report) -> Report:
 
 
 def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str, Reason]]) -> list[Place]:
-    """Every submission that a person should look at, in order of need; whoever was looked at comes last."""
+    """The submissions for manual review, most urgent first, reviewed ones last."""
     found: dict[str, list[Reason]] = {line.id: [] for line in lines}
     for submission, reason in reasons:
         if submission in found:  # a pair may be of an earlier run
@@ -146,14 +146,14 @@ def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str,
 
 
 def _seen(own: Place, book: Book) -> Ruling | None:
-    """That somebody has looked at a submission for every reason that there is now."""
+    """The review that covers every present reason; None if there is none."""
     ruling = book.seen(own.line.id)
     told = (ruling.decision.seen or ()) if ruling else ()
     return ruling if {reason.key for reason in own.reasons} <= {*told} else None
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes whenever a file is written."""
+    """A value that changes whenever a file is written."""
     try:
         found: stat_result = path.stat()
     except OSError:

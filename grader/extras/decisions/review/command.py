@@ -1,4 +1,4 @@
-"""``grader review``: a local page for what only a person can decide."""
+"""``grader review``: a local page for manual review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what somebody sent with a form to decisions in the book."""
+"""Turns submitted forms into decisions in the book."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Said = dict[str, object]
 
 
 def rulings(now: Now, line: SummaryLine) -> list[Ruling]:
-    """All that was decided about a submission and its students, what they ask, and that somebody has seen it."""
+    """All decisions, appeals and reviews of a submission and its students."""
     book = now.known.book
     seen = book.seen(line.id)
     return [*about(line, book), *book.asked(line.id), *([seen] if seen else [])]
@@ -34,7 +34,7 @@ def state(now: Now, line: SummaryLine) -> str:
 
 
 def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
-    """Write down what was decided with a form.
+    """Record the decisions of a form.
 
     Args:
         now: The class.
@@ -56,7 +56,7 @@ def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
 
 
 def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
-    """The result stands, and so does what was decided on other ground."""
+    """Accept the result, and decisions whose basis has changed."""
     reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
     stale = [own.decision for own in about(line, now.known.book) if own.stale]
     again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]

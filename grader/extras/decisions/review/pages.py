@@ -44,7 +44,7 @@ Hide = Callable[[DecidedClass], Anonymous]
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page of one submission shows beside the class.
+    """The contents of a submission's page, beside the class.
 
     Attributes:
         report: As the grader wrote it.
@@ -83,12 +83,12 @@ class ReviewPages:
         return f"{self.root}/student/{quote(self._names.get(submission, submission), safe='')}"
 
     def meant(self, shown: str, now: Now) -> str:
-        """The id of a submission whose page has this at the end of its address."""
+        """The id of the submission whose page has this address suffix."""
         hidden = self._hidden(now)
         return next((own for own, name in hidden.names.items() if name == shown), "") if hidden else shown
 
     def _hidden(self, now: Now) -> Anonymous | None:
-        """What takes the place of everyone, where names are not shown."""
+        """The replacements for names on anonymous pages."""
         hidden = self._hide(now.known) if self._hide else None
         self._names = hidden.names if hidden else {}
         return hidden
@@ -175,7 +175,7 @@ class ReviewPages:
         )
 
     def moved(self, moved: Sequence[Moved], now: Now) -> str:
-        """Whose grade would change, as a part of a page."""
+        """The grades that would change, as a fragment of a page."""
         if hidden := self._hidden(now):
             moved = [replace(own, move=replace(own.move, student=hidden.names[own.submission])) for own in moved]
         crossing = sum(bool(own.move.crossed) for own in moved)
@@ -191,7 +191,7 @@ class ReviewPages:
 
 
 def _unnamed(own: Place, hidden: Anonymous) -> Place:
-    """A place in the queue under a pseudonym; of reasons, only those texts that name no file and nobody."""
+    """A queue entry under a pseudonym, without reasons that name a file or a person."""
     reasons = [
         replace(one, text=one.text if one.code in SAID else "", other=hidden.names.get(one.other, ""))
         for one in own.reasons

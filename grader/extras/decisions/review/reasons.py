@@ -1,4 +1,4 @@
-"""Why a person should look at a submission: what grading has noticed, unusual results, similar pairs."""
+"""Reasons for manual review: findings of grading, unusual results, similar pairs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAIRS = "similar.csv"
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason to look at a submission.
+    """One reason for manual review.
 
     Attributes:
         code: One of ``ORDER``.
@@ -59,12 +59,12 @@ class Reason:
 
     @property
     def key(self) -> str:
-        """What a decision calls it that says it was seen."""
+        """The reason's key in a decision that marks it as seen."""
         return f"{self.code} {self.other}".rstrip()
 
     @property
     def rank(self) -> int:
-        """Its place in ``ORDER``; what is not known there comes last."""
+        """Its position in ``ORDER``; unknown reasons come last."""
         return ORDER.index(self.code) if self.code in ORDER else len(ORDER)
 
 
@@ -75,7 +75,7 @@ def noticed(attention: Iterable[Attention], assignment: Assignment, language: st
 
 
 def asked(lines: Iterable[SummaryLine], book: Book) -> Iterator[tuple[str, Reason]]:
-    """What students ask to have looked at again."""
+    """The appeals of students."""
     for line in lines:
         for ruling in book.asked(line.id):
             yield line.id, Reason(ASKED, ruling.decision.appeal or "")

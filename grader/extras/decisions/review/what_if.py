@@ -1,4 +1,4 @@
-"""Whose grade would change if properties were worth other points; nothing is written."""
+"""Computes the grades that would change if properties were worth other points; nothing is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Moved:
 
 
 def what_if(known: DecidedClass, points: Mapping[str, float], thresholds: Mapping[str, float]) -> list[Moved]:
-    """Everyone whose grade would change, those who cross a threshold first.
+    """All students whose grade would change, threshold crossings first.
 
     Args:
         known: The class.

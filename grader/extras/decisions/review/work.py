@@ -1,4 +1,4 @@
-"""A student's files as they are shown: line by line, with the lines that failing cases name."""
+"""Shows a student's files line by line, with the lines of failing cases marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that a page says the same in every language, and agrees with the rubric."""
+"""Checks that a page agrees between languages, and with the rubric."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ CHINESE_FONTS = (
 
 
 class NoFont(Exception):
-    """No font has the characters of the language; the text says what to install."""
+    """No font has the characters of the language; the text names a font to install."""
 
 
 def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] | None = None) -> Path:

@@ -53,7 +53,7 @@ class Page:
 
 
 class HandoutError(Exception):
-    """A page cannot be rendered; the text says which page, and why."""
+    """A page cannot be rendered; the text names the page and the reason."""
 
 
 def parser() -> MarkdownIt:

@@ -25,7 +25,7 @@ class NbgraderFailed(Exception):
 
 
 class NotContained(Exception):
-    """No container can be made on this machine; the text says what to do."""
+    """No container can be made on this machine; the text gives the remedy."""
 
 
 def prepare(language: str, course: Path, only: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Says in words what a figure draws, for readers who cannot see it: its axes, and what is named in it."""
+"""Describes a figure for screen readers: its axes, and the labels in it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _parts(group: ElementTree.Element, kind: str) -> Iterator[ElementTree.Elemen
 
 
 def _texts(group: ElementTree.Element) -> list[str]:
-    """What stands in a group itself, not in the groups of it that are axes or ticks."""
+    """The texts of a group itself, without those of its axes and ticks."""
     texts = (part for part in group if part.get("id", "").startswith("text_"))
     return [said for text in texts if (said := _joined(map(_line, text.iterfind(".//{*}text"))))]
 

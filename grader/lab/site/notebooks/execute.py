@@ -1,4 +1,4 @@
-"""Runs a notebook in a new kernel, and finds what went wrong in it."""
+"""Runs a notebook in a new kernel, and collects its errors."""
 
 from __future__ import annotations
 

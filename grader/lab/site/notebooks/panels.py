@@ -1,4 +1,4 @@
-"""Arranges the panels of a figure for a phone: those that stood side by side come below each other."""
+"""Arranges the panels of a figure for a phone: stacks side-by-side panels."""
 
 from __future__ import annotations
 

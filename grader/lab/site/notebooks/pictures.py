@@ -142,7 +142,7 @@ def _with_mathematics(found: re.Match[str], translate: Callable[[str], str]) -> 
 
 
 def _set(text: str) -> str:
-    """A text for SVG, in which what stands between dollar signs is set as a formula."""
+    """A text for SVG; text between dollar signs is set as a formula."""
     plain, formulas = text.split("$")[::2], text.split("$")[1::2]
     parts = zip(map(html.escape, plain), [*map(_formula, formulas), ""], strict=True)
     return "".join(part for both in parts for part in both)
@@ -186,7 +186,7 @@ def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> 
 
 
 def _texts(notebook: NotebookNode) -> Iterator[str]:
-    """What stands in the figures and tables of a notebook."""
+    """The texts in the figures and tables of a notebook."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             markup = output.get("data", {}).get(SVG) or output.get("data", {}).get(TABLE, "")

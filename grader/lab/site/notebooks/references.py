@@ -1,4 +1,4 @@
-"""Shows what a page cites: beside a link to a paper where the pointer rests on it, and as a list at the page's end."""
+"""Shows the works that a page cites: at a link under the pointer, and as a list at the end of the page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def works() -> dict[str, str]:
 
 
 def key(address: str) -> str:
-    """What ``works`` calls the work at an address."""
+    """The key in ``works`` of the work at an address."""
     return _VERSION.sub("", address.rstrip("/").rsplit("/", 1)[-1])
 
 

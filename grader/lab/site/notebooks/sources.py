@@ -59,7 +59,7 @@ def helpers() -> list[Path]:
 
 @dataclass(frozen=True)
 class Front:
-    """What the handbook's first page says.
+    """The contents of the handbook's first page.
 
     Attributes:
         title: What the notebooks are called together, by language.
@@ -75,12 +75,12 @@ class Front:
 
 
 def front() -> Front:
-    """What ``title.toml`` says of the notebooks together."""
+    """The contents of ``title.toml``."""
     return Front(**tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8")))
 
 
 def emblem(stem: str) -> str:
-    """The small picture, as SVG, that stands beside a notebook's title in the handbook; empty if it has none."""
+    """The small picture beside a notebook's title in the handbook, as SVG; empty if it has none."""
     path = SOURCES / "emblems" / f"{stem}.svg"
     return path.read_text(encoding="utf-8") if path.exists() else ""
 

@@ -1,4 +1,4 @@
-"""Reads the notebooks that students handed in, and makes them safe for nbgrader: own metadata, and no outputs."""
+"""Reads submitted notebooks, and makes them safe for nbgrader: metadata from the source, no outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
 
 class NotANotebook(Exception):
-    """The file is not a notebook; the text says why."""
+    """The file is not a notebook; the text gives the reason."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How long a notebook takes a reader: a rule on what stands in it, for the whole and for its part of the short way."""
+"""Computes reading times of notebooks from their contents, for the whole and for the shortcut."""
 
 from __future__ import annotations
 

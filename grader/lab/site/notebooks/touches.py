@@ -1,4 +1,4 @@
-"""The numbers that the cells of a notebook hand over to the figures that can be touched."""
+"""The numbers that cells of a notebook pass to interactive figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that both languages of a notebook say the same: paragraphs, formulas, links, numbers, and words in code."""
+"""Checks that both languages of a notebook agree: paragraphs, formulas, links, numbers, and words in code."""
 
 from __future__ import annotations
 

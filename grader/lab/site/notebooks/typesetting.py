@@ -1,4 +1,4 @@
-"""How a page is set, as in print: quotation marks, remarks in the margin, formulas with the stop that follows."""
+"""Typesets a page as in print: quotation marks, remarks in the margin, formulas kept with their punctuation."""
 
 from __future__ import annotations
 

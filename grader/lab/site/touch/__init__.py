@@ -1,4 +1,4 @@
-"""Figures that can be touched, in pages of the handout and the handbook: by pointer and by keys, without a network.
+"""Interactive figures in pages of the handout and the handbook: by pointer and keys, without a network.
 
 A page marks the place of a figure with ``<!-- touch: NAME -->``; the figure is ``NAME.js`` in a folder ``touch`` beside
 the pages. What figures share is ``base.js``, and how they look ``touch.css``. Without JavaScript nothing of a

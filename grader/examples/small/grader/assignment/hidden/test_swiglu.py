@@ -9,7 +9,8 @@ from grader.examples.small.grader.assignment import oracle
 from grader.testing import INIT_LIMIT, Student, StudentModule, check_close, normal, require, say
 
 LIMIT = 64.0  # ulp of all terms of an output: three sums of up to 40 terms, and silu
-DRAWN, AGAIN = "{matrix} with seed {seed}", "{matrix} with seed {seed} after reset_parameters()"
+DRAWN = "{matrix} with seed {seed}"
+AGAIN = "{matrix} with seed {seed} after reset_parameters()"
 HIDDEN, INNER = 16, 24  # draws of multiples of 16 elements: torch fills smaller tensors another way
 
 
