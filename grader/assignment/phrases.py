@@ -101,7 +101,7 @@ PHRASES: Final = {
     "{dtype} output for a {gamma} gamma, beside that for a float32 one": (
         "{gamma} gamma 的 {dtype} 输出（与 float32 gamma 相比）"
     ),
-    "the output is no more than the input times a number: nothing is normalised yet, or to be seen here": (
+    "the output is only the input times a number: nothing is normalised, so this property cannot be checked": (
         "输出只是输入乘以一个数：还没有做归一化，这里什么也看不出来"
     ),
     "{what}: every element is a bfloat16 number": "{what}：每个元素都是 bfloat16 数",
@@ -140,7 +140,9 @@ PHRASES: Final = {
     "only numbers beyond {n} deviations are wrong: others stand for them": (
         "只有偏离均值超过 {n} 个标准差的数不对：它们换成了别的数"
     ),
-    "the parameter is {actual} {when}; {wanted} was asked for": "参数的 dtype 是 {actual}（{when}），应为 {wanted}",
+    "the parameter has dtype {actual} {when}; {wanted} was requested": (
+        "参数的 dtype 是 {actual}（{when}），应为 {wanted}"
+    ),
     "by default": "默认",
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.

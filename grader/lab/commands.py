@@ -38,7 +38,7 @@ def verify(
     out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
     all_styles: Annotated[bool, typer.Option("--all-styles", help="Every right style, not a sample.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks whose truth is known, and write the kill table."""
     from .verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch

@@ -98,7 +98,7 @@ ENVIRONMENT = {
 TOLD = {
     "file": "torch could not open a file or folder here.",
     "thread": "Student code may start no thread here.",
-    "syntax": "Python 3.11 does not know this syntax; look whether a newer Python does.",
+    "syntax": "Python 3.11 does not support this syntax; check whether a newer Python does.",
 }
 THE_CODE_ITSELF = {
     "scipy": raised("ModuleNotFoundError", "No module named 'scipy'", "scipy"),
@@ -156,7 +156,7 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     assert bo == "bo: unreadable: The zip cannot be read: File is not a zip file."
     summary = json.loads((out / "summary.json").read_text())
     assert [(one["id"], one["code"]) for one in summary["attention"]] == [("ada", "unreadable"), ("bo", "unreadable")]
-    for language, heading in (("en", "Who needs a person"), ("zh", "需要人工查看")):
+    for language, heading in (("en", "For manual review"), ("zh", "需要人工查看")):
         assert CliRunner().invoke(cli.app, ["report", str(out), "--lang", language]).exit_code == 0
         page = (out / "html" / "index.html").read_text()
         assert page.index(heading) < page.index('<h2 id="points">')

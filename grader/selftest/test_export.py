@@ -153,7 +153,7 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
     made = sent(reports, "canvas", rubric, template=gradebook(PEOPLE), assignment_id="77")
     assert [(row["ID"], row["Small (77)"]) for row in table(made)] == [("", "100"), ("4000", "80")]
     assert refusals(made.rows) == [
-        "1 would be blank: not in the gradebook that was given. Download it again, or add them to the course",
+        "1 would be blank: not in the gradebook. Download it again, or add them to the course",
         "  Nobody Known (80)",
     ]
 
@@ -201,7 +201,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert first["Grade"] == "72"
     assert first["Feedback comments"] == (
         "10 points of the bonus are above its cap of 20. "
-        "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off."
+        "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted."
     )
     without = worksheet(PEOPLE).replace("Feedback comments", "Else")
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
@@ -230,7 +230,7 @@ def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> Non
     made = sent(of(PEOPLE, "moodle"), "moodle", rubric, template=worksheet(PEOPLE, "92.00"))
     assert [row["Grade"] for row in table(made)] == ["90", "91", "92", "", "", ""]
     assert refusals(made.rows) == [
-        "2 would be blank: score plus bonus is above the worksheet's maximum 92; set bonus_cap or raise the maximum",
+        "2 would be blank: score plus bonus exceeds the worksheet's maximum 92; set bonus_cap or raise the maximum",
         f"  {NAMES[3]} (93), {NAMES[4]} (94)",
     ]
     assert [row.cell.points if row.cell else None for row in made.rows] == [90, 91, 92, None, None, None]
@@ -262,7 +262,7 @@ def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a
     assert first.keys() == known
     assert first["score"] == 72
     assert first["output"].splitlines()[0] == "A notice."
-    assert "Late, nobody knows by how much, so 1 day: 10%, 8 points, taken off." in first["output"]
+    assert "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted." in first["output"]
     assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
         (60, 100, "passed", "1.1"),
         (0, 5, "failed", "1.2"),
@@ -363,7 +363,7 @@ def test_a_student_with_two_submissions_gets_no_grade_until_a_person_has_chosen(
     assert [row["grade"] for row in table(made)] == ["", ""]
     assert (
         made.remarks[0]
-        == "Ada (a): left blank; has several submissions (a, b); `grader decide` with --attempt says which one counts"
+        == "Ada (a): left blank; has several submissions (a, b); choose one with `grader decide --attempt`"
     )
 
 

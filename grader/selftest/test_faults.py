@@ -64,7 +64,7 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 3
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("grader: "))
     assert line.endswith(
-        "report.json: No space left on device. Finished reports are whole; free the place and run again."
+        "report.json: No space left on device. Reports written so far are complete. Free disk space and run again."
     )
     files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert files == {*written, tmp_path / "out" / LEDGER, tmp_path / "out" / SOURCES}  # no temporary file either

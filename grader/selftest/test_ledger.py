@@ -242,7 +242,7 @@ def test_a_ledger_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / LEDGER).write_text("notes of mine " * 100)
-    with pytest.raises(LedgerError, match=r"is no ledger\. Move it away and run again"), opened(tmp_path):
+    with pytest.raises(LedgerError, match=r"is not a grader ledger\. Move it away and run again"), opened(tmp_path):
         pass
     assert (tmp_path / LEDGER).read_text() == "notes of mine " * 100
 
@@ -278,7 +278,7 @@ def test_a_damaged_ledger_is_refused(tmp_path: Path, place: slice) -> None:
 
 
 def test_a_place_without_a_ledger_that_cannot_have_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="Choose a folder that you can write to"), opened(tmp_path / "gone"):
+    with pytest.raises(LedgerError, match="Choose a writable folder"), opened(tmp_path / "gone"):
         pass
 
 

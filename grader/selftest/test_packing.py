@@ -34,7 +34,7 @@ NORM = "src/modeling/norm.py"
         ({"a\x1b[2J\n.7z": b"7z"}, "A 7z archive, a [2J .7z: ask for a zip."),
         ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
         ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar archive; ask for a zip; it was left out."),
-        ({"text.html": b"I could not."}, "A text typed in online, or a link, text.html: ask for a zip of src/."),
+        ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
     ],
     ids=["7z", "rar", "notebook", "text", "name_for_terminals", "7z_named_rar", "rar_named_zip", "typed_in"],
 )
@@ -140,7 +140,7 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
         submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
         assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
         assert f"{NORM} is missing; 'src/modeling/norm' may be it" in (submission.reason or "")
-        assert "Rename it if it is." in (submission.reason or "")
+        assert "If so, rename it." in (submission.reason or "")
 
 
 def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:

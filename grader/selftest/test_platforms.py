@@ -346,7 +346,7 @@ def test_a_students_thousands_of_files_cost_that_student_only(tmp_path: Path, pa
     many = {f"Bo_13_assignsubmission_file/{number}.py": "" for number in range(2001)}
     ada, bo = found(tmp_path, {f"Ada_12_assignsubmission_file/{NORM}": "x = 1\n", **many}, packed)
     assert ada.read().files == {NORM: "x = 1\n"}
-    assert "hand in src/ only" in (bo.read().reason or "")
+    assert "submit src/ only" in (bo.read().reason or "")
 
 
 def test_a_zip_whose_list_of_files_is_damaged_gives_a_reason(tmp_path: Path) -> None:

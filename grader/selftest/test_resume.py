@@ -114,7 +114,9 @@ def test_other_conditions_grade_all_and_are_named(judged: list[str], place: Path
     judged.clear()
     result = run(place, "--seed", "1", "--only", "task1")
     assert judged == ["ada", "bo", "cy"]
-    assert result.stderr.startswith("earlier results do not count here, for other conditions: only, seed\n")
+    assert result.stderr.startswith(
+        "earlier results were graded under different conditions (only, seed) and are regraded\n"
+    )
     judged.clear()
     run(place, "--seed", "1", "--only", "task1")
     assert judged == []
@@ -145,11 +147,11 @@ def test_a_report_that_was_changed_or_deleted_is_put_back(judged: list[str], pla
     result = run(place)
     assert judged == ["ada", "bo", "cy"]
     assert contents(out) == before
-    assert [line for line in result.stderr.splitlines() if "put back" in line] == [
-        "ada: its report was changed or deleted, and is put back",
-        "bo: its report was changed or deleted, and is put back",
+    assert [line for line in result.stderr.splitlines() if "restored" in line] == [
+        "ada: report.json had been edited or deleted; restored from the ledger",
+        "bo: report.json had been edited or deleted; restored from the ledger",
     ]
-    assert "put back" not in run(place).stderr
+    assert "restored" not in run(place).stderr
 
 
 def test_a_roster_that_comes_later_costs_no_grading(judged: list[str], place: Path) -> None:
@@ -176,8 +178,8 @@ def test_results_from_several_environments_are_pointed_out(
     assert judged == ["ada", "bo", "cy", "di"]
     assert "isolation" not in first.stderr
     assert second.stderr.splitlines()[-2:] == [
-        "isolation is only 'seccomp': `grader doctor` says what is missing.",
-        "graded in 2 environments, as reports say; --fresh grades all in one.",
+        "isolation is only 'seccomp'; `grader doctor` shows what is missing.",
+        "results come from 2 environments (see reports); --fresh regrades all in this one.",
     ]
 
 
@@ -242,7 +244,9 @@ def test_another_grader_in_the_same_folder_is_one_line(
 def test_something_else_in_the_ledgers_place_is_one_line(judged: list[str], place: Path) -> None:
     write_folder(place / "out", {LEDGER: "mine " * 1000})
     result = run(place, code=2)
-    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: is no ledger. Move it away and run again")
+    assert result.stderr.startswith(
+        f"grader: {place / 'out' / LEDGER}: is not a grader ledger. Move it away and run again"
+    )
     assert (result.stderr.count("\n"), judged) == (1, [])
 
 

@@ -88,7 +88,7 @@ def test_a_worksheet_says_by_how_much_somebody_was_late(tmp_path: Path, status: 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "no student in it. It needs a header with a column username, name or email."),
+        ("", "no student found. It needs a header with a column username, name or email."),
         ("colour,size\nred,7\n", "no student in it"),
         (b"name\nM\xfcller\n", "no CSV in UTF-8"),
         ('name\n"' + "x" * 200_000, "no CSV in UTF-8 .field larger than field limit"),
@@ -114,7 +114,7 @@ def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: 
     assert absent.read().reason == "Nothing was handed in: 王芳 is in the roster, and no submission is theirs."
     assert candidates["ada"].origin == Origin(source="folders", students=(ADA,))
     assert candidates["ada"].read().reason is None
-    assert "Nobody in the roster goes with this submission." in candidates["Bo_O_Neil_Jr"].read().notices
+    assert "No roster entry matches this submission." in candidates["Bo_O_Neil_Jr"].read().notices
     assert candidates["Bo_O_Neil_Jr"].origin is None
 
 

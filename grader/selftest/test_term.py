@@ -193,7 +193,7 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
         lines = run(*given, "--dry-run").stdout.splitlines()
         assert lines[0] == "Fewer points: 1"
         assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
-        assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
+        assert "      the same points give a different grade: [policy] or the submission time changed" in lines
     with monkeypatch.context() as patch:
         with_policy("", tmp_path, patch, points={"points = 12": "points = 11"})
         lines = run(*given, "--dry-run").stdout.splitlines()

@@ -122,12 +122,12 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), Clue(says=BESIDE_FLOAT32), DTYPE_DIFFERS),
     "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         SHAPE_DIFFERS,
     ),
     "bad_sizes_accepted": (Clue(says=("{sizes} is accepted; it must raise an error",)),),
     "bad_sizes_unnamed": (Clue(says=("the error raised for {sizes} does not name {size}",)),),
-    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; a ValueError or an AssertionError is asked for",)),),
+    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; expected a ValueError or an AssertionError",)),),
     "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "gradient_cut": (
@@ -184,7 +184,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
     "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         Clue("the_table_is_the_only"),
     ),
     "gradient_scaled": (

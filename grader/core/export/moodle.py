@@ -22,7 +22,7 @@ GRADE = ("Grade", "成绩", "分数", "Bewertung", "Note", "Calificación")
 MAXIMUM = ("Maximum Grade", "最高分", "最高成绩")
 MODIFIED = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
-ABSENT = "not in the worksheet that was given. Download it again, or add them to the course"
+ABSENT = "not in the worksheet. Download it again, or add them to the course"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
@@ -71,4 +71,4 @@ def _refused(row: Row, most: str) -> str:
     if limit is None or row.grade is None or row.grade.points <= limit:
         return ""
     what = "score plus bonus" if row.report.bonus else "the score"
-    return f"{what} is above the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"
+    return f"{what} exceeds the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"

@@ -98,7 +98,7 @@ def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
         if name.endswith("/"):
             continue
         if name in files:
-            raise Unreadable(say("{path} lists a file twice").then(say("pack it anew")))
+            raise Unreadable(say("{path} lists a file twice").then(say("repack it")))
         files[name] = _Entry(file, entry)
     return files
 
@@ -159,7 +159,7 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))
     if entry.flag_bits & 1:
-        raise Unreadable(say("{path} is encrypted").then(say("hand in a zip without a password")))
+        raise Unreadable(say("{path} is encrypted").then(say("submit a zip without a password")))
     try:
         return read_packed(file, entry, limit + 1)
     except MemoryError:
@@ -192,7 +192,7 @@ class _Unpacked(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > MAX_UNPACKED_BYTES:
-            raise Unreadable(say("{path} is damaged").then(say("pack it anew")))
+            raise Unreadable(say("{path} is damaged").then(say("repack it")))
         data = self._file.read(size) if self._method is None else self._next(self._method, size)
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:

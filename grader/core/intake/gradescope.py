@@ -81,7 +81,7 @@ def _found(folder: str, entry: object, problem: Message | None) -> Found:
         submitted_at=_moment(entry.get(":created_at")),
     )
     why = problem or say("Gradescope names no submitter")
-    unknown = say("It is not known whose this is: {problem}.", problem=why)
+    unknown = say("Owner unknown: {problem}.", problem=why)
     return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, () if people else (unknown,))
 
 

@@ -18,8 +18,8 @@ from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 
-NOT_TRIED_AFTER_TIME = say("not tried, since an earlier case of this property gave no answer in time")
-NOT_TRIED_AFTER_MEMORY = say("not tried, since an earlier case of this property filled the memory")
+NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
+NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -99,7 +99,7 @@ class Student:
         self.start_afresh()
         self._around = around
         if self.condemns(property_id):
-            self._gave_out = InvalidReply(say("what came back for this piece is more than can be judged"))
+            self._gave_out = InvalidReply(say("judging this output exceeded the judge's limits; not tried again"))
 
     def start_afresh(self) -> None:
         """End the worker and forget its state: the next request starts another, which imports the submission anew."""
@@ -295,7 +295,7 @@ class Student:
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
+            raise TimedOut(say("{name} has used its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:

@@ -189,7 +189,9 @@ class Worker:
         self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
         if usage["killed_by_a_stranger"] and grace_s:
-            raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
+            raise RuntimeError(
+                "a worker was killed from outside the grader, by a person or by the system when out of memory"
+            )
         if usage["signal"]:
             return say("the process ended by signal {n}", n=f"{usage['signal']:.0f}")
         return say("the process ended by itself")

@@ -106,13 +106,13 @@ class Practice:
         """From names of wrong implementations to source text.
 
         Raises:
-            ValueError: If what an edit replaces does not stand there once.
+            ValueError: If the text that an edit replaces does not occur exactly once.
         """
         return {name: self._edited(*edit) for name, edit in self.mistakes.items()}
 
     def _edited(self, of: str, old: str, new: str) -> str:
         if self.right[of].count(old) != 1:
-            raise ValueError(f"{old!r} does not stand once in {of}; mend the edit.")
+            raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
         return self.right[of].replace(old, new)
 
 

@@ -36,7 +36,7 @@ def diff(
         try:
             write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
         except OSError as error:
-            fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
+            fail(f"--out {out}: {error.strerror}. Choose a file in a writable folder.")
     print_differences(differences, same, rubric, language)
     if out:
         say(str(out))

@@ -35,7 +35,7 @@ MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
 
 def return_feedback(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
     pages: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where report wrote its pages. Default: DIR/html.")

@@ -52,7 +52,7 @@ def practice(
         server = Zygote(Limits())
         try:
             if server.isolation.level < Level[require_isolation.name]:
-                fail(f"isolation here is {server.isolation}, less than required. `grader doctor` says what is missing.")
+                fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates), ERR)]
             write_text(out / "practice.csv", table(results))
@@ -60,7 +60,7 @@ def practice(
         except KeyboardInterrupt:
             fail("stopped; nothing was written.", 130)
         except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", EXIT_GRADER_ERROR)
+            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", EXIT_GRADER_ERROR)
         finally:
             server.close()
     OUT.print(_table(results, language))

@@ -63,7 +63,7 @@ class Bench:
             self.isolation = self._zygote.isolation
             if self.isolation.level < settings.required_level:
                 raise CannotGrade(
-                    f"isolation here is {self.isolation}, less than when it was graded. `grader doctor` says what is "
+                    f"isolation here is {self.isolation}, weaker than during grading. `grader doctor` shows what is "
                     "missing."
                 )
         except BaseException:

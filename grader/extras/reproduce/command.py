@@ -18,7 +18,7 @@ from grader.core.settings import CannotGrade
 
 
 def reproduce(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
     wanted: Annotated[
         str | None, typer.Argument(metavar="PROPERTY", help="An id, or a part of it. Default: the first that was lost.")
@@ -85,7 +85,7 @@ def _property(report: Report, wanted: str | None) -> PropertyReport:
             if len(failing) == 1:
                 return failing[0]
             if failing:
-                fail(f"{wanted}: may be any of {', '.join(prop.id for prop in failing)}. Give more of the id.")
+                fail(f"{wanted}: ambiguous: {', '.join(prop.id for prop in failing)}. Give more of the id.")
             fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
     fail(f"{wanted}: no such property. {identifier} lost {names}.")
 
@@ -96,7 +96,7 @@ def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submissi
     with Reader() as reader:
         found = candidates_of(out, submissions, reader)
         if identifier not in found:
-            fail(f"{identifier}: not among the submissions any more. Give the place where it lies with --submissions.")
+            fail(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
         submission = reader.read(found[identifier])
     if submission.reason is not None:
         fail(f"{identifier}: {submission.reason}")

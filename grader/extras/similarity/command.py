@@ -61,7 +61,7 @@ def similar(
         except KeyboardInterrupt:
             fail("stopped; nothing was written.", 130)
         except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", 3)
+            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", 3)
         _show(findings, out)
 
 

@@ -189,7 +189,8 @@ def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path)
         assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
     assert process.returncode == 3
     assert [line for line in errors.splitlines() if not line.startswith("[")] == [
-        f"grader: the scheduler at {dask.address} has gone. Finished reports are whole; run the same command again."
+        f"grader: the scheduler at {dask.address} is gone. Reports written so far are complete. "
+        "Run the same command again."
     ]
     assert finished(tmp_path)
 

@@ -124,8 +124,8 @@ def test_a_job_that_slurm_refuses_is_one_line(tmp_path: Path) -> None:
     refused = command(tmp_path, "slurm", PATH=path, DASK_CONFIG=str(configured(tmp_path / "ours")), HOME=str(tmp_path))
     assert (refused.returncode, refused.stderr) == (
         2,
-        "grader: --executor slurm: Slurm refuses such a job (sbatch: error: invalid partition). "
-        "grader/docs/cluster.md says where queue, account and time are set.\n",
+        "grader: --executor slurm: Slurm rejects such a job (sbatch: error: invalid partition). "
+        "grader/docs/cluster.md explains how to set queue, account and time.\n",
     )
 
 

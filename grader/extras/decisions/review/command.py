@@ -21,15 +21,15 @@ from grader.core.intake.submission import Submission
 
 
 def review(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
     submissions: Submissions = None,
     pairs: Annotated[
         Path | None, typer.Option("--similar", metavar="FOLDER", help="What `grader similar` wrote. Default: DIR.")
     ] = None,
     anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Pseudonyms in place of all that says who somebody is; show finds them.")
+        bool, typer.Option("--anonymous", help="Replace all identities with pseudonyms; show looks them up.")
     ] = False,
-    by: Annotated[str, typer.Option(help="Who decides. Default: the name of your account.")] = "",
+    by: Annotated[str, typer.Option(help="Who decides. Default: your account name.")] = "",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of this machine. Default: a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
@@ -55,7 +55,7 @@ def review(
 
         def read(submission: str) -> Submission | str:
             if submission not in candidates:
-                return "not among the submissions any more."
+                return "no longer among the submissions."
             found = reader.read(candidates[submission])
             return found.reason or found
 

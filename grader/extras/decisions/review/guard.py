@@ -1,4 +1,4 @@
-"""Who gets an answer: whoever knows the token, at this address, from a page of ours. All others learn nothing."""
+"""Rejects requests without the token, from another origin or for another host."""
 
 from __future__ import annotations
 

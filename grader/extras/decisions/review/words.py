@@ -14,7 +14,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "Who needs a person, the most urgent first. {count} of {all} wait. Open one, or press n.",
         "需要人工查看的提交，最紧急的在前。共 {all} 份，{count} 份待查看。点击打开，或按 n。",
     ),
-    "queue_empty": ("Nobody waits. Everyone who needed a person was looked at.", "没有待查看的提交，全部已看过。"),
+    "queue_empty": ("Nothing left to review.", "没有待查看的提交，全部已看过。"),
     "start": ("Begin", "开始"),
     "looked_at": ("Looked at: {count}", "已查看：{count}"),
     "unfollowed": ("Decisions that cannot be followed", "无法执行的决定"),

@@ -95,7 +95,7 @@ def test_pages_tell_the_student_why_and_not_who(out: Path) -> None:
     decided(out, "bo", "--excuse", "--comment", "Get well soon!", *REASON)
     assert run("report", out, "--lang", "en").exit_code == 0
     student = (out / "html" / "students" / "bo.html").read_text()
-    assert "Excused: there is no grade, and that costs nothing. Reason: Fair." in student
+    assert "Excused: no grade, and no penalty. Reason: Fair." in student
     assert "Get well soon!" in student
     assert "kim" not in student
     assert "kim" in (out / "html" / "index.html").read_text()
@@ -132,17 +132,17 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("zoe", "--excuse", *REASON), "grader: zoe: nobody in "),
+        (("zoe", "--excuse", *REASON), "grader: zoe: no student in "),
         (("--excuse", *REASON), "grader: STUDENT is missing. Say whom"),
         (("ada", "--excuse"), "grader: why is missing."),
         (("ada", "--override", "eps", *REASON), "override and points go together"),
         (("ada", "--override", "epps", "--points", "1", *REASON), "no property epps in the report; eps perhaps."),
         (("ada", "--override", "mean", "--points", "5", *REASON), "grader: 5 points: mean has only 4."),
         (("cy", "--override", "mean", "--points", "1", *REASON), "is unreadable and has no properties"),
-        (("ada", "--attempt", "three", *REASON), "no submission three of theirs, but ada."),
+        (("ada", "--attempt", "three", *REASON), "no submission three; the student has ada."),
         (("ada", "--withdraw", "excuse", *REASON), "nothing of that holds"),
-        (("ada", "--renew", "excuse"), "--renew excuse: no such decision holds. There is nothing."),
-        (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a time. Write it as 2026-10-09,"),
+        (("ada", "--renew", "excuse"), "--renew excuse: no such decision in force. In force: nothing."),
+        (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a date or time. Use the form 2026-10-09,"),
         (("*", "--excuse", *REASON), "only attempt can be decided for everyone"),
     ],
 )
@@ -170,7 +170,7 @@ def test_comments_are_renewed_together_and_a_reason_goes_with_what_it_is_for(out
     decided(out, "ada", "--comment", "Two.", "--who", "kim")
     assert "One. (kim" in decided(out, "ada")
     write_class(out, report("ada", files="1", name="Ada"))
-    assert decided(out, "ada").count("Look at it again: other files were handed in.") == 2
+    assert decided(out, "ada").count("Look at it again: other files were submitted.") == 2
     decided(out, "ada", "--renew", "comment")
     assert "Look at it again" not in decided(out, "ada")
 
@@ -187,7 +187,7 @@ def test_what_is_written_by_hand_counts_and_its_ground_is_remembered(out: Path) 
     refused = run("export", out, "--to", "csv")
     assert refused.exit_code == 3
     assert f"{FILE}:2: {said}" in refused.stderr
-    assert "decisions to be looked at again: 1 (--accept-stale" in refused.stderr.splitlines()[-1]
+    assert "decisions that need another look: 1 (--accept-stale" in refused.stderr.splitlines()[-1]
     assert exported(out, "--accept-stale")["ada"]["grade"] == "14"
     (one,) = json.loads((out / "summary.json").read_bytes())["attention"]
     assert (one["id"], one["code"], one["text"]) == ("ada", "stale_decision", f"{FILE}:2: {said}")
@@ -232,7 +232,7 @@ def test_a_mistake_in_the_file_stops_every_command_in_one_line(out: Path, comman
 def test_somebody_who_is_unknown_is_said_and_blocks_an_export_only(out: Path) -> None:
     (out / FILE).write_text(BY_HAND.replace('"Ada"', '"Adda"'))
     shown = run("show", out)
-    assert (shown.exit_code, shown.stderr) == (0, f"{FILE}:2: Adda: mean: nobody in the class; Ada perhaps\n")
+    assert (shown.exit_code, shown.stderr) == (0, f"{FILE}:2: Adda: mean: no student matches (did you mean Ada?)\n")
     assert run("export", out, "--to", "csv").exit_code == 3
 
 
@@ -276,7 +276,7 @@ def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
         lines[4],
     ]
     assert lines[4].startswith("      decided: “mean”: 3 points. Reason: Fair. (kim, ")
-    assert lines[5:7] == ["The same points, but something else was decided: 1", "  bo: 5 (+0)"]
+    assert lines[5:7] == ["The same points, but different decisions: 1", "  bo: 5 (+0)"]
     assert lines[7].startswith("      decided: Come and see me. (kim, ")
     assert "reaches “pass”" in (tmp_path / "diff.html").read_text()
     back = run("diff", now, out).stdout

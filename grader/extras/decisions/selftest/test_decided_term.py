@@ -209,7 +209,7 @@ def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_grad
     told = run("grade", given, "--out", out).stdout.splitlines()
     (line,) = [line for line in told if "stale_decision" in line]
     assert line.endswith(
-        f"decisions.toml:5: {ada.user}: attention_causal: other files were handed in and "
+        f"decisions.toml:5: {ada.user}: attention_causal: other files were submitted and "
         "the grader said “passed, 30 of 30”, and says “failed, 0 of 30” now"
     )
     (out / "decisions.toml").write_text("[[decision]]\nstudent = 3\n")
@@ -217,4 +217,4 @@ def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_grad
     assert (result.exit_code, (out / "summary.json").exists()) == (2, True)
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"grader: {out / 'decisions.toml'}:1: student: Input should be a valid string.")
-    assert last.endswith("Everything is graded; grades cannot be shown or exported before that is mended.")
+    assert last.endswith("Everything is graded, but grades cannot be shown or exported until this is fixed.")

@@ -69,7 +69,7 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
         (
             "[[decision]]",
             "[[decisions]]",
-            "'decisions' stands outside of an entry. Each entry begins with [[decision]]",
+            "'decisions' is outside any entry. Each entry begins with [[decision]]",
         ),
         ("[[decision]]", "[decision]", "'decision' stands outside of an entry."),
         ("why = '''\nFair\nreading.'''", "", "3: why is missing"),

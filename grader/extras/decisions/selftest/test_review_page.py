@@ -75,7 +75,7 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
 
 def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     """One without parts, as summaries of earlier graders have them, stays English."""
-    text = say("No answer in time: {names}.", names=LATE)
+    text = say("Timed out: {names}.", names=LATE)
     attention = [
         Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
         Attention(id="cy", code="timed_out", text=str(text)),
@@ -91,7 +91,7 @@ def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: D
     assert desk.post("cy", "accept") == (303, "student/bo")
     assert desk.post("bo", "accept") == (303, "")
     assert desk.queue() == []
-    assert "Nobody waits" in desk.page().text
+    assert "Nothing left to review" in desk.page().text
     assert "Looked at: 3" in desk.page().text
 
 
@@ -133,7 +133,7 @@ def test_an_appeal_waits_until_somebody_has_seen_it_and_is_told_to_nobody(desk: 
 def test_what_was_seen_can_be_put_back_and_is_told_to_no_student(desk: Desk) -> None:
     desk.post("cy", "accept")
     run = CliRunner().invoke
-    assert "Looked at, and left as it is: timed_out. (kim, " in run(app, ["decide", str(desk.out)]).stdout
+    assert "Reviewed and left unchanged: timed_out. (kim, " in run(app, ["decide", str(desk.out)]).stdout
     run(app, ["report", str(desk.out), "--lang", "en"])
     for page in (desk.out / "html").rglob("*.html"):
         assert "Looked at" not in page.read_text()

@@ -122,7 +122,7 @@ def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None
     write_folder(tmp_path / "cleo", edited(SEES_LATER_TOKENS, (SWIGLU, "import torch", "import math, torch")))
     result = reproduce(folder, "cleo", "--submissions", tmp_path / "cleo")
     assert result.exit_code == 0, result.output
-    assert f"cleo: the files have changed since they were graded ({SWIGLU}): " in result.stderr
+    assert f"cleo: the files changed since grading ({SWIGLU}): " in result.stderr
 
 
 @pytest.mark.parametrize(

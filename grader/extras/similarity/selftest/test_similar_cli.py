@@ -194,7 +194,7 @@ def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
     assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
     assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
     assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
-    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / SWIGLU))
+    assert "Choose a writable folder" in only_line(run(room, "--out", room / "ada" / SWIGLU))
     assert not out.exists()
 
 
