@@ -97,7 +97,7 @@ ENVIRONMENT = {
 }
 TOLD = {
     "file": "torch could not open a file or folder here.",
-    "thread": "Student code may start no thread here.",
+    "thread": "student code may not start threads here.",
     "syntax": "Python 3.11 does not support this syntax; check whether a newer Python does.",
 }
 THE_CODE_ITSELF = {
@@ -116,7 +116,7 @@ def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str)
     own, crash = standing(90, task1=32), (Outcome.CRASHED, ENVIRONMENT[name])
     lost = {task: [("p", *crash), ("q", *crash)] for task in ("task1", "task2")}
     (one,) = attention([own], {}, {"ada": lost}, {})
-    cause = TOLD.get(name, f"The module {name} belongs to Python or torch, and was not found here.")
+    cause = TOLD.get(name, f"the module {name} belongs to Python or torch, but is not installed here.")
     assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
     assert message_of(one.parts) == one.text
 
@@ -149,7 +149,7 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     options = ["--device", "cpu", "--only", "task1", "--jobs", "1", "--lang", "en"]
     result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "class"), "--out", str(out), *options])
     assert result.exit_code == 0, result.output
-    (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 need a person:")
+    (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 for manual review:")
     ada, bo = result.stdout.splitlines()[head + 1 :]
     assert ada.startswith("ada: unreadable: ")
     assert "A 7z archive, ada.7z: ask for a zip." in ada

@@ -70,7 +70,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     line = only_line(run("grade", tmp_path / "empty", "--out", tmp_path / "out"))
-    assert f"{tmp_path / 'empty'}: holds no submission. Expected src/ in it" in line
+    assert f"{tmp_path / 'empty'}: no submission found. Expected src/" in line
 
 
 def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
-    assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
+    assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
         {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}

@@ -162,7 +162,7 @@ def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.Monkey
     with opened(out):
         result = export(out)
     assert result.exit_code == 2
-    assert "another grader or program is at work with it" in result.stderr
+    assert "in use by another grader or program" in result.stderr
 
 
 @settings(max_examples=25)

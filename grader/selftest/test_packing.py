@@ -260,7 +260,7 @@ def test_links_and_pipes_in_a_class_folder_are_refused_by_name(tmp_path: Path) -
     os.mkfifo(tmp_path / "queue")
     said = dict(classroom(tmp_path))
     assert (said["ada"], said["bo"]) == ("", "")
-    assert said["eve"].startswith("eve.zip is a link, and may lead to somebody else's work.")
+    assert said["eve"].startswith("eve.zip is a link, which may point to someone else's submission.")
     assert said["kim"].startswith("kim is a link")
     assert said["pipe"].startswith("pipe.zip is neither a file nor a folder")
     assert said["queue"].startswith("queue is neither a file nor a folder")

@@ -192,7 +192,7 @@ def test_what_takes_too_long_is_named(shared: Reader, tmp_path: Path, monkeypatc
     write_folder(tmp_path, {f"ada/{NORM}": source, f"ada/{FUNCTIONAL}": source})
     monkeypatch.setattr(reading, "CPU_S", 0)
     submission = shared.read(Candidate("ada", tmp_path / "ada"))
-    assert "s of computing" in (submission.reason or "") or FUNCTIONAL not in submission.files
+    assert "exceeds the CPU time limit" in (submission.reason or "") or FUNCTIONAL not in submission.files
 
 
 def test_a_path_that_holds_nothing_is_refused_in_the_words_of_discovery(shared: Reader, tmp_path: Path) -> None:

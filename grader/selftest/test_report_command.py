@@ -78,7 +78,7 @@ def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("option", "value", "advice"),
     [
         ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
-        ("--handout", "javascript:alert(1)", "not a web address. Give the one that en/ and zh/ lie below"),
+        ("--handout", "javascript:alert(1)", "not a URL. Give the parent of en/ and zh/"),
     ],
     ids=["lang", "handout"],
 )

@@ -86,7 +86,7 @@ def test_what_is_graded_is_not_graded_again(judged: list[str], place: Path) -> N
     before, times = contents(place / "out"), [path.stat().st_mtime_ns for path in (place / "out").glob("*/*")]
     again = run(place)
     assert judged == ["ada", "bo", "cy"]
-    assert again.stderr == "3 of 3 are graded already and kept; --fresh grades all again\n"
+    assert again.stderr == "3 of 3 already graded and kept; --fresh regrades all\n"
     assert contents(place / "out") == before
     assert [path.stat().st_mtime_ns for path in (place / "out").glob("*/*")] == times
     assert again.stdout.splitlines()[:4] == first.stdout.splitlines()[:4]
@@ -237,7 +237,7 @@ def test_another_grader_in_the_same_folder_is_one_line(
     (place / "out").mkdir()
     with opened(place / "out"):
         result = run(place, code=2)
-    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: another grader or program is at work with it.")
+    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: in use by another grader or program.")
     assert (result.stderr.count("\n"), judged) == (1, [])
 
 

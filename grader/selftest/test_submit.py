@@ -133,7 +133,7 @@ def test_a_lock_starts_no_thread(solved: Path, run: WarmPython) -> None:
 REFUSED = {  # what is in a helper module, and what is said of it
     "utf_16": ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32; save it as UTF-8"),
     "latin_1": (b"# Dr\xfccken\n", "is not UTF-8 (byte 4); save it as UTF-8"),
-    "no_such_coding": (b"# coding: klingon\n", "names an encoding that Python does not read"),
+    "no_such_coding": (b"# coding: klingon\n", "declares an encoding that Python cannot read"),
     "own_import": (b"import sys\nsys.path.insert(0, 'src')\nfrom attention import x\n", "Import it relatively"),
     "type_parameters": (b"def first[T](items: list[T]) -> T: ...\n", "src/helper.py:1"),
 }

@@ -95,7 +95,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "source_wide": ("is UTF-16 or UTF-32; save it as UTF-8", "是 UTF-16 或 UTF-32 编码；请另存为 UTF-8"),
     "source_nul": ("contains NUL bytes, so it is no Python source", "含有 NUL 字节，不是 Python 源文件"),
     "source_encoding": (
-        "names an encoding that Python does not read ({why}); save it as UTF-8",
+        "declares an encoding that Python cannot read ({why}); save it as UTF-8",
         "声明了 Python 无法读取的编码（{why}）；请另存为 UTF-8",
     ),
     "source_undecodable": (

@@ -70,7 +70,7 @@ def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
     same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
     assert relation(same, varied, varied) == "all of these are the same number"
-    assert relation(same, same * 2, same) == "all of these are 0.5 times what they should be"
+    assert relation(same, same * 2, same) == "all of these are 0.5 times the expected value"
 
 
 ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)

@@ -239,7 +239,7 @@ PHRASES: Final = {
     "at most {n} are compared": "最多比较 {n} 个",
     "{path}: syntax error in line {n}": "{path}：第 {n} 行语法错误",
     "{path}: nested too deeply to be parsed": "{path}：嵌套太深，无法解析",
-    "library calls were not looked for.": "未查找库调用。",
-    "of the same student as {called}": "与 {called} 是同一名学生",
-    "the two were not compared.": "两者未作比较。",
+    "library calls not checked.": "未查找库调用。",
+    "same student as {called}": "与 {called} 是同一名学生",
+    "not compared with each other.": "两者未作比较。",
 }

@@ -23,7 +23,7 @@ from grader.core.rubric import Rubric
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the earlier grading.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the later one.")],
-    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Write it as a page, too.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Also write an HTML page.")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""

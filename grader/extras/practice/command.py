@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 def practice(
     paths: Annotated[list[Path], typer.Argument(help="Submissions, as for grade.")],
-    out: Annotated[Path, typer.Option(help="Where OUT/practice.csv and OUT/practice.json go.")],
+    out: Annotated[Path, typer.Option(help="Output folder: OUT/practice.csv and OUT/practice.json.")],
     source: Source = None,
     roster: Roster = None,
     lang: Annotated[str, typer.Option(help="Language in the terminal: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to run with less.")] = LevelChoice.PROCESS,
+    require_isolation: Annotated[
+        LevelChoice, typer.Option(help="Refuse to run under weaker isolation.")
+    ] = LevelChoice.PROCESS,
 ) -> None:
-    """Judge the tests that students wrote for `make practice`, on implementations that they have not seen.
+    """Judge students' tests from `make practice` on implementations that they have not seen.
 
-    The points stand beside the grade; no report and no total changes.
+    Practice points are separate from the grade; reports and totals do not change.
     """
     exercise: Practice | None = chosen().practice
     if exercise is None:
@@ -66,7 +68,7 @@ def practice(
     OUT.print(_table(results, language))
     say(f"{len(results)} submissions: {out}/practice.csv")
     if any(own.points is None for own in results):
-        fail("some tests could not be judged through no fault of their own; run again.", EXIT_GRADER_ERROR)
+        fail("the grader failed to judge some tests; run again.", EXIT_GRADER_ERROR)
 
 
 def _table(results: list[Result], language: str) -> Table:

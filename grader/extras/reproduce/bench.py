@@ -157,7 +157,7 @@ def _within_the_judges_limits(memory: bool) -> Iterator[None]:
     """
 
     def used_up(*_: object) -> None:
-        raise CannotGrade(f"to judge what came back takes more than {CPU_S} s of computing, as it did in grading.")
+        raise CannotGrade(f"judging the output takes more than {CPU_S} s of CPU time, as it did during grading.")
 
     kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU)
     before = [resource.getrlimit(kind) for kind in kinds]

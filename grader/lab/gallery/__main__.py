@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page; the exit status is 1 if a variant could not be graded."""
     parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges to run in parallel")
     parser.add_argument("--blind", type=int, metavar="N", help="no page: N of them, without their names")
     parser.add_argument("--seed", type=int, default=1, help="of that choice (default %(default)s)")
     parser.add_argument("names", nargs="*", help="variants to show, or the beginning of their names; otherwise all")

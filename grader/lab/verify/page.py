@@ -80,7 +80,7 @@ def page(
     wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
     right = [verdict for verdict in verdicts if verdict.valid]
     blocks = [
-        ["# Kill table", "", "Written by `grader verify`; `judging.md` and `threat-model.md` explain it.", ""],
+        ["# Kill table", "", "Written by `grader verify`; explained in `judging.md` and `threat-model.md`.", ""],
         [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
         ["", "## By property", "", *_by_property(assignment, wrong)],
         ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],

@@ -33,8 +33,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("cleo", "CLASS/ada", "CLASS/dan"), "one folder or zip is a whole submission"),
     (("cleo", "CLASS/ada", f"CLASS/dan/{ATTENTION}"), "not both."),
     (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: no longer among the submissions."),
-    (("cleo", "--keep", "OUT/there"), "lies in the folder of the class"),
-    (("cleo", "--keep", "CLASS"), "there is something already"),
+    (("cleo", "--keep", "OUT/there"), "inside the class folder"),
+    (("cleo", "--keep", "CLASS"), "already exists"),
     (("cleo", "--lang", "fr"), "not a language"),
 ]
 
@@ -148,7 +148,7 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
         "cleo: regraded; every outcome is the same.",
         f"{TITLE} (failed, attention_sees_later_tokens): other submissions with the same outcome: 1",
         "  dan",
-        "Of 1 who were graded again, 0 would move:",
+        "Of 1 regraded submissions, 0 would change:",
         "Nothing to decide. If you accept the student's reading of the task: `grader decide {out} cleo --override …`.",
     ]
     assert contents(out) == before
@@ -186,14 +186,14 @@ def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str
         result = appeal(out, "cleo", "--check", "--keep", tmp_path / "kept")
     finally:
         known.update(kept)
-    assert "--check grades them again, too" in unchecked
+    assert "--check regrades them, too" in unchecked
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
-    place = lines.index("Of 1 who were graded again, 1 would move:")
+    place = lines.index("Of 1 regraded submissions, 1 would change:")
     assert lines[place + 2] == f"  dan: {MOVE} (+{WORTH:g})"
     assert "the hidden tests or the reference changed: " in lines[place + 4]
-    assert any(line.startswith("The grader has changed since then, so others may move") for line in lines)
+    assert any(line.startswith("The grader has changed since then, so other grades may change") for line in lines)
     assert sorted(path.parent.name for path in (tmp_path / "kept").rglob("report.json")) == ["cleo", "dan"]
 
 

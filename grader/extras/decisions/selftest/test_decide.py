@@ -133,14 +133,14 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
     ("arguments", "line"),
     [
         (("zoe", "--excuse", *REASON), "grader: zoe: no student in "),
-        (("--excuse", *REASON), "grader: STUDENT is missing. Say whom"),
+        (("--excuse", *REASON), "grader: STUDENT is missing. Give an id"),
         (("ada", "--excuse"), "grader: why is missing."),
-        (("ada", "--override", "eps", *REASON), "override and points go together"),
+        (("ada", "--override", "eps", *REASON), "override and points must be given together"),
         (("ada", "--override", "epps", "--points", "1", *REASON), "no property epps in the report; eps perhaps."),
         (("ada", "--override", "mean", "--points", "5", *REASON), "grader: 5 points: mean has only 4."),
         (("cy", "--override", "mean", "--points", "1", *REASON), "is unreadable and has no properties"),
         (("ada", "--attempt", "three", *REASON), "no submission three; the student has ada."),
-        (("ada", "--withdraw", "excuse", *REASON), "nothing of that holds"),
+        (("ada", "--withdraw", "excuse", *REASON), "no such decision to withdraw"),
         (("ada", "--renew", "excuse"), "--renew excuse: no such decision in force. In force: nothing."),
         (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a date or time. Use the form 2026-10-09,"),
         (("*", "--excuse", *REASON), "only attempt can be decided for everyone"),
@@ -152,7 +152,7 @@ def test_what_makes_no_sense_is_one_line_and_writes_nothing(out: Path, arguments
 
 
 def test_without_options_all_decisions_are_listed(out: Path) -> None:
-    assert decided(out) == "nothing was decided.\n"
+    assert decided(out) == "no decisions.\n"
     decided(out, "ada", "--late-days", "2", *REASON)
     decided(out, "bo", "--excuse", *REASON)
     assert [line.split(":")[0] for line in decided(out).splitlines()] == ["ada", "bo"]
@@ -183,7 +183,7 @@ def test_what_is_written_by_hand_counts_and_its_ground_is_remembered(out: Path) 
     assert exported(out)["ada"]["grade"] == "14"
     assert history(out) == [("made", "Ada", "mean", "kim", 0)]
     write_class(out, report("ada", USUAL | {"mean": (PASSED, 4.0)}, name="Ada"))
-    said = "Ada: mean: the grader said “failed, 0 of 4”, and says “passed, 4 of 4” now"
+    said = "Ada: mean: the grader's result was “failed, 0 of 4” and is now “passed, 4 of 4”"
     refused = run("export", out, "--to", "csv")
     assert refused.exit_code == 3
     assert f"{FILE}:2: {said}" in refused.stderr
@@ -218,7 +218,7 @@ def test_a_file_that_is_gone_is_missed(out: Path) -> None:
     (out / FILE).unlink()
     result = run("export", out, "--to", "csv")
     assert result.exit_code == 2
-    assert f"{out / FILE}: is gone, and the ledger knows 1 decisions of it. Put it back" in result.stderr
+    assert f"{out / FILE}: is missing, but the ledger records 1 decisions from it. Restore it" in result.stderr
 
 
 @pytest.mark.parametrize("command", [("show",), ("report",), ("export", "--to", "csv"), ("decide",)])
@@ -281,4 +281,4 @@ def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
     assert "reaches “pass”" in (tmp_path / "diff.html").read_text()
     back = run("diff", now, out).stdout
     assert "no longer reaches “pass” (13)" in back
-    assert "no longer decided: Come and see me." in back
+    assert "decision withdrawn: Come and see me." in back

@@ -197,11 +197,11 @@ def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     own = decision("ada", override="mean", points=3, ground=ground)
     assert stale([report("ada")], own) == []
     better = report("ada", USUAL | {"mean": (PASSED, 4.0)})
-    assert stale([better], own) == ["the grader said “failed, 0 of 4”, and says “passed, 4 of 4” now"]
+    assert stale([better], own) == ["the grader's result was “failed, 0 of 4” and is now “passed, 4 of 4”"]
     assert points(graded([better], own)) == {"ada": 14}
     assert stale([report("ada", files="1")], own) == ["other files were submitted"]
     worth = report("ada", USUAL | {"mean": (FAILED, 8.0)})
-    assert stale([worth], own) == ["the grader said “failed, 0 of 4”, and says “failed, 0 of 8” now"]
+    assert stale([worth], own) == ["the grader's result was “failed, 0 of 4” and is now “failed, 0 of 8”"]
 
 
 def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
@@ -240,7 +240,7 @@ def test_a_student_is_known_by_any_name(text: str) -> None:
     [
         ("ada lovelac", "no student matches (did you mean Ada Lovelace?)"),
         ("zzz", "no student matches"),
-        ("Twin", "may be any of 8, 9: give an id or an address"),
+        ("Twin", "ambiguous (8, 9): give an id or an email"),
     ],
 )
 def test_whoever_is_not_known_is_named_and_nothing_happens(text: str, why: str) -> None:

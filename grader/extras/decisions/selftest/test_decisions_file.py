@@ -59,7 +59,7 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
         ("points = 6", 'points = "6"', "3: points: Input should be a valid number"),
         ("points = 6", "points = -1", "3: points: Input should be greater than or equal to 0"),
         ("points = 6", "points = nan", "3: points: "),
-        ("points = 6", "", "3: override and points go together"),
+        ("points = 6", "", "3: override and points must be given together"),
         ("points = 6", "points = 6\nexcuse = true", "3: it has 2 of the fields override, comment"),
         ("points = 6", "points = 6\nlate = 2", "3: late: Extra inputs are not permitted"),
         ('who = "kim"', "", "3: who: Field required"),
@@ -71,7 +71,7 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
             "[[decisions]]",
             "'decisions' is outside any entry. Each entry begins with [[decision]]",
         ),
-        ("[[decision]]", "[decision]", "'decision' stands outside of an entry."),
+        ("[[decision]]", "[decision]", "'decision' is outside any entry."),
         ("why = '''\nFair\nreading.'''", "", "3: why is missing"),
     ],
 )

@@ -66,7 +66,7 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     assert desk.queue() == ["di", "bo", "cy"]
     page = desk.page("student/bo")
     assert [one.text for one in page.all("ul")[0].all("li")] == [
-        "nothing of a task ran Nothing of it gave an answer.",
+        "a task without any result Nothing of it gave an answer.",
         "something was left out A file was left out.",
     ]
     assert "2 of 3 in the queue" in page.one("header").text
@@ -81,7 +81,7 @@ def test_a_reason_is_told_in_the_language_of_the_page() -> None:
         Attention(id="cy", code="timed_out", text=str(text)),
     ]
     said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
-    assert said == [f"没有按时给出结果：{LATE}。", f"No answer in time: {LATE}."]
+    assert said == [f"没有按时给出结果：{LATE}。", f"Timed out: {LATE}."]
 
 
 def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:
@@ -139,7 +139,7 @@ def test_what_was_seen_can_be_put_back_and_is_told_to_no_student(desk: Desk) -> 
         assert "Looked at" not in page.read_text()
     assert run(app, ["export", str(desk.out), "--to", "csv"]).exit_code == 0
     assert "ooked at" not in (desk.out / "grades.csv").read_text()
-    desk.post("cy", "withdraw", what="seen", why="To be looked at again.")
+    desk.post("cy", "withdraw", what="seen", why="Needs another look.")
     assert desk.queue() == ["di", "bo", "cy"]
 
 
@@ -197,9 +197,9 @@ def test_lines_that_failing_cases_name_are_marked_and_linked(desk: Desk) -> None
 
 
 def test_files_that_changed_or_are_gone_are_said(desk: Desk) -> None:
-    assert "they have changed since" not in desk.page("student/bo").text
+    assert "have changed since grading" not in desk.page("student/bo").text
     desk.files["bo"] = {"src/attention.py": "x = 1\n"}
-    assert "they have changed since" in desk.page("student/bo").text
+    assert "have changed since grading" in desk.page("student/bo").text
 
 
 def test_long_files_are_cut_and_say_so(desk: Desk) -> None:
@@ -277,8 +277,8 @@ def test_before_and_after_go_around_the_queue_and_pass_who_was_seen(desk: Desk) 
         ("override", {"what": "nothing", "points": "1", "why": "Fair."}, "no property nothing in the report"),
         ("override", {"what": LATE, "points": "1", "why": "  "}, "why: it is empty."),
         ("comment", {"comment": ""}, "comment: it is empty."),
-        ("excuse", {"student": "zoe", "why": "kept"}, "student: nobody of this submission."),
-        ("withdraw", {"what": "excuse", "why": "kept"}, "nothing of that holds"),
+        ("excuse", {"student": "zoe", "why": "kept"}, "student: not an author of this submission."),
+        ("withdraw", {"what": "excuse", "why": "kept"}, "no such decision to withdraw"),
         ("dance", {}, "do: no such decision."),
     ],
 )
@@ -300,7 +300,7 @@ def test_of_two_tabs_the_second_sees_what_the_first_decided_before_it_adds_to_it
     assert desk.post("cy", "override", state, what=LATE, points="1", why="One.")[0] == 303
     status, text = desk.post("cy", "override", state, what=LATE, points="2", why="Two.")
     assert (status, len(desk.decisions())) == (409, 1)
-    assert "Meanwhile something else was decided here" in text
+    assert "Another decision was made meanwhile" in text
     assert "One. (kim" in text
     assert "Two." in text
     assert desk.post("cy", "override", what=LATE, points="2", why="Two.")[0] == 303
@@ -431,7 +431,7 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
     assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
     assert "The queue" in seen[0]
     assert "src/attention.py" in seen[1]
-    assert "they have changed since" not in seen[1]
+    assert "have changed since grading" not in seen[1]
 
 
 def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,7 +465,7 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     [
         (["nowhere"], "no report in it. Give the folder"),
         (["{out}", "--lang", "fr"], "--lang fr: not a language"),
-        (["{out}", "--submissions", "nowhere"], "no submissions there any more"),
+        (["{out}", "--submissions", "nowhere"], "submissions no longer there"),
         (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv in it."),
     ],
 )

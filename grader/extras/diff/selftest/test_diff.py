@@ -213,7 +213,7 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
         tests,
         "Only now: 1",
         "  new: - → 11 (+11)",
-        "As they were: 2.",
+        "Unchanged: 2.",
     ]
 
 
@@ -223,7 +223,7 @@ def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Pa
     assert [line for line in run(sides[0], alone).stdout.splitlines() if not line.startswith("   ")] == [
         "Fewer points: 1",
         "  ada: 11 → 5 (-6)",
-        "As they were: 0.",
+        "Unchanged: 0.",
     ]
     other = write_class(tmp_path / "other", report("eve"))
     assert "Only before: 5" in run(sides[0], other).stdout
