@@ -60,13 +60,13 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
     },
     {
         "from .nowhere import thing\n": "nowhere.py",
-        "raise SystemExit(0)\n": "this file ends the program when it is imported",
+        "raise SystemExit(0)\n": "this file exits the program on import",
     },
     {
         "# " + "x" * (1 << 20): "larger than 1 MiB",
         "x = 1\n\0": "contains NUL bytes",
     },
-    {"import os\nos._exit(0)\n": "this file ends the program when it is imported"},
+    {"import os\nos._exit(0)\n": "this file exits the program on import"},
 )
 
 

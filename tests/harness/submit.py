@@ -86,8 +86,8 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.submit", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
-    parser.add_argument("--anyway", action="store_true", help="pack although something is wrong")
-    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.add_argument(PROBE, type=Path, metavar="FILE", help=argparse.SUPPRESS)
     return parser
 

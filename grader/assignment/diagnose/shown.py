@@ -67,22 +67,22 @@ def _key(message: Message) -> str:
     return message.parts[0].key
 
 
-OTHERWISE = "{what} gives another output than on a new module, after {before}"
-IN_EVALUATION = "the output in evaluation mode beside that in training mode"
+OTHERWISE = "after {before}, {what} gives a different output from that on a new module"
+IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
-ROWS = "{what}: {n} of {all} rows receive something else"
-IDS = "{what}: {n} of {all} ids give something else"
+ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
+IDS = "{what}: {n} of {all} ids give a wrong row"
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 NOTHING_SEEN = (
-    "the tables are the same for all ratios, so nothing can be seen here",
-    "the output does not depend on the angle: nothing turns yet, so nothing can be seen here",
-    "all positions are turned alike, so nothing can be seen here",
+    "the tables are the same for all ratios, so this property cannot be checked",
+    "the output does not depend on the angle: nothing rotates, so this property cannot be checked",
+    "all positions are rotated alike, so this property cannot be checked",
 )
 BESIDE_FLOAT32 = (
-    "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one",
-    "{dtype} embedding, beside the float32 one",
-    "{dtype} output from {tables} tables, beside the float32 one",
+    "{dtype} output for group_size={group_size}, eps={eps}, compared with float32",
+    "{dtype} embedding, compared with float32",
+    "{dtype} output from {tables} tables, compared with float32",
 )
 
 DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
@@ -142,7 +142,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "gradient_not_summed": (
-        Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
+        Clue(
+            says=(RECEIVES,),
+            fields={"seen": ("the mean of the gradients of its uses", "the gradient of only one of its uses")},
+        ),
     ),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
     "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
@@ -159,7 +162,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
-        Clue("every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is turned otherwise than alone",)),
+        Clue(
+            "every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is rotated differently than alone",)
+        ),
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
@@ -167,7 +172,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, lacks=(_key(ALONE),)),),
     "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
     "rotary_tables_changed": (
-        Clue(says=(_key(AFTER), "{what} has another shape after the call"), fields={"what": ("cos", "sin")}),
+        Clue(says=(_key(AFTER), "{what} has a different shape after the call"), fields={"what": ("cos", "sin")}),
     ),
     "rotary_heads_differ": (Clue("every_batch_row", ("{dtype} output",), {"dtype": "float32"}),),
 }

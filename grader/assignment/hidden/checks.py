@@ -36,8 +36,8 @@ DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
-MOMENTS = "{what}, mean {mean} and deviation {std}"
-OTHER_DEFAULT = "the default of {argument} is another one than in the stub: leaving it out gives another module"
+MOMENTS = "{what}, mean {mean} and standard deviation {std}"
+OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 RESET = say("{what} after reset_parameters()")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 

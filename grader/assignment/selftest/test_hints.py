@@ -107,7 +107,7 @@ MISTAKES = {
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "in places along every dimension", "input_changed"),
+        *("norm_purity", "Which line works in place", "at scattered places in every dimension", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,

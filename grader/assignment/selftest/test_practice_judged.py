@@ -164,7 +164,7 @@ def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge:
     both, alone = judge(THOROUGH + unfair), judge("import torch\n" + unfair)
     assert both.points == PRACTICE.points
     assert dict(both.refused) == {"test_contiguous": "right"}
-    assert "test_contiguous does not count: it refuses a right implementation (test_mine.py:" in both.told("en")
+    assert "test_contiguous does not count: it fails on a correct implementation (test_mine.py:" in both.told("en")
     assert (alone.points, alone.caught) == (0, 0)
 
 

@@ -84,7 +84,7 @@ class Plugin:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the marker that ties a test to a rubric line."""
-        config.addinivalue_line("markers", "rubric(property_id): the rubric line that the test belongs to")
+        config.addinivalue_line("markers", "rubric(property_id): the rubric property that the test checks")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""

@@ -31,7 +31,7 @@ PHRASES: Final = {
     "the output has dtype {actual}; a real dtype is required": "输出的 dtype 是 {actual}，不是实数",
     # Which tensor is wrong.
     "{dtype} output": "{dtype} 输出",
-    "the output in evaluation mode beside that in training mode": "eval 模式的输出（与 train 模式相比）",
+    "the output in evaluation mode, compared with training mode": "eval 模式的输出（与 train 模式相比）",
     "{dtype} gradient of the input": "输入的 {dtype} 梯度",
     "{dtype} uniform draw with seed {seed}": "种子 {seed} 的 {dtype} 均匀采样",
     "{dtype} normal draw with seed {seed}": "种子 {seed} 的 {dtype} 正态采样",
