@@ -85,7 +85,7 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
         (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
         (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are this seed's numbers for a uniform draw"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and deviation 4"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are clamped there"),
         (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "not the numbers of this draw; their mean is"),
     ],
