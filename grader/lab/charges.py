@@ -215,8 +215,8 @@ def main() -> None:
     """Judge the subjects that the options choose, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--every", type=int, default=25, help="each n-th of the pairs (default %(default)s)")
-    parser.add_argument("--task", help="one task only, such as task1")
+    parser.add_argument("--every", type=int, default=25, help="every n-th pair (default: %(default)s)")
+    parser.add_argument("--task", help="only one task, such as task1")
     parser.add_argument("--match", default="", help="only names that contain this")
     options = parser.parse_args()
     torch.set_num_threads(1)

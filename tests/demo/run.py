@@ -1,4 +1,4 @@
-"""``python -m tests.demo``, behind ``make demo``: run the model, tell what it does, and write the page."""
+"""``python -m tests.demo``, behind ``make demo``: run the model, report what it does, and write the page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``python -m tests.submit``: look over what is in ``src/`` and pack it for handing in.
+"""``python -m tests.submit``: check ``src/`` and pack it for submission.
 
-The look is at files, syntax, imports and names; ``make test`` says whether the work is right. Nothing is packed while
-something is wrong, unless that is asked for: one broken file costs the points of its own tasks only.
+Checks files, syntax, imports and names; ``make test`` checks whether the code is right. Packs nothing while something
+is wrong, unless told to: one broken file costs only the points of its own tasks.
 """
 
 import argparse

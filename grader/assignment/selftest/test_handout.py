@@ -93,8 +93,8 @@ SPOILED = {
     "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not name"),
     "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md leads nowhere"),
     "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
-    "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is no version of an arXiv paper"),
-    "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is no version of an arXiv paper"),
+    "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is not a version of an arXiv paper"),
+    "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is not a version of an arXiv paper"),
     "a figure to touch": ("zh/task1.md", "touch: groups", "touch: group", "zh/task1: touch/group.js, the script of"),
     "a missing figure to touch": ("en/task3.md", "<!-- touch: shard -->", "", "task3: en and zh differ in symbols"),
 }

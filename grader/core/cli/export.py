@@ -111,15 +111,15 @@ def prepared(
 
 
 def export(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
-    file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Output file. Default: in DIR.")] = None,
     template: Template = None,
     assignment_id: AssignmentId = "",
     accept_drops: AcceptDrops = False,
     accept_stale: AcceptStale = False,
     accept_blanks: Annotated[
-        bool, typer.Option("--accept-blanks", help="Export even if some grades have no place in the file.")
+        bool, typer.Option("--accept-blanks", help="Proceed even if some grades have no place in the file.")
     ] = False,
 ) -> None:
     """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""

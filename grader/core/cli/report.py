@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    written: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    written: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     out: Annotated[
         Path | None, typer.Option(help="Output folder: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
     ] = None,

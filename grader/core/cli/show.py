@@ -169,7 +169,7 @@ def print_decisions(sentences: Sequence[str], console: Console) -> None:
 
 
 def show(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     identifier: Annotated[
         str | None, typer.Argument(metavar="ID", help="A submission or a name. Default: the whole class.")
     ] = None,

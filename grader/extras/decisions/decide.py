@@ -22,7 +22,7 @@ from .file import append
 
 
 def decide(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[
         str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
     ] = None,

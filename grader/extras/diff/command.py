@@ -21,8 +21,8 @@ from grader.core.rubric import Rubric
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the earlier grading.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the later one.")],
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Output folder of the earlier grading.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Output folder of the later one.")],
     out: Annotated[Path | None, typer.Option(metavar="HTML", help="Also write an HTML page.")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:

@@ -35,10 +35,10 @@ MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
 
 def return_feedback(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
     pages: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Output folder of report. Default: DIR/html.")
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder of `grader report`. Default: DIR/html.")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
     template: Annotated[

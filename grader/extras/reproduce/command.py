@@ -18,7 +18,7 @@ from grader.core.settings import CannotGrade
 
 
 def reproduce(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
     wanted: Annotated[
         str | None,

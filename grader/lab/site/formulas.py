@@ -67,7 +67,7 @@ def mathml(latex: str, *, block: bool = False) -> str:
         markup = _mended(convert(written, display="block" if block else "inline"), block)
         wrong = _wrong(ElementTree.fromstring(markup))
     except Exception as error:  # those of latex2mathml have nothing in common
-        raise UnknownMathematics(f"latex2mathml cannot read {named}. Write the formula in another way.") from error
+        raise UnknownMathematics(f"latex2mathml cannot parse {named}. Write the formula differently.") from error
     if wrong:
         raise UnknownMathematics(f"A browser would not show {named} as it is meant: {wrong}.")
     return markup

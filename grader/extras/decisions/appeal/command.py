@@ -38,7 +38,7 @@ CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grad
 
 
 def appeal(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
     files: Annotated[
         list[Path] | None,

@@ -21,7 +21,7 @@ from grader.core.intake.submission import Submission
 
 
 def review(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of grade.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     submissions: Submissions = None,
     pairs: Annotated[
         Path | None,

@@ -26,9 +26,7 @@ def main() -> int:
         print(f"handout: {error}", file=sys.stderr)
         return 2
     if found := list(problems(handouts, rubric)):
-        print(
-            "\n".join(["handout: nothing was written; the languages and the rubric disagree.", *found]), file=sys.stderr
-        )
+        print("\n".join(["handout: nothing written; the languages and the rubric disagree.", *found]), file=sys.stderr)
         return 2
     shutil.rmtree(arguments.out, ignore_errors=True)
     for language, pages in handouts.items():
@@ -44,8 +42,8 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="written anew")
-    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="where the Markdown is")
+    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
+    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
     return parser
 
 

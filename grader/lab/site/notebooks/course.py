@@ -70,7 +70,7 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
         )
     if ended.returncode:
         said = (course / LOG).read_text(encoding="utf-8", errors="replace")[start:].strip().splitlines()
-        raise NbgraderFailed(f"nbgrader {arguments[0]} ended with {ended.returncode}: {said[-1] if said else ''}")
+        raise NbgraderFailed(f"nbgrader {arguments[0]} exited with {ended.returncode}: {said[-1] if said else ''}")
 
 
 def require_container(folder: Path) -> None:
