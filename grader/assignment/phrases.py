@@ -204,7 +204,7 @@ PHRASES: Final = {
     ),
     # What several cases share.
     "{what}, compared with finite differences": "{what}（与输出的差分相比）",
-    "after {before}, {what} gives a different output from that on a new module": (
+    "{what} gives a different output than on a new module, after {before}": (
         "在 {before} 之后，{what}的输出与新建模块的不同"
     ),
     "{before} then {step}": "{before}、{step}",

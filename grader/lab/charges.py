@@ -205,7 +205,7 @@ def line(charge: Charge, rubric: Rubric) -> str:
     if more := charge.lost - charge.subject.blamed:
         points = sum(rubric.properties[prop].points for prop in more)
         parts.append(f"{points:g} too many, {' '.join(sorted(more))};")
-    parts += [f"{prop} is told {hint};" for prop, hint in charge.wrong_hints.items()]
+    parts += [f"{prop} gets the hint {hint};" for prop, hint in charge.wrong_hints.items()]
     if charge.unseen:
         parts.append(f"not seen by the tests of {' '.join(sorted(charge.unseen))};")
     return " ".join(parts)

@@ -236,7 +236,7 @@ def test_folders_count_whether_they_are_listed_or_implied(kind: str) -> None:
     allowed, one_more = (KINDS[kind](folders(number)) for number in (MAX_FOLDERS, MAX_FOLDERS + 1))
     assert "folders" not in (read(allowed).reason or "")
     refused = read(one_more)
-    assert refused.reason == f"The archive holds more than {MAX_FOLDERS} folders; submit src/ only."
+    assert refused.reason == f"The archive contains more than {MAX_FOLDERS} folders; submit src/ only."
     assert refused.files == {}
 
 
@@ -246,7 +246,7 @@ def test_an_archive_of_too_many_folders_beside_the_work_is_left_out() -> None:
         io.BytesIO(zipped({NORM: "x = 1\n", "more.tar.gz": inner})), "someone", expected={NORM: (), FUNCTIONAL: ()}
     )
     assert submission.files == {NORM: "x = 1\n"}
-    assert f"more.tar.gz holds more than {MAX_FOLDERS} folders; submit src/ only; it was left out." in " ".join(
+    assert f"more.tar.gz contains more than {MAX_FOLDERS} folders; submit src/ only; it was left out." in " ".join(
         submission.notices
     )
 
@@ -268,4 +268,4 @@ def test_in_an_export_each_submission_has_folders_of_its_own() -> None:
 def test_listed_folders_count_among_the_names_of_an_archive(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_LISTED", 3)
     assert "lists" not in (read(KINDS[kind](["a/", "b/", NORM])).reason or "")
-    assert "lists more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")
+    assert "contains more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")

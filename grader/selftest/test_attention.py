@@ -105,7 +105,7 @@ THE_CODE_ITSELF = {
     "permission": raised("PermissionError", "[Errno 1] Operation not permitted: '/tmp/a'"),
     "multiply": raised("RuntimeError", "can't multiply"),
     "indentation": raised("IndentationError", "unexpected indent (a.py, line 1)"),
-    "end": say("the process ended by itself"),
+    "end": say("the process exited"),
     "words": raised("ValueError", "No module named 'pdb' (raised in torch/a.py) (the grader runs Python 3.11)"),
     "ours_alone": quoted("ModuleNotFoundError: No module named 'pdb'"),
 }

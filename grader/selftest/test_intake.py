@@ -190,7 +190,7 @@ def test_too_many_folders_are_refused_and_clutter_is_not_counted(
     files: dict[str, str | bytes] = {NORM: "x = 1\n", ".git/objects/pack/x": "", "docs/notes.md": ""}
     assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
     reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
-    assert reason == "The folder holds more than 3 folders; submit src/ only."
+    assert reason == "The folder contains more than 3 folders; submit src/ only."
 
 
 def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:

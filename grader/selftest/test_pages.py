@@ -147,7 +147,7 @@ def test_a_mistake_that_ends_many_properties_is_explained_once(make: Make, rubri
 
 def test_who_lost_nothing_is_told_so(make: Make) -> None:
     page = parse(make(graded("ada")))
-    assert "Every property holds" in page.text
+    assert "Every property passes" in page.text
     assert page.all("article") == []
 
 
@@ -202,7 +202,7 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
 
 
 def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
-    assert "Handed in : late" in parse(make(graded("ada", origin=Origin(source="canvas", late=True)))).text
+    assert "Submitted : late" in parse(make(graded("ada", origin=Origin(source="canvas", late=True)))).text
 
 
 def test_hostile_text_stays_text(rubric: Rubric) -> None:

@@ -161,7 +161,7 @@ def test_of_two_gradescope_submissions_of_one_group_the_later_counts(tmp_path: P
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ("- a\n- b\n", "holds no submissions"),
+        ("- a\n- b\n", "contains no submissions"),
         ("submission_5: [", "submission_metadata.yml: while parsing"),
         (b"\xff\xfe\x00", "submission_metadata.yml: "),
         ("a: &a {x: 1}\nb: {<<: [*a, *a]}\n", "could not determine a constructor"),

@@ -260,7 +260,7 @@ def test_an_export_that_cannot_be_made_is_one_line(
     ("option", "value", "line"),
     [
         ("--from", "blackboard", "--from blackboard: not a source. Choose one of gradescope, moodle, canvas, clones"),
-        pytest.param("--from", "moodle", "holds no moodle export.", marks=pytest.mark.process),  # the zip is read
+        pytest.param("--from", "moodle", "not a moodle export.", marks=pytest.mark.process),  # the zip is read
         ("--roster", "gone.csv", "gone.csv: No such file or directory. Give a CSV with a column"),
     ],
 )

@@ -157,7 +157,7 @@ def test_a_name_has_its_share_of_the_time_and_no_more(meet: Meet) -> None:
 
 def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
     student = meet("if input.sum() == 0: os._exit(1)\nreturn input")
-    with pytest.raises(StudentFault, match="the process ended by itself"):
+    with pytest.raises(StudentFault, match="the process exited"):
         student.work(torch.zeros_like(ONES))
     assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()

@@ -67,7 +67,7 @@ def _key(message: Message) -> str:
     return message.parts[0].key
 
 
-OTHERWISE = "after {before}, {what} gives a different output from that on a new module"
+OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
 ROWS = "{what}: {n} of {all} rows receive a wrong gradient"

@@ -40,7 +40,7 @@ class Step:
         return say("an update of the parameter")
 
 
-OTHERWISE = "after {before}, {what} gives a different output from that on a new module"
+OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 

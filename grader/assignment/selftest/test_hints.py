@@ -166,7 +166,7 @@ MISTAKES = {
     "positions in 16 bits": Mistake(
         ROPE,
         {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
-        *("rope_exact_angles", "Which dtype have positions and angles", "at 2049", "rope_far_positions"),
+        *("rope_exact_angles", "Which dtype do positions and angles have", "at 2049", "rope_far_positions"),
     ),
     "base * k": Mistake(
         ROPE,

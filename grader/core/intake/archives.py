@@ -35,7 +35,7 @@ from .unpack import CHUNK, Damaged, Decompressor, gzip, read_packed
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
-TOO_MANY = say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
+TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
 
 class _Bounded(io.RawIOBase):
@@ -223,7 +223,9 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
-                    raise Unreadable(say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
+                    raise Unreadable(
+                        say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
+                    )
                 name = member.name.replace("\\", "/").removeprefix("./")
                 folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
@@ -234,7 +236,7 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
                 kept += len(data)
                 if kept > MAX_KEPT_BYTES:
                     raise Unreadable(
-                        say("{path} holds more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
+                        say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
                     )
                 files[name] = _Kept(data) if member.isreg() else _refused  # of equal names the last, as with tar
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory

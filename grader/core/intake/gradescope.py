@@ -56,7 +56,7 @@ def _metadata(listing: Listing) -> tuple[Mapping[object, object], Message | None
         return {}, problem.of(f"{METADATA}:")
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         return {}, quoted(clean(f"{METADATA}: {error}"))
-    return (content, None) if isinstance(content, dict) else ({}, say("{path} holds no submissions", path=METADATA))
+    return (content, None) if isinstance(content, dict) else ({}, say("{path} contains no submissions", path=METADATA))
 
 
 def _check_depth(data: bytes) -> None:

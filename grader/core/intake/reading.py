@@ -124,7 +124,7 @@ class _Search:
         loose = {name: files[name] for name in names if name not in packed}
         python = [name for name in loose if name.endswith(".py")]
         if len(python) > MAX_ENTRIES:
-            raise Unreadable(say("It holds {n} Python files", n=len(python)).then(SRC_ONLY))
+            raise Unreadable(say("It contains {n} Python files", n=len(python)).then(SRC_ONLY))
         self._merge(place(loose, self._expected), inside)
         self.files |= {inside + name: read for name, read in loose.items()}
         archives = sorted(packed, key=lambda name: (-copy_number(name), name))

@@ -163,7 +163,7 @@ class Folders:
         while (name := name.rpartition("/")[0]) and name not in self._found:
             self._found.add(name)
         if len(self._found) > MAX_FOLDERS:
-            raise Unreadable(say("{path} holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+            raise Unreadable(say("{path} contains more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
 
 
 def may_be_source(name: str) -> bool:

@@ -51,7 +51,7 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
     texts |= {path: stubs[path] for path in student.stubs}
     for path, old, new in student.edits:
         if old not in texts[path]:
-            raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; mend the edit.")
+            raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; fix the edit.")
         texts[path] = texts[path].replace(old, new)
     data = {path: text.encode() for path, text in texts.items() if path not in student.without}
     return {**data, **student.raw}

@@ -44,7 +44,7 @@ def show_case(
         _part("", [CHANGED])
     elif not again.alone:
         _part("", [NOT_ALONE])
-    _part("asked for", transcript(again.exchanges))
+    _part("requests", transcript(again.exchanges))
     _part("frames", [*_frames(again, files)] or [NO_FRAMES])
 
 

@@ -101,7 +101,7 @@ def _wrong(formula: ElementTree.Element) -> str:
     for node in formula.iter():
         tag, text = node.tag.rpartition("}")[2], node.text or ""
         if "\\" in text:
-            return f"{text} would stand there as text"
+            return f"{text} would appear as plain text"
         if len(node) != _PARTS.get(tag, len(node)):
             return f"<{tag}> has {len(node)} parts, and needs {_PARTS[tag]}"
         if node.get("mathvariant", "normal") != "normal":

@@ -57,7 +57,7 @@ def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
     except IntakeError as error:
         raise AppealError(str(error)) from None
     if len(found) > 1:
-        raise AppealError(f"{path}: holds {len(found)} submissions. Give the folder or zip of one student.")
+        raise AppealError(f"{path}: contains {len(found)} submissions. Give the folder or zip of one student.")
     return found[0]
 
 

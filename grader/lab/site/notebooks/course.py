@@ -82,7 +82,7 @@ def require_container(folder: Path) -> None:
     if not _container(folder):
         raise NotContained(
             "students' notebooks would run uncontained, as whoever grades: no container can be made here. "
-            "Install bubblewrap and allow user namespaces, or say --uncontained for notebooks that you trust."
+            "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
         )
 
 
