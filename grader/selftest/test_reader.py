@@ -180,7 +180,7 @@ def test_what_ends_the_process_is_tried_again_and_then_named(
         patch.setattr(Connection, "send_bytes", strike)
         submission = shared.read(candidate)
     assert submission.reason == (
-        "It ended the process that reads it, twice (SIGSEGV); submit the Python files of src/ in a plain zip."
+        "It crashed the reader twice (SIGSEGV); submit the Python files of src/ in a plain zip."
     )
     assert len(set(pids)) == 2
     assert dict(shared.read(candidate).files) == ASSIGNMENT.solution()

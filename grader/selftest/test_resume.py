@@ -126,7 +126,7 @@ def test_fresh_grades_all(judged: list[str], place: Path) -> None:
     run(place)
     result = run(place, "--fresh")
     assert judged == ["ada", "bo", "cy"] * 2
-    assert "graded already" not in result.stderr
+    assert "already graded" not in result.stderr
 
 
 def test_a_fault_of_ours_is_tried_again(judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,7 +356,7 @@ def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
     assert command.main() == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert "handout.pdf was not written: no Chinese font here; install one" in line
+    assert "handout.pdf was not written: no Chinese font found; install one" in line
     for language, pdf in (("en", True), ("zh", False)):
         assert (tmp_path / "out" / language / "task4.html").is_file()
         assert (tmp_path / "out" / language / "handout.pdf").is_file() == pdf

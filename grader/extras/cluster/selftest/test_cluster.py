@@ -107,7 +107,7 @@ def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executo
 def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = importlib.import_module("grader.extras.cluster.executor")
     monkeypatch.setattr(cluster, "__version__", "9.9.9")
-    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* has grader .* here it is 9\.9\.9\."):
+    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* runs grader .*, this machine 9\.9\.9\."):
         list(grade_all([someone("ada")], SETTINGS, executor))
 
 

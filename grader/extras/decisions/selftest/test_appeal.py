@@ -30,7 +30,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("zoe",), "grader: zoe: no student in "),
     (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
     (("cleo", "CLASS"), "holds 4 submissions. Give the folder or zip of one student."),
-    (("cleo", "CLASS/ada", "CLASS/dan"), "one folder or zip is a whole submission"),
+    (("cleo", "CLASS/ada", "CLASS/dan"), "a folder or zip is a whole submission"),
     (("cleo", "CLASS/ada", f"CLASS/dan/{ATTENTION}"), "not both."),
     (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: no longer among the submissions."),
     (("cleo", "--keep", "OUT/there"), "inside the class folder"),

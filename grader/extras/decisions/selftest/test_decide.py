@@ -170,9 +170,9 @@ def test_comments_are_renewed_together_and_a_reason_goes_with_what_it_is_for(out
     decided(out, "ada", "--comment", "Two.", "--who", "kim")
     assert "One. (kim" in decided(out, "ada")
     write_class(out, report("ada", files="1", name="Ada"))
-    assert decided(out, "ada").count("Look at it again: other files were submitted.") == 2
+    assert decided(out, "ada").count("Needs another look: other files were submitted.") == 2
     decided(out, "ada", "--renew", "comment")
-    assert "Look at it again" not in decided(out, "ada")
+    assert "Needs another look" not in decided(out, "ada")
 
 
 # ── By hand, and again ──────────────────────────────────────────────────────────────────────────────────────────────

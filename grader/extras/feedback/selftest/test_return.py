@@ -183,7 +183,7 @@ def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
     ("options", "line"),
     [
         (["--to", "fax"], "--to fax: not a destination. Choose one of canvas, moodle, mail."),
-        (["--to", "mail", "--template", "x.csv"], "--template: a mail has no gradebook."),
+        (["--to", "mail", "--template", "x.csv"], "--template: mail has no gradebook."),
         (["--to", "canvas"], "no record of where its submissions are"),
         (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: submissions no longer there."),
     ],

@@ -96,7 +96,7 @@ def test_an_exception_is_shown_with_the_students_own_frames(folder: Path) -> Non
 
 def test_what_fails_only_behind_others_is_run_behind_them(folder: Path) -> None:
     result = reproduce(folder, "kim", "attention_heads")
-    assert "alone, this case passes; it fails behind the other cases" in result.stdout
+    assert "passes alone; fails after the other cases" in result.stdout
     assert parts(result)["now"].startswith("failed: ")
 
 

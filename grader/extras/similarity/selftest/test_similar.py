@@ -88,7 +88,7 @@ def test_published_answers_are_subtracted_and_named(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_subtracted_is_named(tmp_path: Path) -> None:
-    with pytest.raises(KnownError, match="no Python file to subtract in it"):
+    with pytest.raises(KnownError, match="no Python file to subtract"):
         read_known(ASSIGNMENT, [tmp_path])
     (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
     with pytest.raises(KnownError, match=r"latin\.py: cannot be subtracted"):

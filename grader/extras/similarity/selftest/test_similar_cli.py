@@ -185,7 +185,7 @@ def test_published_answers_leave_nothing(room: Path, tmp_path: Path) -> None:
     assert "0 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert "No two submissions share enough" in text
-    assert f"Taken off before: the stubs, ref, {room / 'ada'}." in text
+    assert f"Subtracted first: the stubs, ref, {room / 'ada'}." in text
 
 
 def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:

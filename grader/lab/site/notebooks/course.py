@@ -81,7 +81,7 @@ def require_container(folder: Path) -> None:
     """
     if not _container(folder):
         raise NotContained(
-            "students' notebooks would run uncontained, as whoever grades: no container can be made here. "
+            "students' notebooks would run uncontained, with your account: no container can be created here. "
             "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
         )
 
