@@ -55,7 +55,7 @@ def test_a_single_file_beside_submissions_is_listed_and_not_read(tmp_path: Path,
     assert dict(whole.files) == HANDED_IN
     assert submissions.keys() == {Path(name).stem for name in LOOSE}
     assert submissions["2023004_x_norm"].reason == (
-        "2023004_x_norm.py is a single file outside every submission. Put it into its student's folder."
+        "2023004_x_norm.py is a single file outside every submission. Move it into its student's folder."
     )
 
 

@@ -174,12 +174,12 @@ def test_a_file_that_is_no_source_costs_itself_only(tmp_path: Path, data: bytes,
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
     submission = from_folder(tmp_path, {f"src/m{number}.py": "" for number in range(MAX_FILES + 1)})
-    assert submission.reason == f"{MAX_FILES + 1} Python files under src/; at most {MAX_FILES} are taken."
+    assert submission.reason == f"{MAX_FILES + 1} Python files under src/; the limit is {MAX_FILES}."
 
 
 def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"more/{number}.py": "" for number in range(MAX_ENTRIES + 1)}
-    reason = f"It holds {MAX_ENTRIES + 1} Python files; submit src/ only."
+    reason = f"It contains {MAX_ENTRIES + 1} Python files; submit src/ only."
     assert from_zip(files).reason == from_folder(tmp_path, files).reason == reason
 
 

@@ -119,7 +119,8 @@ def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, 
 def test_threads_and_processes_are_said_to_be_forbidden(solved: Path, run: WarmPython, text: str, what: str) -> None:
     """By the tests and before it is packed; it may be in a part that the grader does not run, so it is packed."""
     write_folder(solved, {"src/helper.py": text})
-    said = f"{what}() starts a thread or a process, which the grader does not allow (src/helper.py:{text.count(chr(10)) or 1})"
+    place = f"src/helper.py:{text.count(chr(10)) or 1}"
+    said = f"{what}() starts a thread or a process, which the grader does not allow ({place})"
     tested, packed = run(solved, "tests"), run(solved, "tests.submit")
     assert said in " ".join(tested.stdout.split())
     assert (packed.returncode, said in packed.stdout) == (0, True)

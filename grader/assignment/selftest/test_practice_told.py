@@ -58,7 +58,7 @@ def test_a_session_from_the_example_to_the_end(told: Told) -> None:
     window = "import torch\n\ndef test_window(visible):\n    mask = visible(torch.tensor([1, 1, 1]), 2)\n"
     status, second = told(window + "    print(mask.shape)\n    assert mask[2, 0]\n")
     assert status == 1
-    assert "✗ right_1 refused by test_window" in second
+    assert "✗ right_1 fails test_window" in second
     assert "your test fails on a correct implementation, right_1" in second
     assert f"{MINE}:6: AssertionError assert mask[2, 0] your test prints: torch.Size([3, 3])" in second
     assert "Caught: 0 of 6" in second  # it would catch wrong_1 if it were right

@@ -26,7 +26,9 @@ def main() -> int:
         print(f"handout: {error}", file=sys.stderr)
         return 2
     if found := list(problems(handouts, rubric)):
-        print("\n".join(["handout: nothing written; the languages and the rubric disagree.", *found]), file=sys.stderr)
+        print(
+            "\n".join(["handout: nothing was written; the languages and the rubric disagree.", *found]), file=sys.stderr
+        )
         return 2
     shutil.rmtree(arguments.out, ignore_errors=True)
     for language, pages in handouts.items():
