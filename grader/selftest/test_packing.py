@@ -101,7 +101,7 @@ def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
     assert concern.code == "renamed"
-    assert f"'src/modeling/{other}' may be it" in concern.text
+    assert f"'src/modeling/{other}' may be that file" in concern.text
     assert concern.text in submission.notices
 
 
@@ -139,7 +139,7 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
     for name in ("ada", "bo.tar"):
         submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
         assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
-        assert f"{NORM} is missing; 'src/modeling/norm' may be it" in (submission.reason or "")
+        assert f"{NORM} is missing; 'src/modeling/norm' may be that file" in (submission.reason or "")
         assert "If so, rename it." in (submission.reason or "")
 
 

@@ -211,7 +211,7 @@ def renamed(
             )
             if (called and (problem == MISSING or not text)) or (known and not lacking(text, known)):
                 offer = say(
-                    "Possibly {called} (it defines {names})." if known else "Possibly {called}.",
+                    "{called} may be that file (it defines {names})." if known else "{called} may be that file.",
                     called=repr(name),
                     names=", ".join(known),
                 )

@@ -112,8 +112,8 @@ PHRASES: Final = {
     "{path} is empty": "{path} 是空的",
     "{path} does not define {names}": "{path} 中没有定义 {names}",
     "{first} or {other}": "{first}、{other}",
-    "Possibly {called} (it defines {names}).": "{called} 可能就是它（其中定义了 {names}）。",
-    "Possibly {called}.": "{called} 可能就是它。",
+    "{called} may be that file (it defines {names}).": "{called} 可能就是它（其中定义了 {names}）。",
+    "{called} may be that file.": "{called} 可能就是它。",
     "If so, rename it.": "如果是，请改名。",
     "two different copies of {path}: {one} and {other}": "{path} 有两份，{one} 和 {other}，内容不同",
     "{path}:{line} imports {name} by its bare name, which fails during grading.": (
