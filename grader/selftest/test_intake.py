@@ -112,7 +112,7 @@ def test_of_two_versions_in_two_zips_none_counts_and_both_are_named(tmp_path: Pa
     assert submission.files.keys() == HANDED_IN.keys() - {NORM}
     (concern,) = submission.concerns
     assert concern.code == "doubtful"
-    assert f"two different copies of {NORM}: a.zip/{NORM} and b.zip/{NORM}" in concern.text
+    assert f"{NORM} exists twice, as a.zip/{NORM} and as b.zip/{NORM}, with different content" in concern.text
     assert concern.text in submission.notices
 
 

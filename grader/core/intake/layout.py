@@ -116,7 +116,7 @@ def _doubt(
 
 def doubtful(path: str, one: str, other: str) -> Concern:
     """The concern about a file of which there are two versions."""
-    twice = say("two different copies of {path}: {one} and {other}", path=path, one=one, other=other)
+    twice = say("{path} exists twice, as {one} and as {other}, with different content", path=path, one=one, other=other)
     return Concern("doubtful", twice.then(LEFT_OUT))
 
 

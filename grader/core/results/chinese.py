@@ -115,7 +115,7 @@ PHRASES: Final = {
     "{called} may be that file (it defines {names}).": "{called} 可能就是它（其中定义了 {names}）。",
     "{called} may be that file.": "{called} 可能就是它。",
     "If so, rename it.": "如果是，请改名。",
-    "two different copies of {path}: {one} and {other}": "{path} 有两份，{one} 和 {other}，内容不同",
+    "{path} exists twice, as {one} and as {other}, with different content": "{path} 有两份，{one} 和 {other}，内容不同",
     "{path}:{line} imports {name} by its bare name, which fails during grading.": (
         "{path}:{line} 直接按名称导入 {name}，评分时找不到它。"
     ),

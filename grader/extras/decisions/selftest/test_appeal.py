@@ -29,7 +29,7 @@ MOVE = f"{FULL - WORTH:g} → {FULL:g}"
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("zoe",), "grader: zoe: no student in "),
     (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
-    (("cleo", "CLASS"), "holds 4 submissions. Give the folder or zip of one student."),
+    (("cleo", "CLASS"), "contains 4 submissions. Give the folder or zip of one student."),
     (("cleo", "CLASS/ada", "CLASS/dan"), "a folder or zip is a whole submission"),
     (("cleo", "CLASS/ada", f"CLASS/dan/{ATTENTION}"), "not both."),
     (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: no longer among the submissions."),
@@ -149,7 +149,7 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
         f"{TITLE} (failed, attention_sees_later_tokens): other submissions with the same outcome: 1",
         "  dan",
         "Of 1 regraded submissions, 0 would change:",
-        "Nothing to decide. If you accept the student's reading of the task: `grader decide {out} cleo --override …`.",
+        f"Nothing to decide. If you accept the student's reading of the task: `grader decide {out} cleo --override …`.",
     ]
     assert contents(out) == before
 
