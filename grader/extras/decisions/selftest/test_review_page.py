@@ -466,7 +466,7 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
         (["nowhere"], "no report in it. Give the folder"),
         (["{out}", "--lang", "fr"], "--lang fr: not a language"),
         (["{out}", "--submissions", "nowhere"], "submissions no longer there"),
-        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv in it."),
+        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv there."),
     ],
 )
 def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], line: str) -> None:

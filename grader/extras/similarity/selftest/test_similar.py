@@ -150,7 +150,7 @@ def test_submissions_of_the_same_student_are_not_compared(known: Known) -> None:
     ]
     findings = compared([read_work(desk, known, ASSIGNMENT.rubric) for desk in room])
     assert {ids(pair) for pair in findings.pairs} == {frozenset(("alone", "third")), frozenset(("group", "third"))}
-    assert findings.notices == [("alone", "of the same student as group; not compared with each other.")]
+    assert findings.notices == [("alone", "same student as group; not compared with each other.")]
 
 
 @pytest.mark.parametrize("size", [0, 1])
