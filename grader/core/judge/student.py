@@ -295,7 +295,7 @@ class Student:
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used its {time} s", name=name, time=f"{self._share_s:g}"))
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
