@@ -176,7 +176,7 @@ def _show_the_class(out: Path) -> None:
         run("show", out, "zoe")
     )
     assert f"adda: no student in {out} matches; did you mean ada?" in only_line(run("show", out, "adda"))
-    assert "o: may be any of bo, nobody. Give more" in only_line(run("show", out, "o"))
+    assert "o: ambiguous: bo, nobody. Give more" in only_line(run("show", out, "o"))
     (out / "ada" / "report.json").write_text('{"score": "100"}')
     assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
 

@@ -91,7 +91,7 @@ def test_a_certificate_that_is_not_there_is_named() -> None:
     tls = {"ca-file": "/nowhere.pem", "client.cert": "/nowhere.pem", "client.key": "/nowhere.key"}
     with (
         pytest.importorskip("dask.config").set({f"distributed.comm.tls.{name}": path for name, path in tls.items()}),
-        pytest.raises(CannotGrade, match=r"No such file or directory\. grader/docs"),
+        pytest.raises(CannotGrade, match=r"No such file or directory\. See grader/docs"),
     ):
         open_executor("tls://127.0.0.1:1", 1)
 
