@@ -237,7 +237,7 @@ def test_another_grader_in_the_same_folder_is_one_line(
     (place / "out").mkdir()
     with opened(place / "out"):
         result = run(place, code=2)
-    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: in use by another grader or program.")
+    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: is in use by another grader or program.")
     assert (result.stderr.count("\n"), judged) == (1, [])
 
 

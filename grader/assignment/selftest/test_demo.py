@@ -65,10 +65,10 @@ def test_the_reference_is_right_in_every_part_and_says_the_same_twice(solved: Pa
 MISTAKES = {  # name of a variant: the part that shows it, what is read there, and how much it is at least
     "wrong.norm_groups.rms_over_the_whole_hidden_dimension": (
         "1",
-        r"unseen text: ([\d.]+) nats .* GroupRMSNorm makes the difference",
+        r"unseen text: ([\d.]+) nats .* GroupRMSNorm is the cause",
         1.20,
     ),
-    "wrong.rotary.rotates_the_other_way": ("1", r"unseen text: ([\d.]+) nats .* NTKAwareRoPE makes the difference", 3),
+    "wrong.rotary.rotates_the_other_way": ("1", r"unseen text: ([\d.]+) nats .* NTKAwareRoPE is the cause", 3),
     "wrong.shard_rows.last_owned_id_lost": ("2", r"(\d+) of 2572 ids get a wrong row", 2),
     "wrong.rope_tables.base_never_scaled": ("3", r"outside the band at (\d+) of 32 places", 24),
 }

@@ -254,4 +254,4 @@ def test_less_isolation_than_required_is_refused(
     options = ["--require-isolation", "landlock"]
     result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
-    assert "less than required" in result.stderr
+    assert "weaker than required" in result.stderr

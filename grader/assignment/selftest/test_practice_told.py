@@ -125,7 +125,7 @@ def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
     status, page = told(ODD)
     assert status == 1
     assert f"test_exits: your test fails on a correct implementation, right_1. {MINE}:5: SystemExit: enough" in re.sub(
-        r"Does the .*? asks for\? ", "", page
+        r"Does the .*? asserts\? ", "", page
     )
     assert "test_two: takes 2 arguments; a test takes one" in page
     assert "test_ends: exited the whole program." in page

@@ -180,10 +180,10 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     print_class(standings, OUT)
     for isolation in sorted({own.isolation for own in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
-            ERR.print(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", style="yellow")
+            warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
     if (places := len(run.environments)) > 1:
         text = f"results come from {places} environments (see reports); --fresh regrades all in this one."
-        ERR.print(text, style="yellow")
+        warn(text, "yellow")
     graded = len(standings) - run.kept
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {run.kept} of them kept," if run.kept else ""

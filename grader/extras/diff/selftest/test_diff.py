@@ -299,7 +299,10 @@ def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> No
     [
         (("gone",), "gone/summary.json: No such file or directory. Run grade first"),
         (("--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
-        (("--out", "gone/diff.html"), "--out gone/diff.html: No such file or directory. Choose a file in a writable folder"),
+        (
+            ("--out", "gone/diff.html"),
+            "--out gone/diff.html: No such file or directory. Choose a file in a writable folder",
+        ),
     ],
     ids=["folder", "lang", "out"],
 )
